@@ -11,7 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lutra-lm/lutra/grammar"
 	grammarbudget "github.com/lutra-lm/lutra/grammar/budget"
 	"github.com/lutra-lm/lutra/models/template"
 	"github.com/lutra-lm/lutra/tts/text"
@@ -54,7 +53,7 @@ func templatesIn(t *testing.T) (all map[string]*template.Template, published int
 		t.Log("LUTRA_TEMPLATES names no folder of published chat templates (.ci/templates makes one): our own alone")
 		return all, published
 	}
-	return all, read("", filepath.Join(dir, "*.jinja"))
+	return all, published + read("", filepath.Join(dir, "*.jinja"))
 }
 
 // probeCalls are those of the test.
@@ -147,8 +146,7 @@ func (f *family) forced(message string) bool {
 		f.Fatal(err)
 	}
 	accepts := func(message string) bool {
-		var s *grammar.State = g.Start()
-		s, n, err := s.Read([]byte(message))
+		s, n, err := g.Start().Read([]byte(message))
 		return err == nil && n == len(message) && s.Accepts()
 	}
 	message = strings.TrimLeft(message, " \t\r\n")
@@ -180,7 +178,7 @@ func TestCallsOfPublishedTemplatesAreReadAndForced(t *testing.T) {
 			if !is(calls, probeCalls[:1]) || strings.TrimSpace(said) != "" {
 				t.Errorf("one call: %q is read as %q and %v", one, said, calls)
 			}
-			if _, bare, _ := f.apart(one); !f.forced(bare) && format != toolcall.Functionary32 && format != toolcall.Harmony && !strings.Contains(bare, "='") {
+			if bare := f.apart(one); !f.forced(bare) && format != toolcall.Functionary32 && format != toolcall.Harmony && !strings.Contains(bare, "='") {
 				t.Errorf("one call: %q cannot be forced", bare)
 			}
 			two := f.message(probeCalls...)
@@ -194,7 +192,7 @@ func TestCallsOfPublishedTemplatesAreReadAndForced(t *testing.T) {
 			if f.forced(none) {
 				t.Errorf("no call: %q passes for one", none)
 			}
-			_, bare, _ := f.apart(one)
+			bare := f.apart(one)
 			thought := f.marks.Begin + "\nI look.\n" + f.marks.End + "\n" + bare
 			if reasoning, said, calls := f.read(thought); format != toolcall.Harmony && (strings.TrimSpace(reasoning) != "I look." || strings.TrimSpace(said) != "" || !is(calls, probeCalls[:1])) {
 				t.Errorf("thought then call: %q is read as %q, %q and %v", thought, reasoning, said, calls)
@@ -219,13 +217,11 @@ func (f *family) several(message string) bool {
 }
 
 // apart returns a message without a thought that stands before it.
-func (f *family) apart(message string) (reasoning, answer string, ok bool) {
+func (f *family) apart(message string) string {
 	thought := f.marks.NewThought(false, false)
-	reasoning, answer = thought.Push(message, true)
-	for _, end := range []string{f.marks.End} { // of an empty thought whose beginning the prompt has
-		if rest, found := strings.CutPrefix(strings.TrimSpace(answer), end); found {
-			answer = rest
-		}
+	_, answer := thought.Push(message, true)
+	if rest, found := strings.CutPrefix(strings.TrimSpace(answer), f.marks.End); found { // of an empty thought whose beginning the prompt has
+		answer = rest
 	}
-	return reasoning, answer, true
+	return answer
 }

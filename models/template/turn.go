@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"strings"
-	"time"
 
 	"github.com/lutra-lm/lutra/models/template/jinja"
 )
@@ -42,8 +41,9 @@ func (t *Template) behindQuestion(in Input) (string, error) {
 	return text[at+len(question):], nil
 }
 
-// probeLimits are far beyond what templates take, and far below what one may of a conversation.
-var probeLimits = jinja.Limits{Steps: 500_000, Bytes: 8 << 20, Depth: 1000, Time: 2 * time.Second}
+// probeLimits are far beyond what templates take, and far below what one may of a conversation. They are of work
+// alone: what a template shows does not depend on the clock.
+var probeLimits = jinja.Limits{Steps: 500_000, Bytes: 8 << 20, Depth: 1000}
 
 // ProbeTools are the tools that Turn tells of: names that no template has.
 var ProbeTools = [2]string{"lutra_first", "lutra_second"}
