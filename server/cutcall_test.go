@@ -10,9 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lutra-lm/lutra/models/template"
 	"github.com/lutra-lm/lutra/models/toy"
-	"github.com/lutra-lm/lutra/tts/toolcall"
 )
 
 const flatWeather = `[{"type":"function","name":"get_weather","parameters":{"type":"object","properties":{"city":{"type":"string"},"days":{"type":"integer"}}}}]`
@@ -30,11 +28,8 @@ func (f *fixture) sent(path, body string) []byte {
 func TestACallThatWasCutOffCanBeSentBack(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(callFormats)) {
 		t.Run(name, func(t *testing.T) {
-			source := "{# " + callFormats[name] + " #}" + template.ChatML
-			message := toolcall.Of(source).Write("get_weather", `{"city": "Berlin", "days": 3}`)
-			if name == "qwen3-coder" {
-				message = "<tool_call>\n<function=get_weather>\n<parameter=city>\nBerlin\n</parameter>\n<parameter=days>\n3\n</parameter>\n</function>\n</tool_call>"
-			}
+			source := callFormats[name]
+			message := formatOf(t, source).Write("get_weather", `{"city": "Berlin", "days": 3}`)
 			f := start(t, says(t, message), nil)
 			f.withTemplate(source)
 			chat, response := 0, 0

@@ -3,6 +3,9 @@ package server
 import (
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -15,15 +18,15 @@ import (
 	"github.com/lutra-lm/lutra/models/tokenizer"
 	"github.com/lutra-lm/lutra/models/toy"
 	"github.com/lutra-lm/lutra/tts/constrain"
-	"github.com/lutra-lm/lutra/tts/toolcall"
+	"github.com/lutra-lm/lutra/tts/text"
 )
 
 // called is a call in a test: arguments as a model writes them.
 type called struct{ name, arguments string }
 
 // written returns a message of text and calls as a family's models write it; ok: they can.
-func written(family, text string, calls ...called) (message string, ok bool) {
-	format := toolcall.Of(callFormats[family])
+func written(t *testing.T, family, text string, calls ...called) (message string, ok bool) {
+	format := formatOf(t, callFormats[family])
 	list := func(prefix, between, suffix string, one func(i int, c called) string) string {
 		var parts []string
 		for i, c := range calls {
@@ -36,7 +39,7 @@ func written(family, text string, calls ...called) (message string, ok bool) {
 	}
 	whole := func(_ int, c called) string { return format.Write(c.name, c.arguments) }
 	object := func(_ int, c called) string {
-		return fmt.Sprintf(`{"name": %q, "arguments": %s}`, c.name, c.arguments)
+		return fmt.Sprintf(`{"name": %q, "arguments": %s, "id": "aaaaaaaa1"}`, c.name, c.arguments)
 	}
 	switch family {
 	case "hermes":
@@ -45,18 +48,6 @@ func written(family, text string, calls ...called) (message string, ok bool) {
 		return list("", "; ", "", whole), text == "" || len(calls) == 0
 	case "mistral":
 		return list("[TOOL_CALLS][", ", ", "]", object), true
-	case "qwen3-coder":
-		return list("\n", "\n", "", func(_ int, c called) string {
-			var members struct{ City, Unit string }
-			_ = json.Unmarshal([]byte(c.arguments), &members)
-			out := format.Begin(c.name)
-			for _, p := range [][2]string{{"city", members.City}, {"unit", members.Unit}} {
-				if p[1] != "" {
-					out += "<parameter=" + p[0] + ">\n" + p[1] + "\n</parameter>\n"
-				}
-			}
-			return out + "</function>\n</tool_call>"
-		}), true
 	case "deepseek":
 		return list("<｜tool▁calls▁begin｜>", "\n", "<｜tool▁calls▁end｜>", func(_ int, c called) string {
 			return "<｜tool▁call▁begin｜>function<｜tool▁sep｜>" + c.name + "\n```json\n" + c.arguments + "\n```<｜tool▁call▁end｜>"
@@ -65,9 +56,9 @@ func written(family, text string, calls ...called) (message string, ok bool) {
 		return list("<|tool_calls_section_begin|>", "", "<|tool_calls_section_end|>", func(i int, c called) string {
 			return fmt.Sprintf("<|tool_call_begin|>functions.%s:%d<|tool_call_argument_begin|>%s<|tool_call_end|>", c.name, i, c.arguments)
 		}), true
-	case "functionary3.1":
+	case "functionary-3.1":
 		return list("", "", "", whole), true
-	case "functionary3.2":
+	case "functionary-3.2":
 		if text != "" {
 			text = "all\n" + text
 			if len(calls) > 0 {
@@ -86,8 +77,46 @@ func written(family, text string, calls ...called) (message string, ok bool) {
 		}
 		return list("", "", "", whole), len(calls) < 2
 	}
-	return "", false
+	if len(calls) > 1 && slices.Contains([]string{"granite3", "lfm2", "phi4", "untaught"}, family) {
+		return "", false // it leaves them to the model
+	}
+	return shown(t, callFormats[family], text, calls), formatOf(t, callFormats[family]).Marks != nil || text == "" || len(calls) == 0
 }
+
+// shown returns a message as a template writes it.
+func shown(t *testing.T, source, text string, calls []called) string {
+	t.Helper()
+	tmpl, err := template.Parse(source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer := template.Message{Role: "assistant", Content: text}
+	var list []any
+	for _, c := range calls {
+		list = append(list, map[string]any{"id": "aaaaaaaa1", "type": "function", "function": map[string]any{"name": c.name, "arguments": c.arguments}})
+	}
+	if list != nil {
+		answer.ToolCalls = list
+	}
+	if !tmpl.ReadsCalls() { // it leaves them to the model
+		for _, c := range calls {
+			text += formatOf(t, source).Write(c.name, c.arguments)
+		}
+		return text
+	}
+	header, err := tmpl.Header()
+	if err != nil {
+		t.Fatal(err)
+	}
+	turn, err := tmpl.Turn(answer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSuffix(strings.TrimPrefix(turn, header), "<|im_end|>\n")
+}
+
+// exact are families in whose messages arguments stand as the tests write them.
+var exact = []string{"hermes", "llama3", "mistral", "deepseek", "kimi", "functionary-3.1", "functionary-3.2", "harmony"}
 
 // scripted is a model that writes these tokens, and then ends its turn.
 type scripted struct {
@@ -230,10 +259,9 @@ var sayings = []struct {
 		{"get_weather", `{"city": "\"}]\\ </tool_call> {[<｜tool▁call▁end｜> <|call|> [TOOL_CALLS] >>> \ud83e\udda6"}`}, {"now", `{"unit": "a; {b}"}`}}},
 }
 
-// same tells whether a family's arguments are those of a saying: elements, and strings between marks,
-// are read as text and written as JSON.
+// same tells whether a family's arguments are those of a saying: what is no JSON is read and written as JSON.
 func same(family, got, want string) bool {
-	if family != "qwen3-coder" && family != "gemma4" {
+	if slices.Contains(exact, family) {
 		return got == want
 	}
 	var a, b map[string]any
@@ -258,11 +286,10 @@ func (a answer) is(family, text string, calls []called) bool {
 
 func TestEachFamilysMessagesArriveByteByByteAndWithMarksAsTokens(t *testing.T) {
 	for family, source := range callFormats {
-		source = "{# " + source + " #}" + template.ChatML
-		for _, marks := range [][]string{nil, toolcall.Of(source).Marks} {
+		for _, marks := range [][]string{nil, formatOf(t, source).Marks} {
 			s, _ := spelling(t, source, marks, nil)
 			for _, say := range sayings {
-				message, ok := written(family, say.text, say.calls...)
+				message, ok := written(t, family, say.text, say.calls...)
 				if !ok {
 					continue
 				}
@@ -281,10 +308,14 @@ func TestEachFamilysMessagesArriveByteByByteAndWithMarksAsTokens(t *testing.T) {
 }
 
 func TestGemmasThoughtsComeApartFromItsTextAndCalls(t *testing.T) {
-	source := "{# <|tool_call> <tool_call|> <|channel>thought <channel|> #}" + template.ChatML
-	for _, marks := range [][]string{nil, toolcall.Of(source).Marks} {
+	data, err := os.ReadFile(filepath.Join("..", "tts", "toolcall", "testdata", "thoughts", "gemma4.jinja"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	source := string(data)
+	for _, marks := range [][]string{nil, formatOf(t, source).Marks} {
 		s, _ := spelling(t, source, marks, nil)
-		message := "<|channel>thought\nIt rains {\"a\": 1}.\n<channel|>" + toolcall.Gemma.Write("get_weather", `{"city": "Berlin", "days": 3}`)
+		message := "<|channel>thought\nIt rains {\"a\": 1}.\n<channel|>" + formatOf(t, source).Write("get_weather", `{"city": "Berlin", "days": 3}`)
 		for _, c := range []struct {
 			message, text string
 			calls         []called
@@ -307,14 +338,48 @@ func TestGemmasThoughtsComeApartFromItsTextAndCalls(t *testing.T) {
 	}
 }
 
+func TestThoughtsBetweenMarksOfAnyTemplateComeApart(t *testing.T) {
+	paths, _ := filepath.Glob(filepath.Join("..", "tts", "toolcall", "testdata", "thoughts", "*.jinja"))
+	if len(paths) < 7 {
+		t.Fatalf("%d templates", len(paths))
+	}
+	for _, path := range paths {
+		source, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tmpl, err := template.Parse(string(source))
+		if err != nil {
+			t.Fatal(err)
+		}
+		marks, format := text.MarksOf(tmpl), formatOf(t, string(source))
+		begin, _, _ := strings.Cut(marks.Begin, ">thought") // which Gemma has for two tokens
+		if begin != marks.Begin {
+			begin += ">"
+		}
+		message := marks.Begin + "\nIt rains.\n" + marks.End + "\n" + format.Write("get_weather", `{"city": "Berlin"}`)
+		for _, tokens := range [][]string{nil, append([]string{begin, marks.End}, format.Marks...)} {
+			s, _ := spelling(t, string(source), tokens, nil)
+			reply := s.model.Tokenizer.Encode(nil, message, tokenizer.Options{ParseSpecial: true})
+			s.reply.Store(&reply)
+			for _, tools := range [][]goopenai.Tool{nil, toolsOfFamilies()} {
+				req := goopenai.ChatCompletionRequest{Model: "toy", Tools: tools, Messages: []goopenai.ChatCompletionMessage{{Role: "user", Content: "Hi"}}}
+				got := s.whole(t, req)
+				if got.reasoning != "It rains." || strings.Contains(got.text, "rains") || tools != nil && (got.text != "" || len(got.calls) != 1) {
+					t.Errorf("%s, marks are tokens %v, tools %v: %q is answered as %+v", filepath.Base(path), tokens != nil, tools != nil, message, got)
+				}
+			}
+		}
+	}
+}
+
 func TestStrictCallsAreHeldWhereMarksAreTokens(t *testing.T) {
 	for family, source := range callFormats {
-		source = "{# " + source + " #}" + template.ChatML
-		s, _ := spelling(t, source, toolcall.Of(source).Marks, nil)
-		message, ok := written(family, "I look.", called{"forecast", `{"city": "Paris"}`})
+		s, _ := spelling(t, source, formatOf(t, source).Marks, nil)
+		message, ok := written(t, family, "I look.", called{"forecast", `{"city": "Paris"}`})
 		text := "I look."
 		if !ok {
-			message, _ = written(family, "", called{"forecast", `{"city": "Paris"}`})
+			message, _ = written(t, family, "", called{"forecast", `{"city": "Paris"}`})
 			text = ""
 		}
 		reply := s.model.Tokenizer.Encode(nil, message, tokenizer.Options{ParseSpecial: true})
@@ -335,10 +400,9 @@ func TestStrictCallsAreHeldWhereMarksAreTokens(t *testing.T) {
 func TestSeveralStrictCallsArriveAsTheyWereWritten(t *testing.T) {
 	calls := []called{{"forecast", `{"city": "Berlin", "days": 3}`}, {"climate", `{"city": "Rome", "days": 1}`}}
 	for family, source := range callFormats {
-		source = "{# " + source + " #}" + template.ChatML
-		for _, marks := range [][]string{nil, toolcall.Of(source).Marks} {
-			message, ok := written(family, "", calls...)
-			if !ok || family == "qwen3-coder" { // its elements are those of other tools
+		for _, marks := range [][]string{nil, formatOf(t, source).Marks} {
+			message, ok := written(t, family, "", calls...)
+			if !ok || slices.Contains([]string{"qwen3-coder", "glm", "seed", "invoke", "typed"}, family) { // their elements are those of other tools
 				continue
 			}
 			s, _ := spelling(t, source, marks, nil)
@@ -358,16 +422,16 @@ func TestSeveralStrictCallsArriveAsTheyWereWritten(t *testing.T) {
 func TestEachFamilysMessagesArriveHoweverTwoTokensDivideThem(t *testing.T) {
 	for family, source := range callFormats {
 		say := sayings[2]
-		message, ok := written(family, say.text, say.calls...)
+		message, ok := written(t, family, say.text, say.calls...)
 		if !ok {
 			say = sayings[3]
-			message, _ = written(family, say.text, say.calls...)
+			message, _ = written(t, family, say.text, say.calls...)
 		}
 		var halves []string
 		for i := 1; i < len(message); i++ {
 			halves = append(halves, message[:i], message[i:])
 		}
-		s, id := spelling(t, "{# "+source+" #}"+template.ChatML, nil, halves)
+		s, id := spelling(t, source, nil, halves)
 		req := goopenai.ChatCompletionRequest{Model: "toy", Tools: toolsOfFamilies(), Messages: []goopenai.ChatCompletionMessage{{Role: "user", Content: "Hi"}}}
 		for i := 1; i < len(message); i += sweep.Of(t, 3, 1) {
 			s.reply.Store(&[]int32{id[message[:i]], id[message[i:]]})
@@ -381,9 +445,9 @@ func TestEachFamilysMessagesArriveHoweverTwoTokensDivideThem(t *testing.T) {
 
 func TestACallThatTheLimitCutsOffIsABeginningOfIt(t *testing.T) {
 	for family, source := range callFormats {
-		s, _ := spelling(t, "{# "+source+" #}"+template.ChatML, nil, nil)
+		s, _ := spelling(t, source, nil, nil)
 		say := sayings[1]
-		message, _ := written(family, say.text, say.calls...)
+		message, _ := written(t, family, say.text, say.calls...)
 		reply := s.model.Tokenizer.Encode(nil, message, tokenizer.Options{ParseSpecial: true})
 		s.reply.Store(&reply)
 		req := goopenai.ChatCompletionRequest{Model: "toy", Tools: toolsOfFamilies(), Messages: []goopenai.ChatCompletionMessage{{Role: "user", Content: "Hi"}}}

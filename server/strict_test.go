@@ -9,7 +9,6 @@ import (
 	goopenai "github.com/sashabaranov/go-openai"
 
 	"github.com/lutra-lm/lutra/models/template"
-	"github.com/lutra-lm/lutra/tts/toolcall"
 )
 
 // forecast is a schema of arguments, and meets tells whether some meet it.
@@ -36,13 +35,13 @@ func forecasts(names ...string) (tools []goopenai.Tool) {
 }
 
 func TestForcedCallsMeetTheirSchemaWhateverTheModelWrites(t *testing.T) {
-	for name, marks := range callFormats {
+	for name, source := range callFormats {
 		said := "Nothing of the kind."
 		if name == "harmony" {
 			said = "<|channel|>commentary" // what is no thought, which would have no end
 		}
 		f := start(t, says(t, said), nil)
-		f.withTemplate("{# " + marks + " #}" + template.ChatML)
+		f.withTemplate(source)
 		for _, names := range [][]string{{"forecast"}, {"forecast", "climate"}} {
 			for _, parallel := range []bool{false, true} {
 				req := goopenai.ChatCompletionRequest{Model: "toy", Tools: forecasts(names...), ToolChoice: "required", ParallelToolCalls: parallel, Temperature: 1.5, N: 4, MaxCompletionTokens: 400,
@@ -70,18 +69,15 @@ func TestForcedCallsMeetTheirSchemaWhateverTheModelWrites(t *testing.T) {
 }
 
 func TestCallsOfStrictToolsMeetTheirSchemaAndTextIsFree(t *testing.T) {
-	for name, marks := range callFormats {
-		source := "{# " + marks + " #}" + template.ChatML
-		format := toolcall.Of(source)
+	for name, source := range callFormats {
+		format := formatOf(t, source)
 		const forbidden = `{"town": "Paris"}`
 		said := "I look.\n" + format.Write("forecast", forbidden)
 		content := "I look."
 		switch name {
-		case "qwen3-coder":
-			said = "I look.\n" + format.Begin("forecast") + "<parameter=town>\nParis\n</parameter>\n</function>\n</tool_call>"
-		case "llama3": // a call is the whole message
+		case "llama3", "python-bare": // a call is the whole message
 			said, content = format.Write("forecast", forbidden), ""
-		case "functionary3.2":
+		case "functionary-3.2":
 			said = "all\nI look.>>>" + format.Write("forecast", forbidden)
 		}
 		// The model writes arguments that the schema forbids, and is held to others.

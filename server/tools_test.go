@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -27,30 +29,39 @@ func callsTools(choice any) goopenai.ChatCompletionRequest {
 		Messages: []goopenai.ChatCompletionMessage{{Role: "user", Content: "Hi"}}}
 }
 
-// callFormats are templates that write tools as the model callFormats do, in our words;
-// the header is the one that the toy model answers.
-var callFormats = map[string]string{
-	"hermes":         `<tool_call>`,
-	"llama3":         `<|python_tag|>`,
-	"mistral":        `[TOOL_CALLS]`,
-	"qwen3-coder":    `<tool_call> <function=`,
-	"deepseek":       `<｜tool▁call▁begin｜>`,
-	"kimi":           `<|tool_call_argument_begin|>`,
-	"functionary3.1": `<function=`,
-	"functionary3.2": `>>>all`,
-	"gemma4":         `<|tool_call> <tool_call|>`,
-	"harmony":        `<|channel|> <|message|>`,
+// callFormats are templates that write calls as families of models do, in our words; the header is the one that
+// the toy model answers.
+var callFormats = func() map[string]string {
+	all := map[string]string{}
+	paths, _ := filepath.Glob(filepath.Join("..", "tts", "toolcall", "testdata", "*.jinja"))
+	for _, path := range paths {
+		source, err := os.ReadFile(path)
+		if err != nil {
+			panic(err)
+		}
+		all[strings.TrimSuffix(filepath.Base(path), ".jinja")] = string(source)
+	}
+	return all
+}()
+
+// formatOf returns how a model with a template calls tools.
+func formatOf(t *testing.T, source string) *toolcall.Format {
+	t.Helper()
+	tmpl, err := template.Parse(source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := toolcall.Of(tmpl)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
 }
 
 func TestCallsOfToolsComeApartFromTheTextInEachFamilysFormat(t *testing.T) {
-	for name, marks := range callFormats {
+	for name, source := range callFormats {
 		t.Run(name, func(t *testing.T) {
-			source := "{# " + marks + " #}" + template.ChatML
-			format := toolcall.Of(source)
-			message := format.Write("get_weather", inBerlin)
-			if name == "qwen3-coder" {
-				message = "<tool_call>\n<function=get_weather>\n<parameter=city>\nBerlin\n</parameter>\n</function>\n</tool_call>"
-			}
+			message := formatOf(t, source).Write("get_weather", inBerlin)
 			f := start(t, says(t, message), nil)
 			f.withTemplate(source)
 			got := ask(t, f, callsTools("auto"))

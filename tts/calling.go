@@ -63,7 +63,7 @@ func (c *Calling) divide(t Text, p *toolcall.Parser) (reasoning Reasoning, rest 
 // tools: it ends with the last of them. What holds them is in use until ctx ends.
 // Errors: *toolcall.SchemaError of a strict tool, and those of Model.Format.
 func (c *Calling) Hold(ctx context.Context, req *Request, m *Model, must bool, name string) error {
-	req.Marks, req.Calling = c.Format.Marks, c
+	req.Marks, req.Calling = slices.Concat(c.Format.Marks, c.Format.Inner), c
 	tools := c.Tools
 	if name != "" {
 		tools = slices.DeleteFunc(slices.Clone(tools), func(t toolcall.Tool) bool { return t.Name != name })

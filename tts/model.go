@@ -2,6 +2,7 @@ package tts
 
 import (
 	"strings"
+	"sync"
 
 	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/batcher/sampling"
@@ -39,6 +40,31 @@ type Model struct {
 	lines []int32 // tokens that hold a line's end
 	// custom holds for requests of APIs that have no defaults of their own, below Sampling.
 	custom generation.Config
+	forms  *forms // what the template has shown; nil: it is asked each time
+}
+
+// forms is what probes of a template show.
+type forms struct {
+	sync.Mutex
+	of     *template.Template
+	calls  *toolcall.Format
+	why    error // the calls are not those of the template
+	thinks text.Marks
+}
+
+// shown returns what probes of the template show.
+func (m *Model) shown() (calls *toolcall.Format, thinks text.Marks, why error) {
+	f := m.forms
+	if f == nil {
+		f = &forms{}
+	}
+	f.Lock()
+	defer f.Unlock()
+	if f.calls == nil || f.of != m.Template {
+		f.of, f.thinks = m.Template, text.MarksOf(m.Template)
+		f.calls, f.why = toolcall.Of(m.Template)
+	}
+	return f.calls, f.thinks, f.why
 }
 
 // NewModel ties a loaded bundle to the engine that runs it. Without an engine
@@ -47,7 +73,9 @@ func NewModel(b *models.Bundle, e *batcher.Engine) *Model {
 	m := &Model{
 		Speller: text.NewSpeller(b.Tokenizer, b.Model.Config().Vocab), Name: b.Name, Engine: e, Template: b.Template, Stops: b.Stops, MaxTurns: b.MaxTurns,
 		Identity: b.Identity, Formats: constrain.NewFormats(b.Tokenizer), Config: b.Model.Config(), Outputs: b.Model.Config().Outputs, adapt: b.Variant,
+		forms: &forms{},
 	}
+	m.Between = m.ThoughtMarks
 	if e != nil {
 		m.Run(e)
 	}
@@ -75,10 +103,15 @@ func (m *Model) With(uses ...models.Use) (*Model, error) {
 
 // ToolFormat returns how the model calls tools.
 func (m *Model) ToolFormat() *toolcall.Format {
-	if m.Template == nil {
-		return toolcall.Hermes
-	}
-	return toolcall.Of(m.Template.Source())
+	f, _, _ := m.shown()
+	return f
+}
+
+// CallsUnclear says why the template's calls of tools are not told from text, so that ToolFormat is only what is
+// usual; nil: they are.
+func (m *Model) CallsUnclear() error {
+	_, _, why := m.shown()
+	return why
 }
 
 // words returns what constraints have to know of the model.
@@ -108,17 +141,13 @@ func (m *Model) delimiters(stops []string) []int32 {
 
 // ThoughtMarks returns what the model puts its thoughts between.
 func (m *Model) ThoughtMarks() text.Marks {
-	if m.Template == nil {
-		return text.Think
-	}
-	return text.MarksOf(m.Template.Source())
+	_, marks, _ := m.shown()
+	return marks
 }
 
 // Thinks reports whether answers may begin with thoughts: the chat template knows
-// the mark that ends one.
-func (m *Model) Thinks() bool {
-	return m.Template != nil && strings.Contains(m.Template.Source(), m.ThoughtMarks().End)
-}
+// what ends one.
+func (m *Model) Thinks() bool { return !m.ThoughtMarks().None }
 
 // ThinkingSwitches reports whether the chat template can switch thinking on and off.
 func (m *Model) ThinkingSwitches() bool {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/lutra-lm/lutra/grammar"
 	"github.com/lutra-lm/lutra/grammar/budget"
@@ -236,12 +235,17 @@ func (f *Combined) possible(id grammar.Symbol, alive []bool) bool {
 	})
 }
 
-// Elements says how an object is written as a list of elements: what stands before a
-// property's name, after it, and after its value.
+// Elements says how an object is written as a list of elements.
 type Elements struct {
-	Open, Named, Close string
+	Open             regex.Expr // before a property's name; None: nothing
+	Named, NamedText regex.Expr // after it, before a value and before a text
+	Close, Between   regex.Expr // after a value, and between two elements; None: nothing
+	// Python says that the words for truths and null are those of Python.
+	Python bool
 	// Text tells whether a property is text, which stands without quotes and as it is.
 	Text func(name string) bool
+	// Name tells whether a property may have a name.
+	Name func(name string) bool
 	// Never matches what no string may be, wherever it stands in a value.
 	Never regex.Expr
 }
@@ -250,7 +254,12 @@ type Elements struct {
 // order. Properties that the schema does not name are left out, unless it names none:
 // then any may be there whose values may be text. An error is an *Error.
 func (f *Combined) Elements(schema []byte, e Elements) (grammar.Symbol, error) {
-	d, err := f.document(schema, Options{}, regex.None, e.Never)
+	for _, text := range []*regex.Expr{&e.Open, &e.Close, &e.Between} {
+		if *text == regex.None {
+			*text = regex.Empty
+		}
+	}
+	d, err := f.document(schema, Options{python: e.Python}, regex.None, e.Never)
 	if err != nil {
 		return 0, err
 	}
@@ -299,46 +308,75 @@ func (w *elements) list(b *branch) (grammar.Symbol, error) {
 	if b.minimum > b.needed(0) || b.maximum != regex.Infinite && b.maximum < max(len(entries), 1) {
 		return 0, errors.New("minProperties, maxProperties: they are not supported where arguments are elements")
 	}
-	next := f.Rule([]grammar.Symbol{})
+	none := f.Rule([]grammar.Symbol{})
 	if len(entries) == 0 {
-		var any [][]grammar.Symbol
+		var first, more [][]grammar.Symbol
+		next := f.Rule()
 		for _, e := range b.others {
 			ident, err := a.Match(someName, regex.Raw)
 			if err != nil {
 				return 0, err
 			}
-			text, err := w.text(e.node)
-			if err != nil {
-				return 0, err
+			for _, isText := range w.unnamed() {
+				one, err := w.element(e.node, a.And(e.names, ident), isText)
+				if err != nil {
+					return 0, err
+				}
+				first = append(first, append(one, next))
+				more = append(more, append([]grammar.Symbol{f.Match(w.Between)}, append(one, next)...))
 			}
-			any = append(any, []grammar.Symbol{f.Match(a.Seq(a.Literal(w.Open), a.And(e.names, ident), a.Literal(w.Named), text, a.Literal(w.Close))), next})
 		}
-		f.Let(next, append(any, []grammar.Symbol{})...)
-		return next, nil
+		f.Let(next, append(more, []grammar.Symbol{})...)
+		return f.Rule(append(first, []grammar.Symbol{none})...), nil
 	}
+	first, more := none, none // what may come where none has been, and behind one
 	for _, e := range slices.Backward(entries) {
-		if strings.Contains(e.name, w.Named[:1]) {
+		if !w.Name(e.name) {
 			if e.required {
-				return 0, fmt.Errorf("properties: a name with %s is not supported where arguments are elements", w.Named[:1])
+				return 0, fmt.Errorf("properties: the name %q is not supported where arguments are elements", e.name)
 			}
 			continue
 		}
-		open := a.Literal(w.Open + e.name + w.Named)
-		one := []grammar.Symbol{f.Match(open), f.of(w.document, f.documents[w.document].symbol(symbol{kind: symValue, node: e.node})), f.Match(a.Literal(w.Close)), next}
-		if w.Text(e.name) {
-			text, err := w.text(e.node)
-			if err != nil {
-				return 0, err
-			}
-			one = []grammar.Symbol{f.Match(a.Seq(open, text, a.Literal(w.Close))), next}
+		one, err := w.element(e.node, a.Literal(e.name), w.Text(e.name))
+		if err != nil {
+			return 0, err
+		}
+		one = append(one, more)
+		between := one
+		if w.Between != regex.Empty {
+			between = append([]grammar.Symbol{f.Match(w.Between)}, one...)
 		}
 		if e.required {
-			next = f.Rule(one)
+			first, more = f.Rule(one), f.Rule(between)
 		} else {
-			next = f.Rule(one, []grammar.Symbol{next})
+			first, more = f.Rule(one, []grammar.Symbol{first}), f.Rule(between, []grammar.Symbol{more})
 		}
 	}
-	return next, nil
+	return first, nil
+}
+
+// unnamed tells whether what no schema names is text, or may be text or not.
+func (w *elements) unnamed() []bool {
+	switch {
+	case w.NamedText == regex.None:
+		return []bool{false}
+	case w.NamedText != w.Named:
+		return []bool{true, false}
+	}
+	return []bool{true}
+}
+
+// element returns one of a name.
+func (w *elements) element(node int, name regex.Expr, isText bool) ([]grammar.Symbol, error) {
+	f, a := w.combined, w.combined.arena
+	if !isText {
+		return []grammar.Symbol{f.Match(a.Seq(w.Open, name, w.Named)), f.of(w.document, f.documents[w.document].symbol(symbol{kind: symValue, node: node})), f.Match(w.Close)}, nil
+	}
+	text, err := w.text(node)
+	if err != nil {
+		return nil, err
+	}
+	return []grammar.Symbol{f.Match(a.Seq(w.Open, name, w.NamedText, text, w.Close))}, nil
 }
 
 // text matches the strings that meet a node, without quotes.

@@ -44,7 +44,12 @@ func elementsOf(schema string, texts ...string) (*grammar.Grammar, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := f.Elements([]byte(schema), Elements{Open: "<p=", Named: ">", Close: "</p>", Never: never, Text: func(name string) bool { return strings.Contains(strings.Join(texts, " "), name) }})
+	a := f.Arena()
+	s, err := f.Elements([]byte(schema), Elements{
+		Open: a.Literal("<p="), Named: a.Literal(">"), NamedText: a.Literal(">"), Close: a.Literal("</p>"), Never: never,
+		Text: func(name string) bool { return strings.Contains(strings.Join(texts, " "), name) },
+		Name: func(name string) bool { return !strings.Contains(name, ">") },
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +102,7 @@ func TestWhatElementsCannotBeHeldToIsRefused(t *testing.T) {
 		`{"properties":{"a":{},"b":{}},"maxProperties":1}`:                   "maxProperties",
 		`{"properties":{"a":{"type":"string","enum":[7]}},"required":["a"]}`: "no value meets it",
 		`{"type":"string"}`:                            "no value meets it",
-		`{"properties":{"a>b":{}},"required":["a>b"]}`: "a name with >",
+		`{"properties":{"a>b":{}},"required":["a>b"]}`: `the name "a>b"`,
 		`{"$dynamicRef":"#a"}`:                         "$dynamicRef",
 		`{`:                                            "",
 	} {

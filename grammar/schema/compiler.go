@@ -73,6 +73,8 @@ type Options struct {
 
 	// Budget is what the grammar is charged to; nil: a default one.
 	Budget *budget.Budget
+
+	python bool // Elements.Python
 }
 
 // arena makes that of a grammar.

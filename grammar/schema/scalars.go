@@ -60,6 +60,14 @@ func (c *compiler) key(names regex.Expr) regex.Expr {
 	return c.arena.And(names, bare)
 }
 
+// word returns how a truth or null is written.
+func (c *compiler) word(json string) string {
+	if !c.options.python {
+		return json
+	}
+	return map[string]string{"true": "True", "false": "False", "null": "None"}[json]
+}
+
 // scalars matches the values of a shape that hold no others. Lists and objects of
 // an enumeration are among them.
 func (c *compiler) scalars(s *shape) (regex.Expr, error) {
@@ -69,10 +77,10 @@ func (c *compiler) scalars(s *shape) (regex.Expr, error) {
 	}
 	var es []regex.Expr
 	if s.types&nulls != 0 {
-		es = append(es, a.Literal("null"))
+		es = append(es, a.Literal(c.word("null")))
 	}
 	if s.types&booleans != 0 {
-		es = append(es, a.Literal("true"), a.Literal("false"))
+		es = append(es, a.Literal(c.word("true")), a.Literal(c.word("false")))
 	}
 	if s.types&numbers != 0 {
 		e, err := c.number(s)
@@ -100,11 +108,11 @@ func (c *compiler) enumerated(s *shape) (regex.Expr, error) {
 				strings = append(strings, text)
 			}
 		case v.kind == nulls:
-			literals = append(literals, "null")
+			literals = append(literals, c.word("null"))
 		case v.kind == booleans && v.truth:
-			literals = append(literals, "true")
+			literals = append(literals, c.word("true"))
 		case v.kind == booleans:
-			literals = append(literals, "false")
+			literals = append(literals, c.word("false"))
 		case v.kind == numbers:
 			literals = append(literals, numerals(v)...)
 		default:
@@ -139,9 +147,9 @@ func (c *compiler) literal(v *value) regex.Expr {
 	a := c.arena
 	switch v.kind {
 	case nulls:
-		return a.Literal("null")
+		return a.Literal(c.word("null"))
 	case booleans:
-		return a.Literal(fmt.Sprint(v.truth))
+		return a.Literal(c.word(fmt.Sprint(v.truth)))
 	case numbers:
 		return a.Literals(numerals(v))
 	case strs:

@@ -77,6 +77,9 @@ func (r *Runtime) loadHost(ctx context.Context, cfg config.Config, m config.Mode
 	for _, w := range bundle.Warnings {
 		r.log.Warn().Str("model", bundle.Name).Msg(w)
 	}
+	if err := h.Model.CallsUnclear(); err != nil {
+		r.log.Warn().Str("model", bundle.Name).Err(err).Msg("the chat template does not show how the model calls tools: calls are read in the most usual form, Hermes'")
+	}
 	if err := h.loadAdapters(ctx); err != nil {
 		return nil, errors.Join(err, r.close(h))
 	}

@@ -13,37 +13,30 @@ import (
 	"strings"
 
 	"github.com/lutra-lm/lutra/batcher/sampling"
+	"github.com/lutra-lm/lutra/models/generation"
 	"github.com/lutra-lm/lutra/tts"
 )
 
-// request is a text completion as this program's servers read it (docs/api.md). Numbers
-// are float64 so that they are written with the digits of the float32 that they are.
+// request is a text completion as this program's servers read it (docs/api.md).
 type request struct {
-	Model             string    `json:"model"`
-	Prompt            []int32   `json:"prompt"`
-	Candidates        []int     `json:"candidates"`
-	Begun             [][]int32 `json:"begun"`
-	Seed              uint64    `json:"seed"`
-	MaxTokens         int       `json:"max_tokens"`
-	Temperature       float64   `json:"temperature"`
-	TopK              int       `json:"top_k,omitempty"`
-	TopP              float64   `json:"top_p,omitempty"`
-	MinP              float64   `json:"min_p,omitempty"`
-	TypicalP          float64   `json:"typical_p,omitempty"`
-	RepetitionPenalty float64   `json:"repetition_penalty,omitempty"`
-	RepeatPenalty     float64   `json:"repeat_penalty,omitempty"`
-	RepeatLastN       int       `json:"repeat_last_n,omitempty"`
-	PresencePenalty   float64   `json:"presence_penalty,omitempty"`
-	FrequencyPenalty  float64   `json:"frequency_penalty,omitempty"`
-	LogitBias         [][2]any  `json:"logit_bias,omitempty"`
-	StopTokens        []int32   `json:"stop_token_ids,omitempty"`
-	IgnoreEOS         bool      `json:"ignore_eos"` // StopTokens has them
-	Stop              []string  `json:"stop,omitempty"`
-	KeepStop          bool      `json:"include_stop_str_in_output"` // else its tokens are not listed
-	Delimiters        []string  `json:"delimiters,omitempty"`
-	Logprobs          int       `json:"logprobs"`
-	ReturnTokens      bool      `json:"return_tokens"`
-	Stream            bool      `json:"stream"`
+	Model      string    `json:"model"`
+	Prompt     []int32   `json:"prompt"`
+	Candidates []int     `json:"candidates"`
+	Begun      [][]int32 `json:"begun"`
+	Seed       uint64    `json:"seed"`
+	MaxTokens  int       `json:"max_tokens"`
+	// All of it: a field that is not there would have the default of the worker's model.
+	generation.Config
+	RepeatPenalty *float32 `json:"repeat_penalty,omitempty"` // of the latest RepeatLastN tokens, in place of RepetitionPenalty
+	LogitBias     [][2]any `json:"logit_bias,omitempty"`
+	StopTokens    []int32  `json:"stop_token_ids,omitempty"`
+	IgnoreEOS     bool     `json:"ignore_eos"` // StopTokens has them
+	Stop          []string `json:"stop,omitempty"`
+	KeepStop      bool     `json:"include_stop_str_in_output"` // else its tokens are not listed
+	Delimiters    []string `json:"delimiters,omitempty"`
+	Logprobs      int      `json:"logprobs"`
+	ReturnTokens  bool     `json:"return_tokens"`
+	Stream        bool     `json:"stream"`
 }
 
 // Bounds of the fields, as servers have them.
@@ -82,12 +75,11 @@ func newRequest(model string, w *tts.Work, numbers []int, begun [][]int32, most 
 	p := &w.Params
 	r := &request{
 		Model: model, Prompt: w.Prompt, Candidates: numbers, Begun: begun, Seed: p.Seed, MaxTokens: most,
-		Temperature: float64(p.Temperature), TopK: p.TopK, TopP: float64(p.TopP), MinP: float64(p.MinP), TypicalP: float64(p.TypicalP),
-		PresencePenalty: float64(p.PresencePenalty), FrequencyPenalty: float64(p.FrequencyPenalty),
+		Config:     tts.SamplingOf(p).Or(generation.Plain()),
 		StopTokens: p.Stop, IgnoreEOS: true, KeepStop: true, Delimiters: w.Delimiters, ReturnTokens: true, Stream: true,
 	}
-	if r.RepetitionPenalty = float64(p.RepetitionPenalty); p.RepetitionWindow > 0 {
-		r.RepeatPenalty, r.RepeatLastN, r.RepetitionPenalty = r.RepetitionPenalty, p.RepetitionWindow, 0
+	if p.RepetitionWindow > 0 {
+		r.RepeatPenalty, r.RepetitionPenalty = r.RepetitionPenalty, nil
 	}
 	for _, id := range slices.Sorted(maps.Keys(p.LogitBias)) {
 		bias := any(float64(p.LogitBias[id]))

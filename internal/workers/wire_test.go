@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/lutra-lm/lutra/batcher/sampling"
+	"github.com/lutra-lm/lutra/models/generation"
 	"github.com/lutra-lm/lutra/server/jsonread"
 	"github.com/lutra-lm/lutra/server/openai"
 	"github.com/lutra-lm/lutra/tts"
@@ -40,7 +41,11 @@ func read(t *testing.T, m *tts.Model, w *tts.Work) sampling.Params {
 		t.Fatal(err)
 	}
 	req := &tts.Request{}
-	openai.Fields{Fields: fields}.Sampling(req, m, 1)
+	m.Sampling = generation.Config{ // none of which is to come through
+		Temperature: new(float32(0.3)), TopK: new(7), TopP: new(float32(0.4)), MinP: new(float32(0.2)), TypicalP: new(float32(0.6)),
+		RepetitionPenalty: new(float32(1.3)), RepeatLastN: new(9), PresencePenalty: new(float32(0.7)), FrequencyPenalty: new(float32(0.9)),
+	}
+	openai.Fields{Fields: fields}.Sampling(req, m, 1, generation.Config{})
 	if fields.Err != nil {
 		t.Fatalf("%s: %v", body, fields.Err)
 	}
@@ -66,6 +71,9 @@ func TestEveryFieldOfSamplingReachesAWorkerOrSaysWhyNot(t *testing.T) {
 			w.Params.RepetitionPenalty = 0.5
 		}
 		got := read(t, m, w)
+		if is, want := tts.SamplingOf(&got), tts.SamplingOf(&w.Params); !reflect.DeepEqual(is, want) {
+			t.Errorf("%s: the worker samples as %v, want %v", path, maps.Collect(is.Fields()), maps.Collect(want.Fields()))
+		}
 		arrived, _ := ttstest.Field(&got, path)
 		same := reflect.DeepEqual(arrived.Interface(), field.Interface())
 		if _, ok := untold[path]; ok {

@@ -43,7 +43,11 @@ func (t *Template) probeObjects() bool { return t.shows("f", `{"`+probeName+`":"
 func (t *Template) probeAnyText() bool { return t.shows("f", `"{\"`+probeName+`\":\"y"`) }
 
 func (t *Template) probeCalls() bool {
-	return t.shows(probeName, `{"x":"y"}`) || t.shows(probeName, `"{\"x\":\"y\"}"`)
+	if t.shows(probeName, `{"x":"y"}`) || t.shows(probeName, `"{\"x\":\"y\"}"`) {
+		return true
+	}
+	text, err := t.probeMessages(t.silence(), "functions."+probeName+":0", "f") // by its id alone
+	return err == nil && strings.Contains(text, probeName)
 }
 
 // probeNull reports whether a message that says nothing may have null for its content.

@@ -14,6 +14,9 @@ type Speller struct {
 	Tokenizer *tokenizer.Tokenizer
 	Vocab     int // token ids are 0 to Vocab-1
 
+	// Between returns what the model puts its thoughts between; nil: nothing of its own.
+	Between func() Marks
+
 	longest int // bytes of the longest token
 }
 
@@ -47,7 +50,8 @@ func (s *Speller) Hidden(id int32) bool {
 // Mark returns the text of a token that some vocabularies hide though it divides
 // the thoughts from the answer; empty for all others.
 func (s *Speller) Mark(id int32) []byte {
-	if name := s.Tokenizer.Token(id); isMark(name) {
+	name := s.Tokenizer.Token(id)
+	if Think.has(name) || Channel.has(name) || s.Between != nil && s.Between().has(name) {
 		return []byte(name)
 	}
 	return nil

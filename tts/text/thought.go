@@ -7,6 +7,9 @@ import "strings"
 type Marks struct {
 	Begin, End string
 	Again      bool // thoughts may stand anywhere in an answer, not at its beginning alone
+
+	// None says that the model's template knows no thoughts: these are the usual marks.
+	None bool
 }
 
 var (
@@ -15,24 +18,6 @@ var (
 	// Channel is that of Gemma 4, whose marks of an empty thought may follow an answer too.
 	Channel = Marks{Begin: "<|channel>thought", End: "<channel|>", Again: true}
 )
-
-// MarksOf returns those of a model with this chat template.
-func MarksOf(template string) Marks {
-	if strings.Contains(template, Channel.Begin) && strings.Contains(template, Channel.End) {
-		return Channel
-	}
-	return Think
-}
-
-// isMark tells whether a special token of that name is the beginning of a mark, or one.
-func isMark(name string) bool {
-	for _, m := range []Marks{Think, Channel} {
-		if name != "" && (strings.HasPrefix(m.Begin, name) || name == m.End) {
-			return true
-		}
-	}
-	return false
-}
 
 // NewThought returns what divides an answer that goes on from a prompt: in a thought, or in
 // the midst of its thought or answer.

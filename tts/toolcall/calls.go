@@ -1,11 +1,6 @@
 package toolcall
 
-import (
-	"bytes"
-	"encoding/json"
-	"slices"
-	"strings"
-)
+import "strings"
 
 // objects is the state of a call that is an object with a name and arguments.
 type objects struct {
@@ -17,9 +12,28 @@ type objects struct {
 	opened bool
 }
 
-// headKeys are those that may stand before the name of a call that nothing else marks
-// as one.
-var headKeys = []string{"type", "name", "function"}
+// part is what a member of a call has.
+type part uint8
+
+const (
+	otherMember part = iota
+	nameMember
+	argumentsMember
+	eitherMember // the name is its key
+)
+
+// member tells what a key of a call stands for: models mix up what templates show.
+func (f *Format) member(key string) part {
+	switch o := f.form.objects; {
+	case o.whole && o.name == "":
+		return eitherMember
+	case key == "name" || key == "function" || o.name == key && key != "":
+		return nameMember
+	case key == "arguments" || key == "parameters" || o.arguments == key && key != "":
+		return argumentsMember
+	}
+	return otherMember
+}
 
 // inObject reads within a call that is an object.
 func inObject(p *Parser, _ bool) bool {
@@ -30,19 +44,32 @@ func inObject(p *Parser, _ bool) bool {
 		b := p.held[n]
 		n++
 		ev := o.next(b)
-		if ev == valueByte && p.format.unmarked && !o.opened && !slices.Contains(headKeys, string(o.key)) {
+		what := p.format.member(string(o.key))
+		if ev == valueByte && p.format.unmarked && !o.opened && what == otherMember && string(o.key) != "type" {
 			o.at = broken // an object of another kind
 			break
 		}
-		switch string(o.key) {
-		case "name", "function":
+		switch what {
+		case eitherMember:
+			if ev == valueByte && !o.opened {
+				o.name = jsonText(string(o.key))
+				if !p.openObject() {
+					o.at = broken
+					break
+				}
+			}
+			if ev == valueByte || ev == valueEnd {
+				o.begun = true
+				send = append(send, b)
+			}
+		case nameMember:
 			if ev == valueByte || ev == valueEnd {
 				o.name = append(o.name, b)
 			}
 			if ev == valueEnd && !o.opened && !p.openObject() {
 				o.at = broken
 			}
-		case "arguments", "parameters":
+		case argumentsMember:
 			switch {
 			case ev == nothing || ev == valueEnded:
 				continue
@@ -119,141 +146,21 @@ func inList(p *Parser, _ bool) bool {
 	case rest[0] == '{':
 		p.state = inObject
 	default:
-		p.listed, p.state = false, inText
+		p.listed, p.state = false, inClose
 		p.held = strings.TrimPrefix(rest, "]")
 	}
 	return true
 }
 
-const (
-	functionMark    = "<function="
-	functionEnd     = "</function>"
-	parameterMark   = "<parameter="
-	parameterEnd    = "</parameter>"
-	toolCallEndMark = "</tool_call>"
-)
-
-// inElement reads after the mark of a call, before its function.
-func inElement(p *Parser, last bool) bool {
+// inClose reads behind a list of calls that ends with words which are no mark.
+func inClose(p *Parser, last bool) bool {
 	head := strings.TrimLeft(p.held, " \t\r\n")
-	p.take(len(p.held) - len(head))
-	switch {
-	case strings.HasPrefix(head, functionMark):
-		p.take(len(functionMark))
-		p.state = inName
-	case strings.HasPrefix(head, "{"): // as its elder siblings write
-		p.state = inObject
-	case strings.HasPrefix(functionMark, head) && !last:
-		return false
-	default:
-		p.fail()
-	}
-	return true
-}
-
-// inName reads within the name of a function.
-func inName(p *Parser, last bool) bool {
-	at := strings.IndexByte(p.held, '>')
-	if at < 0 && len(p.held) <= maxName && !last {
+	rest, ended := strings.CutPrefix(head, p.format.closing)
+	if !ended && strings.HasPrefix(p.format.closing, head) && !last {
 		return false
 	}
-	if at < 0 || !p.open(strings.TrimSpace(p.held[:at])) {
-		p.fail()
-		return true
+	if p.state = inText; ended && p.format.closing != "" {
+		p.held = rest
 	}
-	p.held, p.state = p.held[at+1:], inParameters
-	p.arguments("{")
 	return true
-}
-
-// inParameters reads within a function, between its parameters. One is read when it is
-// complete.
-func inParameters(p *Parser, last bool) bool {
-	head := strings.TrimLeft(p.held, " \t\r\n")
-	end := strings.HasPrefix(head, functionEnd) || strings.HasPrefix(head, toolCallEndMark)
-	if end || last && head == "" {
-		p.arguments("}")
-		p.held, p.state = strings.TrimPrefix(head, functionEnd), inText
-		p.object = objects{}
-		return true
-	}
-	if !strings.HasPrefix(head, parameterMark) {
-		if at := strings.IndexByte(head[min(1, len(head)):], '<'); at >= 0 { // something else: it is passed over
-			p.held = head[at+1:]
-			return true
-		}
-		if last {
-			p.held, p.state = "", inText
-		}
-		return false
-	}
-	name, value, ok := strings.Cut(head[len(parameterMark):], ">")
-	if !ok {
-		return p.cutOff(last)
-	}
-	to, skip := valueEnds(value, last)
-	if to < 0 {
-		return p.cutOff(last)
-	}
-	var b bytes.Buffer
-	if p.object.begun {
-		b.WriteString(", ")
-	}
-	p.object.begun = true
-	key, _ := json.Marshal(name)
-	b.Write(key)
-	b.WriteString(": ")
-	b.Write(p.element(name, value[:to]))
-	p.arguments(b.String())
-	p.held = value[to+skip:]
-	return true
-}
-
-// valueEnds returns where a parameter's value ends, and the length of the mark that ends it;
-// -1: not yet. A value may hold the end of a function, unless a call ends with it.
-func valueEnds(value string, last bool) (to, skip int) {
-	for at := 0; ; {
-		end := strings.Index(value[at:], "</")
-		if end < 0 {
-			return -1, 0
-		}
-		at += end
-		rest := value[at:]
-		if strings.HasPrefix(rest, parameterEnd) {
-			return at, len(parameterEnd)
-		}
-		if behind, ok := strings.CutPrefix(rest, functionEnd); ok {
-			behind = strings.TrimLeft(behind, " \t\r\n")
-			switch {
-			case strings.HasPrefix(behind, toolCallEndMark), last && strings.HasPrefix(toolCallEndMark, behind):
-				return at, 0
-			case strings.HasPrefix(toolCallEndMark, behind):
-				return -1, 0
-			}
-		}
-		at += len("</")
-	}
-}
-
-// cutOff waits for the rest of a parameter, or gives it up where there is none.
-func (p *Parser) cutOff(last bool) bool {
-	if last {
-		p.held, p.state = "", inText
-	}
-	return last
-}
-
-// element returns a parameter's value as JSON: text for those that are text, else what it
-// is if it is JSON.
-func (p *Parser) element(name, value string) []byte {
-	value = strings.TrimSuffix(strings.TrimPrefix(value, "\n"), "\n")
-	text := p.tool == nil || p.tool.Text == nil || p.tool.Text(name)
-	if trimmed := strings.TrimSpace(value); !text && json.Valid([]byte(trimmed)) {
-		return []byte(trimmed)
-	}
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	_ = enc.Encode(value) // a string
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }

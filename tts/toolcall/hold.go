@@ -32,8 +32,9 @@ type frame struct {
 //	%a  the arguments of that tool, an object
 //	%e  the same as elements
 //	%m  the same with a mark around strings
+//	%k  the same by keyword, as Python writes them
 //	%h  a header of Harmony, up to where it ends
-var holes = []string{"%n", "%a", "%e", "%m", "%h"}
+var holes = []string{"%n", "%a", "%e", "%m", "%k", "%h"}
 
 // CallConstraint says how an answer is held to calls.
 type CallConstraint struct {
@@ -93,12 +94,6 @@ type holder struct {
 	args   []grammar.Symbol // by tool
 }
 
-// elements tells whether the format writes arguments as elements.
-func (f *Format) elements() bool { return strings.Contains(f.frames[0].calls[0], "%e") }
-
-// marked tells whether the format writes arguments with a mark around strings.
-func (f *Format) marked() bool { return strings.Contains(f.frames[0].calls[0], "%m") }
-
 // add adds a tool's arguments.
 func (b *holder) add(t *Tool) error {
 	text := string(t.Schema)
@@ -130,25 +125,51 @@ func (b *holder) add(t *Tool) error {
 
 // arguments returns those of a tool in the way that the format writes them.
 func (b *holder) arguments(f *schema.Combined, t *Tool, text string) (grammar.Symbol, error) {
-	if b.format.marked() {
-		never, err := f.Arena().Search(regexp.QuoteMeta(gemmaString), regex.Raw)
+	a, form := f.Arena(), &b.format.form
+	mark := (&holder{format: b.format, hold: b.hold, arena: a}).mark
+	switch form.arguments {
+	case markedKind:
+		never, err := a.Search(regexp.QuoteMeta(form.quote), regex.Raw)
 		if err != nil {
 			return 0, err
 		}
-		return f.Marked([]byte(text), schema.Options{Listed: true}, (&holder{format: b.format, hold: b.hold, arena: f.Arena()}).mark(gemmaString), never)
+		return f.Marked([]byte(text), schema.Options{Listed: true}, mark(form.quote), never)
+	case pythonKind:
+		return f.Elements([]byte(text), schema.Elements{
+			Named: a.Literal("="), Between: a.Literal(", "), Python: true,
+			Text: func(string) bool { return false }, Name: pythonName.MatchString,
+		})
+	case elementKind:
+		e := &form.elements
+		ends := []string{regexp.QuoteMeta(strings.TrimSpace(e.close))}
+		if marks := marksIn(form.end); len(marks) > 0 && marks[0] != strings.TrimSpace(e.close) {
+			ends = append(ends, regexp.QuoteMeta(marks[0]))
+		}
+		never, err := a.Search(strings.Join(ends, "|"), regex.Raw)
+		if err != nil {
+			return 0, err
+		}
+		var texts, values []regex.Expr
+		for _, n := range e.named {
+			if !n.says || n.text {
+				texts = append(texts, mark(n.literal))
+			}
+			if !n.says || !n.text {
+				values = append(values, mark(n.literal))
+			}
+		}
+		stop := e.named[0].literal[:1]
+		return f.Elements([]byte(text), schema.Elements{
+			Open: mark(e.open), NamedText: a.Or(texts...), Named: a.Or(values...), Close: mark(e.close), Between: mark(e.between), Never: never,
+			Text: func(name string) bool { return t.Text == nil || t.Text(name) },
+			Name: func(name string) bool { return !strings.Contains(name, stop) },
+		})
 	}
-	if !b.format.elements() {
-		return f.Object([]byte(text), schema.Options{Listed: true})
-	}
-	never, err := f.Arena().Search(parameterEnd+"|"+functionEnd, regex.Raw)
-	if err != nil {
-		return 0, err
-	}
-	return f.Elements([]byte(text), schema.Elements{
-		Open: parameterMark, Named: ">\n", Close: "\n" + parameterEnd + "\n", Never: never,
-		Text: func(name string) bool { return t.Text == nil || t.Text(name) },
-	})
+	return f.Object([]byte(text), schema.Options{Listed: true})
 }
+
+// pythonName matches names that may stand before a value.
+var pythonName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // answers returns the ways to write an answer.
 func (b *holder) answers() (all [][]grammar.Symbol, err error) {
@@ -197,11 +218,8 @@ func (b *holder) answers() (all [][]grammar.Symbol, err error) {
 // its arguments: what would follow says nothing.
 func (b *holder) calls(fr *frame) (grammar.Symbol, error) {
 	var one [][]grammar.Symbol
-	single := b.hold.Required && b.hold.Single && !b.format.elements()
-	args := "%a"
-	if b.format.marked() {
-		args = "%m"
-	}
+	args := b.format.form.arguments.hole()
+	single := b.hold.Required && b.hold.Single && (args == "%a" || args == "%m")
 	for tool := range b.names {
 		for _, pattern := range fr.calls {
 			if single {
@@ -304,8 +322,18 @@ const mostSpace = 4
 func (b *holder) mark(text string) regex.Expr {
 	e := regex.Empty
 	for _, piece := range b.pieces(text) {
-		if b.hold.Special != nil && b.hold.Special(piece) {
-			piece = grammar.Special + piece
+		if b.hold.Special == nil {
+			e = b.arena.Seq(e, b.arena.Literal(piece))
+			continue
+		}
+		if b.hold.Special(piece) {
+			e = b.arena.Seq(e, b.arena.Literal(grammar.Special+piece))
+			continue
+		}
+		for _, m := range innerMarks(piece) {
+			if b.hold.Special(m) {
+				piece = strings.ReplaceAll(piece, m, grammar.Special+m)
+			}
 		}
 		e = b.arena.Seq(e, b.arena.Literal(piece))
 	}
@@ -317,13 +345,15 @@ func (b *holder) either(text string) regex.Expr {
 	return b.arena.Or(b.arena.Literal(text), b.mark(text))
 }
 
-func (b *holder) isMark(piece string) bool { return slices.Contains(b.format.Marks, piece) }
+func (b *holder) isMark(piece string) bool {
+	return slices.Contains(b.format.Marks, piece) || slices.Contains(b.format.Inner, piece)
+}
 
 // pieces divides a pattern at its marks and holes.
 func (b *holder) pieces(pattern string) (list []string) {
 	for pattern != "" {
 		at, found := len(pattern), ""
-		for _, group := range [][]string{b.format.Marks, holes} {
+		for _, group := range [][]string{b.format.Marks, b.format.Inner, holes} {
 			for _, m := range group {
 				if i := strings.Index(pattern, m); i >= 0 && cmp.Or(i-at, len(found)-len(m)) < 0 {
 					at, found = i, m
@@ -346,7 +376,7 @@ func (b *holder) sequence(pattern string, tool int) (list []grammar.Symbol, err 
 	for _, piece := range b.pieces(pattern) {
 		e := regex.None
 		switch {
-		case piece == "%a" || piece == "%e" || piece == "%m":
+		case piece == b.format.form.arguments.hole():
 			list = append(list, b.args[tool])
 			continue
 		case piece == "%n":

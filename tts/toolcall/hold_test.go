@@ -15,9 +15,6 @@ import (
 	"github.com/lutra-lm/lutra/grammar/budget"
 )
 
-// formats are all families.
-var formats = []*Format{Hermes, Llama, Mistral, QwenCoder, DeepSeek, Kimi, Functionary31, Functionary32, Gemma, Harmony}
-
 // strictTools returns two with schemas that random arguments do not meet.
 func strictTools(t testing.TB) []Tool {
 	t.Helper()
@@ -156,22 +153,6 @@ func TestWhateverAGrammarOfCallsAcceptsIsReadAsCallsThatMeetTheirSchema(t *testi
 
 const good = `{"city": "Bonn", "days": 3}`
 
-// wellMade returns a call as f writes it, of the tool get_weather or now.
-func wellMade(f *Format, name, arguments string) string {
-	if f != QwenCoder {
-		return f.Write(name, arguments)
-	}
-	var members map[string]json.RawMessage
-	_ = json.Unmarshal([]byte(arguments), &members)
-	out := f.Begin(name)
-	for _, key := range []string{"city", "unit", "days", "zone"} {
-		if v, ok := members[key]; ok {
-			out += parameterMark + key + ">\n" + strings.Trim(string(v), `"`) + "\n" + parameterEnd + "\n"
-		}
-	}
-	return out + f.end
-}
-
 func TestTextIsFreeUpToACallThatIsHeldToItsSchema(t *testing.T) {
 	tools := strictTools(t)
 	for _, f := range formats {
@@ -185,7 +166,7 @@ func TestTextIsFreeUpToACallThatIsHeldToItsSchema(t *testing.T) {
 		}
 		lead := "I look <b>.\n"
 		switch f {
-		case Llama:
+		case Llama, PythonBare:
 			lead = ""
 		case Functionary32:
 			lead = "all\nI look.>>>"
@@ -193,20 +174,20 @@ func TestTextIsFreeUpToACallThatIsHeldToItsSchema(t *testing.T) {
 			lead = "<|channel|>analysis<|message|>I look.<|end|><|start|>assistant"
 		}
 		for message, want := range map[string]bool{
-			"No tool helps: {1, 2} < 3.":                                         true,
-			`{"name": "Ada", "born": 1815}`:                                      true,
-			lead + wellMade(f, "get_weather", good):                              true,
-			wellMade(f, "now", `{"zone": "UTC"}`):                                true,
-			lead + wellMade(f, "get_weather", `{"city": "Bonn"}`):                false,
-			lead + wellMade(f, "get_weather", `{"city": "B", "days": 3}`):        false,
-			lead + wellMade(f, "get_weather", `{"city": "Bonn", "days": "3.5"}`): false,
-			wellMade(f, "now", good):                                             false,
+			"No tool helps: {1, 2} < 3.":                                     true,
+			`{"name": "Ada", "born": 1815}`:                                  true,
+			lead + f.Write("get_weather", good):                              true,
+			f.Write("now", `{"zone": "UTC"}`):                                true,
+			lead + f.Write("get_weather", `{"city": "Bonn"}`):                false,
+			lead + f.Write("get_weather", `{"city": "B", "days": 3}`):        false,
+			lead + f.Write("get_weather", `{"city": "Bonn", "days": "3.5"}`): false,
+			f.Write("now", good):                                             false,
 		} {
 			if got := accepts(message); got != want {
 				t.Errorf("%s: %q is accepted: %v, want %v", f.Name, message, got, want)
 			}
 		}
-		if f != Llama && f != Functionary32 && accepts(lead+wellMade(f, "other", "{}")) {
+		if f != Llama && f != PythonBare && f != Functionary32 && accepts(lead+f.Write("other", "{}")) {
 			t.Errorf("%s: a call of an unknown tool is accepted", f.Name)
 		}
 	}
@@ -214,34 +195,25 @@ func TestTextIsFreeUpToACallThatIsHeldToItsSchema(t *testing.T) {
 
 func TestSeveralCallsFollowOneAnotherAndOneAloneWhereThatIsAskedFor(t *testing.T) {
 	tools := strictTools(t)
-	w := func(f *Format, name, args string) string { return wellMade(f, name, args) }
+	w := func(f *Format, name, args string) string { return f.Write(name, args) }
 	two := map[*Format]string{
-		Hermes:        w(Hermes, "get_weather", good) + "\n" + w(Hermes, "now", `{"zone": "UTC"}`),
 		Llama:         w(Llama, "get_weather", good) + "; " + w(Llama, "now", `{"zone": "UTC"}`),
-		Mistral:       strings.TrimSuffix(w(Mistral, "get_weather", good), "]") + ", " + strings.TrimPrefix(w(Mistral, "now", `{"zone": "UTC"}`), "[TOOL_CALLS]["),
-		QwenCoder:     w(QwenCoder, "get_weather", good) + "\n" + w(QwenCoder, "now", `{"zone": "UTC"}`),
-		DeepSeek:      strings.TrimSuffix(w(DeepSeek, "get_weather", good), "<｜tool▁calls▁end｜>") + "\n" + strings.TrimPrefix(w(DeepSeek, "now", `{"zone": "UTC"}`), "<｜tool▁calls▁begin｜>"),
-		Kimi:          strings.TrimSuffix(w(Kimi, "get_weather", good), "<|tool_calls_section_end|>") + strings.Replace(strings.TrimPrefix(w(Kimi, "now", `{"zone": "UTC"}`), "<|tool_calls_section_begin|>"), ":0", ":1", 1),
-		Functionary31: w(Functionary31, "get_weather", good) + w(Functionary31, "now", `{"zone": "UTC"}`),
-		Gemma:         w(Gemma, "get_weather", good) + w(Gemma, "now", `{"zone": "UTC"}`),
 		Functionary32: w(Functionary32, "get_weather", good) + ">>>" + w(Functionary32, "now", `{"zone": "UTC"}`),
 	}
-	newer := "[TOOL_CALLS]get_weather[ARGS]" + good + "[TOOL_CALLS]now[CALL_ID]123456789[ARGS]" + `{"zone": "UTC"}`
+	for _, f := range formats {
+		if f != Llama && f != Functionary32 && f != Harmony {
+			two[f] = several(f, called{"get_weather", good}, called{"now", `{"zone": "UTC"}`})
+		}
+	}
 	for _, one := range []bool{false, true} {
 		for f, message := range two {
-			messages := []string{message}
-			if f == Mistral {
-				messages = append(messages, newer)
-			}
 			g, err := f.Grammar(budget.Default(), tools, CallConstraint{Single: one})
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, m := range messages {
-				s, n, _ := g.Start().Read([]byte(m))
-				if got := n == len(m) && s.Accepts(); got == one {
-					t.Errorf("%s, one alone %v: %q is accepted: %v", f.Name, one, m, got)
-				}
+			s, n, _ := g.Start().Read([]byte(message))
+			if got := n == len(message) && s.Accepts(); got == one {
+				t.Errorf("%s, one alone %v: %q is accepted: %v", f.Name, one, message, got)
 			}
 		}
 	}
@@ -317,9 +289,6 @@ func TestASchemaThatCannotBeHeldToIsNamedOrForAToolThatIsNotStrictAnyObject(t *t
 			t.Fatal(err)
 		}
 		message := f.Write("g", `{"a": [1]}`)
-		if f == QwenCoder {
-			message = f.Begin("g") + "<parameter=a>\n[1]\n</parameter>\n" + f.end
-		}
 		if s, n, _ := g.Start().Read([]byte(message)); n != len(message) || !s.Accepts() {
 			t.Errorf("%s: %q is refused behind %q", f.Name, message, message[:n])
 		}

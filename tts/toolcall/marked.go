@@ -6,19 +6,12 @@ import (
 	"strings"
 )
 
-// Gemma 4 writes arguments as JSON without quotes around names of properties, and with a mark of its own
-// around strings, within which nothing is escaped:
+// marked is the state of arguments that become JSON as they come: objects without quotes around names of
+// properties, and with a mark around strings, within which nothing is escaped, as Gemma 4 has them:
 //
 //	<|tool_call>call:NAME{city:<|"|>Berlin<|"|>,days:3,near:[true]}<tool_call|>
-const (
-	gemmaMark   = "<|tool_call>"
-	gemmaCall   = "call:"
-	gemmaEnd    = "<tool_call|>"
-	gemmaString = `<|"|>`
-)
-
-// marked is the state of arguments that are written so, which become JSON as they come.
 type marked struct {
+	quote  string // the mark
 	open   string // the braces and brackets that values are within
 	at     markedState
 	quoted bool // the string or name under way is between quotes, with escapes
@@ -39,17 +32,17 @@ const (
 // mostMarked bounds how deep values are nested, and the bytes of a name, a number or a word.
 const mostMarked = 256
 
-// inGemma reads after the mark of a call, up to its arguments.
-func inGemma(p *Parser, last bool) bool {
+// inMarkedName reads after the mark of a call, up to its arguments.
+func inMarkedName(p *Parser, last bool) bool {
 	at := strings.IndexByte(p.held, '{')
 	if at < 0 && len(p.held) <= maxHead && !last {
 		return false
 	}
-	if at < 0 || at > maxHead || !p.open(strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(p.held[:at]), gemmaCall))) {
+	if at < 0 || at > maxHead || !p.open(strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(p.held[:at]), p.format.nameMark))) {
 		p.fail()
 		return true
 	}
-	p.held, p.state, p.marked = p.held[at:], inMarked, marked{}
+	p.held, p.state, p.marked = p.held[at:], inMarked, marked{quote: p.format.form.quote}
 	return true
 }
 
@@ -83,7 +76,7 @@ func (m *marked) take(held *string, b *strings.Builder, last bool) bool {
 		return false
 	}
 	switch c := rest[0]; {
-	case strings.HasPrefix(gemmaString, rest) && len(rest) < len(gemmaString): // of what is cut off, too
+	case strings.HasPrefix(m.quote, rest) && len(rest) < len(m.quote): // of what is cut off, too
 		return false
 	case m.at == markedColon:
 		if c == ':' {
@@ -101,11 +94,11 @@ func (m *marked) take(held *string, b *strings.Builder, last bool) bool {
 			}
 		}
 		*held = rest[1:]
-	case c == '"' || strings.HasPrefix(rest, gemmaString):
+	case c == '"' || strings.HasPrefix(rest, m.quote):
 		if m.begin(b); c == '"' {
 			*held, m.quoted = rest[1:], true
 		} else {
-			*held, m.quoted = rest[len(gemmaString):], false
+			*held, m.quoted = rest[len(m.quote):], false
 		}
 		b.WriteByte('"')
 		m.inKey, m.at = m.at == markedKey, markedText
@@ -150,7 +143,7 @@ func (m *marked) close(c byte, b *strings.Builder) {
 
 // text takes what is within a string.
 func (m *marked) text(held *string, b *strings.Builder, last bool) bool {
-	end := gemmaString
+	end := m.quote
 	if m.quoted {
 		end = `"`
 	}
@@ -233,7 +226,11 @@ func (m *marked) word(held *string, b *strings.Builder, last bool) bool {
 	}
 	m.begin(b)
 	said := (*held)[:max(at, 1)]
-	if *held, m.at = (*held)[len(said):], markedAfter; json.Valid([]byte(said)) {
+	*held, m.at = (*held)[len(said):], markedAfter
+	if word, ok := pythonWords[said]; ok {
+		said = word
+	}
+	if json.Valid([]byte(said)) {
 		b.WriteString(said)
 		return true
 	}
@@ -259,18 +256,18 @@ func writeEscaped(b *strings.Builder, s string) {
 	}
 }
 
-// writeMarked writes arguments, a JSON object, as the family does: what is none stays as it is.
-func writeMarked(arguments string) string {
+// writeMarked writes arguments, a JSON object, with a mark around strings: what is none stays as it is.
+func writeMarked(quote, arguments string) string {
 	d := json.NewDecoder(strings.NewReader(arguments))
 	d.UseNumber()
 	var b strings.Builder
-	if writeMarkedValue(&b, d) != nil {
+	if writeMarkedValue(&b, quote, d) != nil {
 		return arguments
 	}
 	return b.String()
 }
 
-func writeMarkedValue(b *strings.Builder, d *json.Decoder) error {
+func writeMarkedValue(b *strings.Builder, quote string, d *json.Decoder) error {
 	token, err := d.Token()
 	if err != nil {
 		return err
@@ -281,7 +278,7 @@ func writeMarkedValue(b *strings.Builder, d *json.Decoder) error {
 		open = t
 		b.WriteString(t.String())
 	case string:
-		b.WriteString(gemmaString + t + gemmaString)
+		b.WriteString(quote + t + quote)
 		return nil
 	case nil:
 		b.WriteString("null")
@@ -301,7 +298,7 @@ func writeMarkedValue(b *strings.Builder, d *json.Decoder) error {
 			}
 			fmt.Fprintf(b, "%s:", name)
 		}
-		if err := writeMarkedValue(b, d); err != nil {
+		if err := writeMarkedValue(b, quote, d); err != nil {
 			return err
 		}
 	}

@@ -1,6 +1,6 @@
 // Package toolcall reads calls of tools out of the text that a model writes, as it
-// comes. Each family of models writes them its own way, a Format; which one a model
-// has is seen from its chat template.
+// comes. How a model writes them, its Format, is seen from what its chat template makes
+// of a few.
 package toolcall
 
 import (
@@ -224,15 +224,15 @@ func (p *Parser) beginsMark() bool {
 
 // inText reads within text.
 func inText(p *Parser, last bool) bool {
-	if p.format.bare && !p.begun {
+	if p.format.bare != "" && !p.begun {
 		head := strings.TrimLeft(p.held, " \t\r\n;,")
 		switch {
 		case head == "" && !last:
 			return false
-		case strings.HasPrefix(head, "{"):
+		case strings.HasPrefix(head, p.format.bare):
 			p.take(len(p.held) - len(head))
 			p.object = objects{}
-			p.state = inObject
+			p.state = inCall
 			return true
 		}
 	}
@@ -269,13 +269,7 @@ func inText(p *Parser, last bool) bool {
 func inTail(p *Parser, last bool) bool {
 	at, _, _, partial := p.mark()
 	if at < 0 {
-		if at = strings.Index(p.held, "</function>"); at >= 0 {
-			p.held = p.held[at+len("</function>"):]
-			p.state = inText
-			return true
-		}
-		p.held = p.held[len(p.held)-max(partial, min(len(p.held), len("</function>")-1)):]
-		if last {
+		if p.held = p.held[len(p.held)-partial:]; last {
 			p.held = ""
 		}
 		return false
@@ -284,19 +278,28 @@ func inTail(p *Parser, last bool) bool {
 	return true
 }
 
-// inMistral reads after the mark of a list of calls, or of one.
-func inMistral(p *Parser, _ bool) bool {
+// inCall reads after the mark that begins a call, or a list of them.
+func inCall(p *Parser, _ bool) bool {
 	head := strings.TrimLeft(p.held, " \t\r\n")
 	p.take(len(p.held) - len(head))
+	f := &p.format.form
 	switch {
 	case head == "":
 		return false
-	case head[0] == '[':
+	case head[0] == '[' && !p.listed:
 		p.listed = true
 		p.take(1)
-		p.state = inObject
 	case head[0] == '{':
+		p.listed = p.listed || f.objects.whole && len(marksIn(f.begin)) == 0 // as the mark says that is before them
 		p.state = inObject
+	case f.arguments == elementKind:
+		p.state = inElementName
+	case f.arguments == markedKind:
+		p.state = inMarkedName
+	case f.arguments == pythonKind:
+		p.state = inPython
+	case f.objects.whole:
+		p.fail()
 	default:
 		p.state = inHeader
 	}
@@ -323,21 +326,11 @@ func inHeader(p *Parser, _ bool) bool {
 
 // nameIn returns the function's name in a call's head.
 func (p *Parser) nameIn(head string) string {
-	for _, m := range p.format.Marks {
-		if m == "[CALL_ID]" {
-			head, _, _ = strings.Cut(head, m)
-		}
-		head = strings.ReplaceAll(head, m, "\n")
+	if _, behind, ok := strings.Cut(head, p.format.nameMark); ok {
+		head = behind
 	}
-	words := strings.FieldsFunc(strings.ReplaceAll(head, "```json", " "), func(r rune) bool { return strings.ContainsRune(" \t\r\n>", r) })
-	if len(words) > 1 && words[0] == "function" {
-		words = words[1:]
-	}
-	if len(words) == 0 {
-		return ""
-	}
-	name, _, _ := strings.Cut(strings.TrimPrefix(words[0], "functions."), ":")
-	return name
+	head = strings.TrimPrefix(strings.TrimLeft(head, " \t\r\n"), "functions.")
+	return head[:nameLength(head)]
 }
 
 // inArguments reads within an object that is a call's arguments.

@@ -3,10 +3,81 @@ package toolcall
 import (
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/lutra-lm/lutra/models/template"
 )
+
+// ofTemplate derives a format from a template of testdata.
+func ofTemplate(name string) *Format {
+	source, err := os.ReadFile(filepath.Join("testdata", name+".jinja"))
+	if err != nil {
+		panic(err)
+	}
+	t, err := template.Parse(string(source))
+	if err != nil {
+		panic(err)
+	}
+	f, err := Of(t)
+	if err != nil {
+		panic(name + ": " + err.Error())
+	}
+	named := *f
+	named.Name = name
+	return &named
+}
+
+// The formats of templates that show calls, and of some that do not.
+var (
+	Mistral       = ofTemplate("mistral")
+	MistralArgs   = ofTemplate("mistral-args")
+	QwenCoder     = ofTemplate("qwen3-coder")
+	DeepSeek      = ofTemplate("deepseek")
+	Kimi          = ofTemplate("kimi")
+	Functionary31 = ofTemplate("functionary-3.1")
+	Gemma         = ofTemplate("gemma4")
+	GLM           = ofTemplate("glm")
+	Seed          = ofTemplate("seed")
+	Invoke        = ofTemplate("invoke")
+	Typed         = ofTemplate("typed")
+	Section       = ofTemplate("section")
+	List          = ofTemplate("list")
+	Keyed         = ofTemplate("keyed")
+	Numbered      = ofTemplate("numbered")
+	Python        = ofTemplate("python")
+	PythonBare    = ofTemplate("python-bare")
+	Granite       = ofTemplate("granite3")
+	Phi           = ofTemplate("phi4")
+	LFM           = ofTemplate("lfm2")
+)
+
+// formats are all forms.
+var formats = []*Format{
+	Hermes, Llama, Mistral, QwenCoder, DeepSeek, Kimi, Functionary31, Functionary32, Gemma, Harmony, // the order of the fuzzer's seeds
+	MistralArgs, GLM, Seed, Invoke, Typed, Section, List, Keyed, Numbered, Python, PythonBare, Granite, Phi, LFM,
+}
+
+// called is a call in a test.
+type called struct{ name, arguments string }
+
+// several writes the calls of one message.
+func several(f *Format, calls ...called) string {
+	form := &f.form
+	var b strings.Builder
+	b.WriteString(form.open)
+	for i, c := range calls {
+		if i > 0 {
+			b.WriteString(form.between)
+		}
+		call := strings.TrimSuffix(strings.TrimPrefix(f.Write(c.name, c.arguments), form.open), form.close)
+		b.WriteString(strings.Replace(call, ":0", fmt.Sprintf(":%d", i), 1))
+	}
+	return b.String() + form.close
+}
 
 // tools are those of the tests: days is a number.
 var tools = []Tool{
@@ -83,7 +154,7 @@ var messages = []struct {
 	{Llama, `{"name": "Ada", "born": 1815}`, `"{\"name\": \"Ada\", \"born\": 1815}"`},
 	{Llama, `The set {1, 2}.`, `"The set {1, 2}."`},
 	{Mistral, `[TOOL_CALLS][{"name": "get_weather", "arguments": ` + berlin + `}, {"name": "now", "arguments": {}}]`, "\"\"\nget_weather " + berlin + "\nnow {}"},
-	{Mistral, `Well.[TOOL_CALLS]get_weather[ARGS]` + berlin + `[TOOL_CALLS]now[CALL_ID]123456789[ARGS]{}`, "\"Well.\"\nget_weather " + berlin + "\nnow {}"},
+	{MistralArgs, `Well.[TOOL_CALLS]get_weather[ARGS]` + berlin + `[TOOL_CALLS]now[CALL_ID]123456789[ARGS]{}`, "\"Well.\"\nget_weather " + berlin + "\nnow {}"},
 	{QwenCoder, "Look:\n<tool_call>\n<function=get_weather>\n<parameter=city>\nBerlin <&> \"x\"\n</parameter>\n<parameter=days>\n3\n</parameter>\n<parameter=places>\n[\"a\"]\n</parameter>\n</function>\n</tool_call>",
 		"\"Look:\"\nget_weather {\"city\": \"Berlin <&> \\\"x\\\"\", \"days\": 3, \"places\": [\"a\"]}"},
 	{QwenCoder, "<function=now>\n</function>\n</tool_call>\n<tool_call>\n<function=get_weather>\n<parameter=city>\n12\n</parameter>\n</function>\n</tool_call>", "\"\"\nnow {}\nget_weather {\"city\": \"12\"}"},
@@ -108,6 +179,27 @@ var messages = []struct {
 		"\"\" after \"Think 1 < 2.\"\nget_weather " + berlin},
 	{Harmony, "<|channel|>analysis<|message|>Think.<|end|><|start|>assistant<|channel|>final<|message|>Two.", "\"Two.\" after \"Think.\""},
 	{Harmony, "<|start|>assistant to=functions.now<|channel|>commentary<|message|>{}<|call|>", "\"\"\nnow {}"},
+	{GLM, "I look.\n<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value> a </arg_key> \"b\"\n</arg_value>\n<arg_key>days</arg_key>\n<arg_value>3</arg_value>\n</tool_call>\n<tool_call>now\n</tool_call>",
+		"\"I look.\"\nget_weather {\"city\": \" a </arg_key> \\\"b\\\"\\n\", \"days\": 3}\nnow {}"},
+	{GLM, "<tool_call>get_weather<arg_key>city</arg_key><arg_value>Bonn</arg_value></tool_call><tool_call>now</tool_call>", "\"\"\nget_weather {\"city\": \"Bonn\"}\nnow {}"},
+	{GLM, "<tool_call>is not called", `"<tool_call>is not called"`},
+	{GLM, "<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value>Bo", "\"\"\nget_weather {"},
+	{Seed, "<seed:tool_call>\n<function=get_weather>\n<parameter=city>Bonn</parameter>\n<parameter=places>['x', None, {'p': True}]</parameter>\n</function>\n</seed:tool_call>", "\"\"\nget_weather {\"city\": \"Bonn\", \"places\": [\"x\", null, {\"p\": true}]}"},
+	{Invoke, "<x:tool_call>\n<invoke name=\"get_weather\">\n<parameter name=\"city\">a\n</parameter>\n</invoke>\n<invoke name=\"now\">\n</invoke>\n</x:tool_call>", "\"\"\nget_weather {\"city\": \"a\\n\"}\nnow {}"},
+	{Invoke, "<x:tool_call>\n<invoke name=\"get_weather\">\n<parameter name=\"city\"><![CDATA[</parameter> & ]]></parameter></invoke></x:tool_call>", "\"\"\nget_weather {\"city\": \"</parameter> & \"}"},
+	{Typed, "<｜DSML｜calls>\n<｜DSML｜invoke name=\"get_weather\">\n<｜DSML｜parameter name=\"city\" string=\"true\">12</｜DSML｜parameter>\n<｜DSML｜parameter name=\"unit\" string=\"false\">[1]</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜calls>", "\"\"\nget_weather {\"city\": \"12\", \"unit\": [1]}"},
+	{Section, "<tool_calls>\n{\"name\": \"get_weather\", \"arguments\": " + berlin + "}\n{\"name\": \"now\", \"arguments\": {}}\n</tool_calls>", "\"\"\nget_weather " + berlin + "\nnow {}"},
+	{Keyed, "Yes.<|tools_prefix|>[{\"get_weather\": " + berlin + "}, {\"now\": {}}]<|tools_suffix|>", "\"Yes.\"\nget_weather " + berlin + "\nnow {}"},
+	{Numbered, "<|START_ACTION|>[\n    {\"tool_call_id\": \"0\", \"tool_name\": \"get_weather\", \"parameters\": " + berlin + "},\n    {\"tool_call_id\": \"1\", \"tool_name\": \"now\", \"parameters\": {}}\n]<|END_ACTION|>", "\"\"\nget_weather " + berlin + "\nnow {}"},
+	{Python, "I look.<|tool_call_start|>[get_weather(city=\"Bo\\\"nn\", unit='it's', days=3, places=[True, None, {'a': -1.5e3}]), now()]<|tool_call_end|>Done.",
+		"\"I look.Done.\"\nget_weather {\"city\": \"Bo\\\"nn\", \"unit\": \"it's\", \"days\": 3, \"places\": [true, null, {\"a\": -1.5e3}]}\nnow {}"},
+	{Python, "<|tool_call_start|>[{\"name\": \"now\", \"arguments\": {}}]<|tool_call_end|>", "\"\"\nnow {}"},
+	{Python, "<|tool_call_start|>[get_weather(city='Bonn', unit='C", "\"\"\nget_weather {\"city\": \"Bonn\""},
+	{PythonBare, "[get_weather(city='Bonn'), now()]", "\"\"\nget_weather {\"city\": \"Bonn\"}\nnow {}"},
+	{PythonBare, "[1] is a list, f(x=1) is none.", `"[1] is a list, f(x=1) is none."`},
+	{PythonBare, "[f(x=1)]", `"[f(x=1)]"`},
+	{Granite, "<|tool_call|>[{\"name\": \"now\", \"arguments\": {}}]", "\"\"\nnow {}"},
+	{Phi, "<|tool_call|>{\"name\": \"now\", \"arguments\": {}}<|/tool_call|>", "\"\"\nnow {}"},
 }
 
 func TestEachFamilysCallsAreReadHoweverTheyAreDivided(t *testing.T) {
@@ -141,7 +233,7 @@ func TestTheRestOfACharacterBehindACallIsText(t *testing.T) {
 }
 
 func TestWhatAFormatWritesItReads(t *testing.T) {
-	for _, f := range []*Format{Hermes, Llama, Mistral, DeepSeek, Kimi, Functionary31, Functionary32, Gemma, Harmony} {
+	for _, f := range formats {
 		call := f.Write("get_weather", berlin)
 		if got, want := read(t, f, call), "\"\"\nget_weather "+berlin; got != want {
 			t.Errorf("%s: %q is read as\n%s\nwant\n%s", f.Name, call, got, want)

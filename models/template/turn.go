@@ -1,0 +1,49 @@
+package template
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+
+	"github.com/lutra-lm/lutra/models/template/jinja"
+)
+
+// question is what the user of a probe says.
+const question = "lutra_question"
+
+// Turn returns what the template writes behind a question for the assistant's message that answers it and
+// what follows, where the model is told of two tools: how models that are taught by it write their answers is
+// seen from there. Messages are adapted (Input.Adapt).
+func (t *Template) Turn(answer ...Message) (string, error) {
+	return t.behindQuestion(Input{Messages: append([]Message{{Role: "user", Content: question}}, answer...)})
+}
+
+// Header returns what the template writes behind a question for the beginning of an answer.
+func (t *Template) Header() (string, error) {
+	return t.behindQuestion(Input{Messages: []Message{{Role: "user", Content: question}}, AddGenerationPrompt: true})
+}
+
+func (t *Template) behindQuestion(in Input) (string, error) {
+	in.Adapt, in.Limits = true, probeLimits
+	for _, name := range ProbeTools {
+		in.Tools = append(in.Tools, json.RawMessage(`{"type":"function","function":{"name":"`+name+`","description":"x","parameters":{"type":"object",`+
+			`"properties":{"x":{"type":"string","description":"x"}},"required":["x"]}}}`))
+	}
+	text, err := t.Render(context.Background(), in)
+	if err != nil {
+		return "", err
+	}
+	at := strings.LastIndex(text, question)
+	if at < 0 {
+		return "", errors.New("template: it does not show what the user says")
+	}
+	return text[at+len(question):], nil
+}
+
+// probeLimits are far beyond what templates take, and far below what one may of a conversation. They are of work
+// alone: what a template shows does not depend on the clock.
+var probeLimits = jinja.Limits{Steps: 500_000, Bytes: 8 << 20, Depth: 1000}
+
+// ProbeTools are the tools that Turn tells of: names that no template has.
+var ProbeTools = [2]string{"lutra_first", "lutra_second"}
