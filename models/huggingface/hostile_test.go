@@ -149,7 +149,7 @@ func TestWhatIsNotReadOfADirectoryIsRefusedByName(t *testing.T) {
 		{"nvfp4", rename("mlp.up_proj.weight_scale", "mlp.up_proj.weight_skale"), "weight_skale"},
 		{"w4a16", overwrite("model.layers.0.mlp.up_proj.weight_shape", 0, 65), "it says [65 64] of codes for 64 rows of 64"},
 		{"nvfp4", overwrite("model.layers.0.mlp.up_proj.weight_global_scale", 3, 0x7f, 2, 0x80), "the scale is zero, infinite or NaN"},
-		{"qwen2", inModel("type", "WordPiece"), `model.type "WordPiece"`},
+		{"qwen2", inModel("type", "WordLevel"), `model.type "WordLevel"`},
 		{"qwen2", inModel("vocab", object("a", 64)), "the embedding 64 rows"},
 		{"qwen2", inModel("vocab", object("a", 9, "b", 9)), "have the same id 9"},
 		{"qwen2", inModel("vocab", []int{1}), "model.vocab"},
