@@ -119,9 +119,13 @@ func (b *builder) deltaShape() deltaShape {
 	return d
 }
 
-// tiled returns which of what is stored by value heads, each n wide from first on, stands at
+// tiled returns which of total numbers or rows, by value heads, each n wide from first on, stands at
 // i: files have the first value head of every key head, then the second.
-func (d *deltaShape) tiled(first, n int) func(int) int {
+func (b *builder) tiled(s *stack, total, first, n int) func(int) int {
+	d := b.deltaShape()
+	if total != first+d.keyHeads*d.each*n {
+		b.fail("tensor %q: %w: shape %v, want %d value heads of %d behind %d", s.parts[0].Name, safetensors.ErrFormat, s.parts[0].Shape, d.keyHeads*d.each, n, first)
+	}
 	if d.each == 1 {
 		return nil
 	}
@@ -138,8 +142,8 @@ func (d *deltaShape) tiled(first, n int) func(int) int {
 // tiledRows orders rows, or numbers, of value heads.
 func tiledRows(width func(d deltaShape) (first, n int)) layout {
 	return func(b *builder, s *stack) {
-		d := b.deltaShape()
-		s.order = d.tiled(width(d))
+		first, n := width(b.deltaShape())
+		s.order = b.tiled(s, s.dims[len(s.dims)-1], first, n)
 		if len(s.dims) == 3 {
 			squeezed(b, s)
 			return
@@ -157,13 +161,11 @@ var deltaLayouts = map[string]layout{
 	"attn_qkv.weight": tiledRows(behindKeys), "ssm_conv1d.weight": tiledRows(behindKeys), "attn_gate.weight": tiledRows(wholeHeads),
 	"ssm_alpha.weight": tiledRows(oneAHead), "ssm_beta.weight": tiledRows(oneAHead), "ssm_dt.bias": tiledRows(oneAHead),
 	"ssm_a": func(b *builder, s *stack) {
-		d := b.deltaShape()
-		s.order = d.tiled(0, 1)
+		s.order = b.tiled(s, s.dims[0], 0, 1)
 		decays(b, s)
 	},
 	"ssm_out.weight": func(b *builder, s *stack) {
-		d := b.deltaShape()
-		s.columns = d.tiled(0, d.width)
+		s.columns = b.tiled(s, s.dims[0], 0, b.deltaShape().width)
 		b.addTensor(s)
 	},
 }

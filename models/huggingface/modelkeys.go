@@ -371,8 +371,9 @@ func hunyuanOf(b *builder) string {
 	c := &b.config
 	for from, to := range map[string]string{"moe_topk": "num_experts_per_tok", "moe_intermediate_size": "moe_intermediate_size", "num_shared_expert": "num_shared_expert"} {
 		if list, ok := c.m[from].([]any); ok && len(list) > 0 {
+			first, _ := whole(list[0])
 			for _, x := range list {
-				if x != list[0] {
+				if n, ok := whole(x); !ok || n != first {
 					c.fail(from, "is %s: %w: all layers must have the same", brief(list), ErrUnsupported)
 				}
 			}
