@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lutra-lm/lutra/models/huggingface"
 	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
@@ -30,8 +31,18 @@ var (
 // foreignNames are those of other languages.
 var foreignNames = []string{"None", "True"}
 
+// isModelType tells whether a name is an architecture's or a model_type, some of which look like search plans.
+func isModelType(name string) bool {
+	for arch, types := range huggingface.ModelTypes() {
+		if name == arch || slices.Contains(types, name) {
+			return true
+		}
+	}
+	return false
+}
+
 // notPlans look like search plans.
-var notPlans = []string{"i1", "i2", "avx2", "avx512", "qwen2", "qwen3", "qwen35", "qwen35moe", "phi3", "gemma2", "gemma3", "gemma4", "cohere2", "deepseek2", "olmo2", "olmo3", "exaone4", "glm4", "smollm3", "lfm2", "ipv4", "ipv6", "base64", "arm64"}
+var notPlans = []string{"i1", "i2", "avx2", "avx512", "ipv4", "ipv6", "base64", "arm64"}
 
 // aboutCode are the documents whose words with a capital inside are the code's, not values
 // of a chart.
@@ -103,7 +114,7 @@ func (n *naming) identified(doc, span string) error {
 			return fmt.Errorf("the server knows no header %s", name)
 		}
 		return nil
-	case plan.MatchString(span) && !slices.Contains(notPlans, span):
+	case plan.MatchString(span) && !slices.Contains(notPlans, span) && !isModelType(span):
 		m := plan.FindStringSubmatch(span)
 		p, err := scaling.Parse(m[1] + m[2])
 		if err == nil && !p.Unchosen() && !slices.Contains(scaling.Methods(), p.Method) {

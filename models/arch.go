@@ -42,6 +42,7 @@ type attentionTraits struct {
 	qkNorm       qkNorm
 	gated        bool // attn_q holds [query, gate] a head; what attn_output reads is gated
 	sinks        bool // each head has a score that no key has
+	tempered     bool // queries grow with their positions where the file says so
 	softCap      bool // scores and logits may be soft-capped
 	globalEvery  int  // every so many layers one sees all keys, the others a window, unless the file says which; 0: all do
 	bothSides    bool // windows reach to both sides, and the file says which layers have them
@@ -111,9 +112,10 @@ const (
 type preference uint8
 
 const (
-	unpreferred       preference = iota
-	preferred                    // these are of sigmoids, and exp_probs_b is added to choose
-	preferredIfStored            // likewise where the file has exp_probs_b
+	unpreferred        preference = iota
+	preferred                     // these are of sigmoids, and exp_probs_b is added to choose
+	preferredIfStored             // likewise where the file has exp_probs_b
+	preferredOfSoftmax            // exp_probs_b, if there is one, is added to choose by probabilities of the softmax
 )
 
 // multipliers says whether an architecture has those of Granite, and what they are unless
@@ -163,6 +165,8 @@ var halves = positionTraits{order: ropeHalves}
 var architectures = map[string]architecture{
 	// With experts Mixtral (Jiang et al. 2024, "Mixtral of Experts", §2).
 	"llama": {ffn: ffnTraits{activation: UnitSiLU, mixture: &mixtureTraits{optional: true}}},
+	// Mistral AI 2025, "Ministral 3": as Llama, but queries grow with their positions.
+	"mistral3": {attention: attentionTraits{tempered: true}, ffn: ffnTraits{activation: UnitSiLU, mixture: &mixtureTraits{optional: true}}},
 	// Yang et al. 2024, "Qwen2", §2.2.1: biases of q, k and v, which any of these may have.
 	"qwen2": {positions: halves, ffn: ffnTraits{activation: UnitSiLU}},
 	"qwen3": {yesNo: true, positions: halves, attention: attentionTraits{qkNorm: qkNormHeads}, norms: normTraits{inputs: true}, ffn: ffnTraits{activation: UnitSiLU}},
@@ -217,6 +221,8 @@ var architectures = map[string]architecture{
 		positions: halves, attention: attentionTraits{qkv: either}, norms: normTraits{kind: rmsNormBias},
 		ffn: ffnTraits{activation: UnitSiLU, mixture: &mixtureTraits{mixes: true}},
 	},
+	// Gemma Team 2024, "Gemma", §2.
+	"gemma": {rootEmbedding: true, positions: halves, ffn: ffnTraits{activation: UnitGELU}},
 	// Gemma Team 2024, "Gemma 2", §2; norms are stored with the one added that the model adds.
 	"gemma2": {
 		rootEmbedding: true, positions: halves, attention: attentionTraits{softCap: true, globalEvery: 2, queryWidth: gemmaQueryWidth},
@@ -247,10 +253,17 @@ var architectures = map[string]architecture{
 	},
 	// Tencent 2025, "Hunyuan": queries and keys are normed after they have rotated.
 	"hunyuan-dense": {positions: halves, attention: attentionTraits{qkNorm: qkNormRotated}, ffn: ffnTraits{activation: UnitSiLU}},
+	// The same with mixtures and an expert that all rows take.
+	"hunyuan-moe": {
+		positions: halves, attention: attentionTraits{qkNorm: qkNormRotated},
+		ffn: ffnTraits{activation: UnitSiLU, mixture: &mixtureTraits{shared: sharedIfSaid}},
+	},
 	// GLM Team 2025, "GLM-4-0414": the first half of each head rotates.
 	"glm4":     {norms: normTraits{post: true}, ffn: ffnTraits{activation: UnitSiLU, gateUp: fused}},
-	"ernie4_5": {ffn: ffnTraits{activation: UnitSiLU}},                                                            // Baidu 2025, "ERNIE 4.5", dense
-	"seed_oss": {positions: halves, norms: normTraits{postAttention: true}, ffn: ffnTraits{activation: UnitSiLU}}, // ByteDance 2025
+	"ernie4_5": {ffn: ffnTraits{activation: UnitSiLU}}, // Baidu 2025, "ERNIE 4.5", dense
+	// The same with mixtures, of which biases choose behind the softmax.
+	"ernie4_5-moe": {ffn: ffnTraits{activation: UnitSiLU, mixture: &mixtureTraits{prefers: preferredOfSoftmax, dense: true, shared: sharedCounted}}},
+	"seed_oss":     {positions: halves, norms: normTraits{postAttention: true}, ffn: ffnTraits{activation: UnitSiLU}}, // ByteDance 2025
 	// As granitemoe, dense.
 	"granite": {multipliers: multipliersOfOne, positions: positionTraits{mayStand: true}, ffn: ffnTraits{activation: UnitSiLU}},
 	// IBM Research 2025, "Granite 4.0": most layers are state spaces, and Granite's do not rotate.
@@ -267,6 +280,8 @@ var architectures = map[string]architecture{
 		logitScale: true, positions: positionTraits{windowedOnly: true}, attention: attentionTraits{globalEvery: 4},
 		norms: normTraits{kind: layerNormBare, parallel: true}, ffn: ffnTraits{activation: UnitSiLU},
 	},
+	// Cohere 2024, "Command R": the same without windows. R+ norms queries and keys by heads, which is not read.
+	"command-r": {logitScale: true, norms: normTraits{kind: layerNormBare, parallel: true}, ffn: ffnTraits{activation: UnitSiLU}},
 	// Liquid AI 2025, "LFM2 Technical Report", §2: most layers are short convolutions.
 	"lfm2": {
 		positions: halves, attention: attentionTraits{qkNorm: qkNormHeads, shortConvs: true}, norms: normTraits{last: "token_embd_norm"},
@@ -280,6 +295,11 @@ var architectures = map[string]architecture{
 	"glm4moe": {
 		positions: halves, attention: attentionTraits{qkNorm: qkNormStored}, norms: normTraits{postAttention: true},
 		ffn: ffnTraits{activation: UnitSiLU, mixture: &mixtureTraits{prefers: preferred, dense: true, grouped: true, shared: sharedCounted}},
+	},
+	// rednote-hilab 2025, "dots.llm1", §2: DeepSeek's mixtures, with norms of heads.
+	"dots1": {
+		positions: halves, attention: attentionTraits{qkNorm: qkNormHeads},
+		ffn: ffnTraits{activation: UnitSiLU, mixture: &mixtureTraits{unnormed: true, prefers: preferredIfStored, dense: true, grouped: true, shared: sharedCounted}},
 	},
 	// DeepSeek-AI 2024, "DeepSeek-V2", §2, and "DeepSeek-V3", §2.1; Kimi K2, GLM-4.7-Flash.
 	"deepseek2": {

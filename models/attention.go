@@ -1,6 +1,7 @@
 package models
 
 import (
+	"math"
 	"slices"
 
 	"github.com/lutra-lm/lutra/kernels"
@@ -44,6 +45,28 @@ type heads struct {
 	normLast  bool      // the norm follows the rotation
 	rope      ropeOrder
 	ropeIndex int // which of the model's ropes
+	temper    temper
+}
+
+// temper is what queries are multiplied by, the further back they may look: 1 + scale·log(1 + ⌊position/every⌋)
+// (Meta 2025, "Llama 4", as Ministral 3 has it). Zero: nothing.
+type temper struct {
+	scale float32
+	every int
+}
+
+func (t *temper) at(position int) float32 {
+	return 1 + t.scale*float32(math.Log(float64(1+position/t.every)))
+}
+
+// temper reads it.
+func (l *loader) temper() (t temper) {
+	if l.Err() != nil || !l.arch.attention.tempered {
+		return t
+	}
+	t.scale = float32(l.positive("attention.temperature_scale"))
+	t.every = l.count("rope.scaling.original_context_length", 1, 1<<30, l.cfg.longest)
+	return t
 }
 
 // attention loads that of layer i, whose keys and values are at place, with the state space
@@ -106,6 +129,7 @@ func (l *loader) attention(i int, place kvPlace, mask attention.Mask, shape recu
 		a.onQKV = l.target(c.Hidden, &a.rotate, a.qkv.Rows...)
 	}
 	a.qHeads = heads{dim: dim, bias: l.OptionalVector(name("attn_q.bias"), q), rope: order, ropeIndex: ropeIndex}
+	a.qHeads.temper = l.temper()
 	a.kHeads = heads{dim: dim, bias: l.OptionalVector(name("attn_k.bias"), kv), rope: order, ropeIndex: ropeIndex}
 	a.vBias = l.OptionalVector(name("attn_v.bias"), kv)
 	if together && v.qkv == either {
@@ -230,6 +254,9 @@ func (h *heads) finish(s *rowShard, i int, x []float32) {
 	}
 	if h.normLast {
 		normAll(x, h.norm, s.cfg.NormEps)
+	}
+	if h.temper.scale != 0 {
+		vector.ScaleInto(x, h.temper.at(s.rowPos[i].Pos))
 	}
 }
 

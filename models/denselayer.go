@@ -190,7 +190,7 @@ func (y *decoderLayer) dense(ropes []rope) *DenseLayer {
 		return nil
 	}
 	if m := &a.mask; a.normed != nil || a.place.reads || a.place.kind != 0 || a.valueNorm != nil || a.rotate.block+a.last.block > 0 ||
-		m.Slopes != nil {
+		m.Slopes != nil || a.qHeads.temper.scale != 0 {
 		return nil
 	}
 	d.Gated = a.gated

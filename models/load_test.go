@@ -12,6 +12,7 @@ import (
 
 	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/models/gguf"
+	"github.com/lutra-lm/lutra/models/huggingface"
 	"github.com/lutra-lm/lutra/models/kv"
 )
 
@@ -203,14 +204,100 @@ func TestBitNetsOwnFrequenciesAreNoFactors(t *testing.T) {
 	}
 }
 
-func TestTheGuideNamesEveryArchitecture(t *testing.T) {
+// deviceLayers tells whether an NPU computes whole layers of an architecture: see decoderLayer.dense.
+func (a *architecture) deviceLayers() bool {
+	v := &a.attention
+	return !(v.latent || v.stateSpaces || v.besideStates || v.valueNorm || v.otherHeads || v.tempered || a.positions.alibi || a.layerInputs || a.norms.kind == rmsNormBias)
+}
+
+// The row of each architecture says what the code does: directories, and with them conversions and
+// PEFT's adapters, are those of package huggingface.
+func TestTheGuidesTableOfArchitecturesSaysWhatTheCodeDoes(t *testing.T) {
 	text, err := os.ReadFile("../docs/models.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range architectureNames() {
-		if !strings.Contains(string(text), "`"+name+"`") {
-			t.Errorf("docs/models.md does not name %s", name)
+	_, table, ok := strings.Cut(string(text), "\n### Architectures\n")
+	table, _, end := strings.Cut(table, "\n### ")
+	if !ok || !end {
+		t.Fatal("docs/models.md has no section Architectures")
+	}
+	rows := map[string][]string{}
+	for line := range strings.Lines(table) {
+		if name, ok := strings.CutPrefix(line, "| `"); ok {
+			cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
+			for i := range cells {
+				cells[i] = strings.TrimSpace(cells[i])
+			}
+			name, _, _ = strings.Cut(name, "`")
+			rows[name] = cells[1:]
 		}
+	}
+	types := huggingface.ModelTypes()
+	for _, name := range architectureNames() {
+		a, want := architectures[name], []string{"", "yes", "–", "–", "yes", "GGUF", "matrices"} // the first names models
+		if of := types[name]; of != nil {
+			want[2], want[3], want[5] = "`"+strings.Join(of, "`, `")+"`", "yes", "GGUF, PEFT"
+		}
+		if a.deviceLayers() {
+			want[6] = "layers"
+		}
+		got := rows[name]
+		if len(got) == len(want) {
+			want[0] = got[0]
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("docs/models.md has of %s\n%q, want\n%q", name, got, want)
+		}
+		delete(rows, name)
+		delete(types, name)
+	}
+	if len(rows) > 0 || len(types) > 0 {
+		t.Errorf("no architectures: rows %v, directories %v", rows, types)
+	}
+}
+
+func TestStorageType42IsReadAsTheUserNamesIt(t *testing.T) {
+	p := pool.New(1)
+	defer p.Close()
+	load := func(typ gguf.Type, md gguf.Metadata) ([]float32, error) {
+		f, err := gguf.Open("testdata/golden/llama-tq2_0/model.gguf")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { f.Close() })
+		i := slices.IndexFunc(f.Tensors, func(x gguf.Tensor) bool { return x.Name == "blk.0.ffn_up.weight" })
+		x := &f.Tensors[i]
+		values := make([]float32, x.Len())
+		for k := range values {
+			if k/16%4 != k/64%4 { // one of four, 16 apart, is zero
+				values[k] = 0.0625 * float32(1-k%3/2*2)
+			}
+		}
+		raw := make([]byte, len(values)/256*42)
+		if err := gguf.Quantize(gguf.STQ1_0, raw, values); err != nil {
+			t.Fatal(err)
+		}
+		f.Tensors[i] = gguf.Tensor{Name: x.Name, Type: typ, Dims: x.Dims, Data: raw}
+		m, err := loadModel(f, LoadOptions{Pool: p, Metadata: md})
+		if err != nil {
+			return nil, err
+		}
+		return newRunner(t, m, kv.F32).feed(3, 1, 2, 3), nil
+	}
+	want, err := load(gguf.STQ1_0, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := load(gguf.STQ1_0_42, gguf.Metadata{keyType42: "STQ1_0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	compareBits(t, "type 42", got, want)
+	if _, err := load(gguf.STQ1_0_42, nil); err == nil {
+		t.Error("type 42 is read though nobody names it")
+	}
+	if _, err := load(gguf.STQ1_0_42, gguf.Metadata{keyType42: "Q2_0"}); err == nil || !strings.Contains(err.Error(), "lutra.type.42 is Q2_0") {
+		t.Errorf("type 42 as Q2_0: %v", err)
 	}
 }

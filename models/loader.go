@@ -36,6 +36,9 @@ func newLoader(file *gguf.File, opt LoadOptions) (*loader, error) {
 		file.Metadata = maps.Clone(file.Metadata)
 		maps.Copy(file.Metadata, opt.Metadata)
 	}
+	if err := nameType42(file); err != nil {
+		return nil, err
+	}
 	name, ok := file.Metadata.String("general.architecture")
 	if !ok {
 		return nil, fmt.Errorf("%w: general.architecture is missing", ErrModel)
@@ -47,6 +50,26 @@ func newLoader(file *gguf.File, opt LoadOptions) (*loader, error) {
 	return &loader{file: file, opt: opt, archName: name, arch: arch, Loader: weights.NewLoader(file, weights.Options{
 		Pool: opt.Pool, Backend: opt.Backend, Spare: opt.Spare, Packing: opt.Packing, Exact: opt.Exact, Scales: arch.matrixFactors, Progress: opt.Progress, Interrupt: opt.Interrupt, Observe: opt.Observe,
 	})}, nil
+}
+
+// keyType42 names what storage type 42 of a file is, where nothing in the file tells.
+const keyType42 = "lutra.type.42"
+
+// nameType42 has tensors of STQ1_0's former number read in the order of its present one, if the user says so.
+func nameType42(file *gguf.File) error {
+	name, ok := file.Metadata[keyType42]
+	if !ok {
+		return nil
+	}
+	if name != gguf.STQ1_0.String() {
+		return fmt.Errorf("%w: %s is %v, want %v", ErrModel, keyType42, name, gguf.STQ1_0)
+	}
+	for i := range file.Tensors {
+		if file.Tensors[i].Type == gguf.STQ1_0_42 {
+			file.Tensors[i].Type = gguf.STQ1_0
+		}
+	}
+	return nil
 }
 
 func (l *loader) warn(format string, args ...any) {

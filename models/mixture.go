@@ -194,6 +194,8 @@ func (l *loader) mixture(i int, p mixtureParams, store *expertStore, pass *exper
 	switch t.prefers {
 	case preferred:
 		m.prefer = l.Vector(name("exp_probs_b.bias"), p.experts)
+	case preferredOfSoftmax:
+		m.prefer = l.OptionalVector(name("exp_probs_b.bias"), p.experts)
 	case preferredIfStored:
 		if m.prefer = l.OptionalVector(name("exp_probs_b.bias"), p.experts); m.prefer != nil && p.gating != sigmoidGating {
 			l.Fail("tensor %s: experts are chosen by it where %s is %d", name("exp_probs_b.bias"), l.key("expert_gating_func"), sigmoidGating)

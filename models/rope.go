@@ -164,6 +164,9 @@ func (l *loader) ropes() []rope {
 		l.Fail("%s %q is not supported", l.key("rope.scaling.type"), p.scaling)
 	}
 	_, p.ungained = l.latentGain()
+	if !l.arch.attention.latent && p.scaling == scalingYarn { // a part of YaRN's gain that is taken back
+		p.attn /= 1 + 0.1*l.positive("rope.scaling.yarn_log_multiplier")*math.Log(max(1, p.factor))
+	}
 	if n := l.cfg.latent.rotated; n > 0 {
 		p.dims = n
 	}

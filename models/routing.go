@@ -33,6 +33,10 @@ const (
 // their probabilities plus that, which changes no weight.
 func (r *routing) route(experts []int32, weights, logits, prefer []float32) {
 	n, finite := 0, true
+	shares := softmax{}
+	if prefer != nil && r.gating == softmaxGating {
+		shares = newSoftmax(logits)
+	}
 	var closed [maxGroups]bool
 	if r.groups > 0 {
 		r.closeGroups(&closed, logits, prefer)
@@ -43,7 +47,7 @@ func (r *routing) route(experts []int32, weights, logits, prefer []float32) {
 			continue
 		}
 		if prefer != nil {
-			x = sigmoid(x) + prefer[e]
+			x = r.probability(x, shares) + prefer[e]
 		}
 		i := n
 		if n < r.chosen {
@@ -122,6 +126,25 @@ func (r *routing) closeGroups(closed *[maxGroups]bool, logits, prefer []float32)
 		}
 		closed[best] = false
 	}
+}
+
+// softmax is the largest of some numbers, and the sum of the exponentials of all less that.
+type softmax struct{ top, sum float64 }
+
+func newSoftmax(x []float32) softmax {
+	s := softmax{top: float64(slices.Max(x))}
+	for _, v := range x {
+		s.sum += math.Exp(float64(v) - s.top)
+	}
+	return s
+}
+
+// probability returns what a router's number means, by which experts are chosen.
+func (r *routing) probability(x float32, of softmax) float32 {
+	if r.gating == sigmoidGating {
+		return sigmoid(x)
+	}
+	return float32(math.Exp(float64(x)-of.top) / of.sum)
 }
 
 func sigmoid(x float32) float32 { return float32(1 / (1 + math.Exp(-float64(x)))) }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -24,36 +25,70 @@ func transformersTokens() []int32 {
 }
 
 // transformersMixtures are the models of testdata/transformers.
-var transformersMixtures = []string{"mixtral", "qwen2moe", "qwen3moe", "olmoe", "granitemoe", "qwen35moe", "gpt-oss", "phimoe", "maple", "lfm2moe", "glm4moe", "qwen3next", "gemma4-moe", "deepseek2", "deepseek2-v3", "granitehybrid-moe"}
+var transformersMixtures = []string{"mixtral", "qwen2moe", "qwen3moe", "olmoe", "granitemoe", "qwen35moe", "gpt-oss", "phimoe", "maple", "lfm2moe", "glm4moe", "qwen3next", "gemma4-moe", "deepseek2", "deepseek2-v3", "granitehybrid-moe", "hunyuan-moe", "ernie4_5-moe", "dots1"}
 
 // transformersDense are the others.
-var transformersDense = []string{"gemma3", "olmo2", "olmo3", "exaone4", "hunyuan-dense", "glm4", "ernie4_5", "seed_oss", "granite", "lfm2", "gemma4", "granitehybrid", "falcon-h1", "minicpm", "cohere2", "qwen3-normed", "gemma3-normed", "deepseek2-dense"}
+var transformersDense = []string{"gemma3", "olmo2", "olmo3", "exaone4", "hunyuan-dense", "glm4", "ernie4_5", "seed_oss", "granite", "lfm2", "gemma4", "granitehybrid", "falcon-h1", "minicpm", "cohere2", "qwen3-normed", "gemma3-normed", "deepseek2-dense", "mistral3", "gemma", "command-r"}
 
 func TestModelsGiveTheLogitsOfTransformers(t *testing.T) {
 	for _, name := range slices.Concat(transformersMixtures, transformersDense) {
+		t.Run(name, func(t *testing.T) { givesLogits(t, "testdata/transformers/"+name+".gguf", name) })
+	}
+}
+
+// Directories have the weights of the files beside them, as transformers has saved them.
+func TestDirectoriesGiveTheLogitsOfTheirFiles(t *testing.T) {
+	found, err := filepath.Glob("testdata/transformers/*/config.json")
+	if err != nil || len(found) < 33 {
+		t.Fatalf("%d directories, %v", len(found), err)
+	}
+	for _, path := range found {
+		name := filepath.Base(filepath.Dir(path))
 		t.Run(name, func(t *testing.T) {
-			raw, err := os.ReadFile("testdata/transformers/" + name + ".npy")
-			if err != nil {
-				t.Fatal(err)
-			}
-			raw = raw[10+int(binary.LittleEndian.Uint16(raw[8:])):]
-			m := openModel(t, "testdata/transformers/"+name+".gguf", LoadOptions{Exact: true})
-			tokens := transformersTokens()
-			got := newRunner(t, m, kv.F32).feed(len(tokens), tokens...)
-			if len(got) != len(raw)/4 {
-				t.Fatalf("%d logits, want %d", len(got), len(raw)/4)
-			}
-			worst, sum := 0.0, 0.0
-			for i, x := range got {
-				want := float64(math.Float32frombits(binary.LittleEndian.Uint32(raw[4*i:])))
-				worst, sum = max(worst, math.Abs(float64(x)-want)), sum+want*want
-			}
-			scale := math.Sqrt(sum / float64(len(got)))
-			t.Logf("largest difference %.2g of logits of %.2g", worst, scale)
-			if !(worst < 1e-4*scale) {
-				t.Errorf("a logit differs by %.3g, want less than 1e-4 of their scale, %.3g", worst, scale)
-			}
+			givesLogits(t, withTokenizer(t, filepath.Dir(path)), strings.TrimSuffix(name, "-mxfp4"))
 		})
+	}
+}
+
+// withTokenizer returns a copy of a directory that has a tokenizer too: any of as many tokens will do.
+func withTokenizer(t *testing.T, from string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, path := range []string{filepath.Join(from, "config.json"), filepath.Join(from, "model.safetensors"), filepath.Join(directories, "qwen3", "tokenizer.json")} {
+		raw, err := os.ReadFile(path)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, filepath.Base(path)), raw, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// givesLogits fails unless the model at path gives the logits of a name.
+func givesLogits(t *testing.T, path, name string) {
+	t.Helper()
+	raw, err := os.ReadFile("testdata/transformers/" + name + ".npy")
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw = raw[10+int(binary.LittleEndian.Uint16(raw[8:])):]
+	m := openModel(t, path, LoadOptions{Exact: true})
+	tokens := transformersTokens()
+	got := newRunner(t, m, kv.F32).feed(len(tokens), tokens...)
+	if len(got) != len(raw)/4 {
+		t.Fatalf("%d logits, want %d", len(got), len(raw)/4)
+	}
+	worst, sum := 0.0, 0.0
+	for i, x := range got {
+		want := float64(math.Float32frombits(binary.LittleEndian.Uint32(raw[4*i:])))
+		worst, sum = max(worst, math.Abs(float64(x)-want)), sum+want*want
+	}
+	scale := math.Sqrt(sum / float64(len(got)))
+	t.Logf("largest difference %.2g of logits of %.2g", worst, scale)
+	if !(worst < 1e-4*scale) {
+		t.Errorf("a logit differs by %.3g, want less than 1e-4 of their scale, %.3g", worst, scale)
 	}
 }
 

@@ -147,7 +147,6 @@ func asks(v any) bool {
 func (b *adapterBuilder) ofModel(model gguf.Metadata) {
 	name, _ := model.String("general.architecture")
 	b.md["general.architecture"] = name
-	b.arch = adaptedAlone[name]
 	for _, kind := range slices.Sorted(maps.Keys(architectures)) { // those of one name have the same order
 		if architectures[kind].name == name && b.arch.mixture == nil { // the last, or that with experts
 			b.arch = architectures[kind]
@@ -194,11 +193,11 @@ func (b *adapterBuilder) adapterTensor(t *safetensors.Tensor) {
 		b.pair(stem, t, up)
 		return
 	}
-	p, wanted := b.place(&safetensors.Tensor{Name: encoderNames.ReplaceAllString(stem, "layers.") + ".weight"})
+	p, wanted := b.place(&safetensors.Tensor{Name: stem + ".weight"})
 	switch {
 	case b.err != nil:
 		return
-	case !wanted || p.halves:
+	case !wanted || b.layout(p.name) != nil:
 		b.fail("tensor %q: %w: adapters of it are not read", t.Name, ErrUnsupported)
 		return
 	case p.expert >= 0:
@@ -210,7 +209,7 @@ func (b *adapterBuilder) adapterTensor(t *safetensors.Tensor) {
 		s.name, s.order = p.name+".lora_b", b.order(p.name, s.dims)
 	}
 	if b.err == nil {
-		b.tensors = append(b.tensors, s.asStored(typ))
+		b.tensors = append(b.tensors, s.made(typ))
 	}
 }
 

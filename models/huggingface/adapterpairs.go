@@ -3,30 +3,12 @@ package huggingface
 import (
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/lutra-lm/lutra/models/gguf"
 	"github.com/lutra-lm/lutra/models/safetensors"
 )
-
-// adaptedAlone are the models whose adapters are read from directories, though they are not, by
-// general.architecture.
-var adaptedAlone = map[string]architecture{
-	"deepseek2": {name: "deepseek2", mixture: &mixture{}, names: map[string]string{
-		"self_attn.q_a_proj": "attn_q_a", "self_attn.q_b_proj": "attn_q_b", "self_attn.kv_a_proj_with_mqa": "attn_kv_a_mqa",
-		"mlp.shared_experts.gate_proj": "ffn_gate_shexp", "mlp.shared_experts.up_proj": "ffn_up_shexp", "mlp.shared_experts.down_proj": "ffn_down_shexp",
-	}},
-	"bert": {name: "bert", names: map[string]string{
-		"attention.self.query": "attn_q", "attention.self.key": "attn_k", "attention.self.value": "attn_v", "attention.output.dense": "attn_output",
-		"intermediate.dense": "ffn_up", "output.dense": "ffn_down",
-	}},
-	"modern-bert": {name: "modern-bert", names: map[string]string{"attn.Wqkv": "attn_qkv", "attn.Wo": "attn_output", "mlp.Wi": "ffn_up", "mlp.Wo": "ffn_down"}},
-}
-
-// encoderNames are what encoders call the layers of a model, in place of the beginnings of other models.
-var encoderNames = regexp.MustCompile(`^(?:bert\.|roberta\.)?encoder\.layer\.`)
 
 // pair is the two matrices that change one that a model's file has in another form.
 type pair struct{ a, b *safetensors.Tensor }
@@ -118,7 +100,7 @@ func (b *adapterBuilder) keyValues(layer string, p *pair, turn *turner) {
 		b.alphaOf(tensor, layer+keyValuesName)
 	}
 	down := stack{name: values + ".lora_a", parts: []*safetensors.Tensor{p.a}, dims: []int{latent, rank}}
-	b.tensors = append(b.tensors, down.asStored(floatTypes[p.a.DType]))
+	b.tensors = append(b.tensors, down.made(floatTypes[p.a.DType]))
 	b.turned(values+".lora_b", []int{rank, value, heads}, p.b, turn, [3]int{heads, each, rank}, [3]int{0, 1, 2}, func(r int) int { return (r/value*each + plain + r%value) * rank })
 }
 

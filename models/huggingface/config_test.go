@@ -123,3 +123,11 @@ func TestNamesOfTensorsWithAndWithoutPrefixesAreOne(t *testing.T) {
 }
 
 func named(name string) *safetensors.Tensor { return &safetensors.Tensor{Name: name} }
+
+func TestNumbersThatPythonWritesAreReadAsMissing(t *testing.T) {
+	v := values{b: &builder{}}
+	v.parse([]byte(`{"time_step_limit": [0.0, Infinity], "x": -Infinity, "y": NaN, "text": "NaN and \"Infinity\""}`))
+	if limits := v.list("time_step_limit"); v.b.err != nil || len(limits) != 2 || limits[1] != nil || v.has("x") || v.has("y") || v.text("text", "") != `NaN and "Infinity"` {
+		t.Errorf("%v, %v", v.m, v.b.err)
+	}
+}

@@ -44,7 +44,6 @@ func (b *builder) packGroups(s *stack) {
 			typ = zeroTypes[cols/of[i].groups%128]
 		}
 	}
-	s.order = b.order(s.name, s.dims)
 	out := gguf.Tensor{Name: s.name, Type: typ, Dims: s.dims}
 	m := &rows{name: s.name, n: out.Rows(), size: cols / typ.BlockLen() * typ.BlockBytes()}
 	m.run = func(dst []byte, r int) error {

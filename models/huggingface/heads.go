@@ -26,7 +26,7 @@ const pooledByHead = 4
 
 // heads finds the head of a reward model, which stands in place of that of the vocabulary.
 func (b *builder) heads() {
-	if b.err != nil {
+	if b.err != nil || b.arch.encoder {
 		return
 	}
 	found := false
@@ -49,8 +49,11 @@ func (b *builder) heads() {
 	}
 }
 
-// head names a tensor of such a head.
+// head names a tensor of such a head; without a name it is not read.
 func (b *builder) head(name string) (to string, ok bool) {
+	if b.arch.encoder {
+		return b.encoderHead(name)
+	}
 	to, ok = headNames[name]
 	return to, ok
 }

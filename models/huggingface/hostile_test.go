@@ -149,7 +149,7 @@ func TestWhatIsNotReadOfADirectoryIsRefusedByName(t *testing.T) {
 		{"nvfp4", rename("mlp.up_proj.weight_scale", "mlp.up_proj.weight_skale"), "weight_skale"},
 		{"w4a16", overwrite("model.layers.0.mlp.up_proj.weight_shape", 0, 65), "it says [65 64] of codes for 64 rows of 64"},
 		{"nvfp4", overwrite("model.layers.0.mlp.up_proj.weight_global_scale", 3, 0x7f, 2, 0x80), "the scale is zero, infinite or NaN"},
-		{"qwen2", inModel("type", "WordPiece"), `model.type "WordPiece"`},
+		{"qwen2", inModel("type", "WordLevel"), `model.type "WordLevel"`},
 		{"qwen2", inModel("vocab", object("a", 64)), "the embedding 64 rows"},
 		{"qwen2", inModel("vocab", object("a", 9, "b", 9)), "have the same id 9"},
 		{"qwen2", inModel("vocab", []int{1}), "model.vocab"},
@@ -275,3 +275,36 @@ func FuzzConfig(f *testing.F) {
 func FuzzTokenizer(f *testing.F) { fuzzed(f, fileTokenizer, "llama", "qwen2", "mistral", "granite") }
 
 func FuzzTokenizerConfig(f *testing.F) { fuzzed(f, fileTokens, "llama", "mistral") }
+
+func TestADirectoryWhoseConfigContradictsItsTensorsIsRefused(t *testing.T) {
+	for _, c := range []struct {
+		dir, key string
+		value    any
+		want     string
+	}{
+		{"qwen35moe", "linear_num_value_heads", 8, "want 8 value heads of"},
+		{"qwen35moe", "layer_types", []string{"full_attention", "linear_attention"}, "layer_types is"},
+		{"qwen3next", "linear_num_value_heads", 8, "in_proj_qkvz"},
+		{"deepseek2-v3", "v_head_dim", 8, "kv_b_proj"},
+		{"deepseek2-v3", "scoring_func", "softmax", "scoring_func is"},
+		{"hunyuan-moe", "moe_topk", []any{[]int{2}, []int{2}}, "moe_topk is"},
+		{"hunyuan-moe", "moe_topk", []int{2, 1}, "moe_topk is"},
+		{"ernie4_5-moe", "moe_layer_interval", 2, "moe_layer_interval is 2"},
+		{"gpt-oss", "swiglu_limit", 8, "swiglu_limit is 8"},
+		{"gemma4", "layer_types", []string{"sliding_attention"}, "layer_types has 1 entries for 4 layers"},
+		{"falcon-h1", "mamba_norm_before_gate", true, "mamba_norm_before_gate is true"},
+		{"lfm2", "conv_bias", true, "conv_bias is true"},
+	} {
+		dir := t.TempDir()
+		if err := os.CopyFS(dir, os.DirFS(filepath.Join("../testdata/transformers", c.dir))); err != nil {
+			t.Fatal(err)
+		}
+		edit(t, dir, fileConfig, func(config map[string]any) { config[c.key] = c.value })
+		if f, err := Open(dir); err == nil || !strings.Contains(err.Error(), c.want) {
+			if err == nil {
+				f.Close()
+			}
+			t.Errorf("%s with %s %v: Open gave %v, want an error that says %q", c.dir, c.key, c.value, err, c.want)
+		}
+	}
+}

@@ -46,7 +46,6 @@ func (b *builder) packNVFP4(s *stack) {
 			}
 		}
 	}
-	s.order = b.order(s.name, s.dims)
 	m := &rows{name: s.name, n: out.Rows(), size: cols / gguf.NVFP4.BlockLen() * gguf.NVFP4.BlockBytes(), scratchSize: cols/2 + cols/each}
 	m.row = func(dst, raw []byte, r int) error {
 		codes, d := raw[:cols/2], raw[cols/2:]

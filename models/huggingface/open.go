@@ -24,7 +24,6 @@ const (
 	fileTokenizer  = "tokenizer.json"
 	fileTokens     = "tokenizer_config.json"
 	fileTemplate   = "chat_template.jinja"
-	filePooling    = "1_Pooling/config.json"
 	fileModelOpt   = "hf_quant_config.json"
 )
 
@@ -77,6 +76,7 @@ type builder struct {
 	md      gguf.Metadata
 	tensors []gguf.Tensor
 	quant   quantised
+	turn    *turner // of all tensors that are turned
 	err     error
 }
 

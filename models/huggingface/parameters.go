@@ -33,10 +33,18 @@ func (b *builder) parameters() {
 	b.set("block_count", uint32(c.count("num_hidden_layers", 1, maxLayers, required)))
 	b.set("context_length", uint32(c.count("max_position_embeddings", 1, maxContext, required)))
 	b.set("embedding_length", uint32(hidden))
-	b.set("feed_forward_length", uint32(c.count("intermediate_size", 1, maxDim, required)))
+	ffn := "intermediate_size"
+	if m := b.arch.mixture; m != nil && m.width != "" && !c.has(ffn) {
+		ffn = m.width // of models that have experts alone
+	}
+	b.set("feed_forward_length", uint32(c.count(ffn, 1, maxDim, required)))
 	b.set("attention.head_count", uint32(heads))
 	b.set("attention.head_count_kv", uint32(c.count("num_key_value_heads", 1, maxDim, heads)))
-	b.set("attention.layer_norm_rms_epsilon", float32(c.number("rms_norm_eps", 1e-6)))
+	if b.arch.layerNorm {
+		b.set("attention.layer_norm_epsilon", float32(c.number("norm_eps", 1e-5)))
+	} else {
+		b.set("attention.layer_norm_rms_epsilon", float32(c.number("rms_norm_eps", 1e-6)))
+	}
 	if b.err != nil {
 		return
 	}
@@ -45,8 +53,13 @@ func (b *builder) parameters() {
 		b.set("attention.key_length", uint32(width))
 		b.set("attention.value_length", uint32(width))
 	}
-	if causal := c.flag("is_causal", true); !causal {
+	if causal := c.flag("is_causal", !b.arch.encoder); !causal {
 		b.set("attention.causal", false)
+	}
+	for _, k := range b.arch.counts {
+		if c.has(k.from) {
+			b.set(k.to, uint32(c.count(k.from, 0, maxDim, 0)))
+		}
 	}
 	for _, k := range b.arch.numbers {
 		if c.has(k.from) {
@@ -64,8 +77,8 @@ func (b *builder) parameters() {
 	b.mixture()
 	b.rope(width)
 	b.pooling()
-	if b.arch.check != nil && b.err == nil {
-		b.arch.check(b)
+	if b.arch.more != nil && b.err == nil {
+		b.arch.more(b)
 	}
 }
 
@@ -81,10 +94,16 @@ func (b *builder) windows() {
 		return
 	}
 	layers := int(b.md[b.arch.name+".block_count"].(uint32))
-	every := c.count("sliding_window_pattern", 1, maxLayers, b.arch.windows)
+	every := b.arch.windows
+	if !c.has("layer_types") {
+		every = c.count("sliding_window_pattern", 1, maxLayers, every)
+	}
 	pattern := make([]bool, layers)
 	for i := range pattern {
 		pattern[i] = (i+1)%every != 0
+		if b.arch.encoder {
+			pattern[i] = i%every != 0
+		}
 	}
 	if types := c.texts("layer_types"); c.has("layer_types") {
 		if len(types) != layers {
@@ -98,6 +117,10 @@ func (b *builder) windows() {
 		}
 	}
 	const key = "attention.sliding_window_pattern"
+	if b.arch.encoder {
+		b.set(key, pattern)
+		return
+	}
 	if b.arch.name == "olmo2" { // as llama.cpp's converter has it
 		b.set(key, pattern)
 	} else if n := period(pattern); n == 0 {
@@ -125,9 +148,12 @@ func (b *builder) mixture() {
 	if m == nil || b.err != nil {
 		return
 	}
-	count := "num_experts"
-	if !c.has(count) {
+	count := cmp.Or(m.count, "num_experts")
+	if m.count == "" && !c.has(count) {
 		count = "num_local_experts"
+	}
+	if m.optional && c.count(count, 0, maxLayers, 0) == 0 {
+		return
 	}
 	b.set("expert_count", uint32(c.count(count, 1, maxLayers, required)))
 	b.set("expert_used_count", uint32(c.count("num_experts_per_tok", 1, maxLayers, required)))
@@ -147,22 +173,6 @@ func (b *builder) mixture() {
 		if n := len(c.list("mlp_only_layers")); n > 0 {
 			c.fail("mlp_only_layers", "names %d layers: %w: all layers must have experts", n, ErrUnsupported)
 		}
-	}
-}
-
-// pooling reads how sentence-transformers makes a vector of a text, if the directory says so.
-func (b *builder) pooling() {
-	v := b.read(filePooling, false)
-	switch {
-	case v.m == nil:
-	case v.flag("pooling_mode_lasttoken", false):
-		b.set("pooling_type", uint32(3))
-	case v.flag("pooling_mode_mean_tokens", false):
-		b.set("pooling_type", uint32(1))
-	case v.flag("pooling_mode_cls_token", false):
-		b.set("pooling_type", uint32(2))
-	default:
-		v.fail("pooling_mode_*", "names none of lasttoken, mean_tokens and cls_token: %w", ErrUnsupported)
 	}
 }
 
@@ -215,11 +225,24 @@ func (b *builder) scaling(r *values, dims int, theta float64) {
 		b.yarn(r, factor)
 	case "llama3":
 		b.llama3(r, dims, theta, factor)
+	case "proportional": // see gemma4Keys
+	case "dynamic":
+		b.dynamic(r, dims, theta, factor)
 	case "longrope", "su":
 		b.longrope(r, dims)
 	default:
 		r.fail("rope_type", "is %.40q: %w: it is none of default, linear, yarn, llama3, longrope", kind, ErrUnsupported)
 	}
+}
+
+// dynamic has a base of its own where alpha is given (Hunyuan); other models stretch as texts get longer.
+func (b *builder) dynamic(r *values, dims int, theta, factor float64) {
+	alpha := r.number("alpha", 0)
+	if !(alpha > 0) || factor != 1 || dims < 3 {
+		r.fail("rope_type", "is \"dynamic\", with alpha %v and factor %v: %w", alpha, factor, ErrUnsupported)
+		return
+	}
+	b.set("rope.freq_base", float32(theta*math.Pow(alpha, float64(dims)/float64(dims-2))))
 }
 
 func (b *builder) yarn(r *values, factor float64) {
@@ -237,8 +260,8 @@ func (b *builder) yarn(r *values, factor float64) {
 	if x := r.number("mscale", 0); x != 0 && x != r.number("mscale_all_dim", 0) {
 		r.fail("mscale", "is %v: %w", x, ErrUnsupported)
 	}
-	if !r.flag("truncate", true) {
-		r.fail("truncate", "is false: %w", ErrUnsupported)
+	if whole := b.arch.name != "gpt-oss"; r.flag("truncate", true) != whole {
+		r.fail("truncate", "is %t: %w", !whole, ErrUnsupported)
 	}
 }
 
@@ -265,7 +288,10 @@ func (b *builder) longrope(r *values, dims int) {
 	c := &b.config
 	length := b.md[b.arch.name+".context_length"].(uint32)
 	old := c.count("original_max_position_embeddings", 2, maxContext, r.count("original_max_position_embeddings", 2, maxContext, int(max(2, length))))
-	attn := r.number("attention_factor", 0)
+	attn := r.number("attention_factor", r.number("long_mscale", 0))
+	if x := r.number("short_mscale", attn); x != attn {
+		r.fail("short_mscale", "is %v, long_mscale %v: %w: they must be the same", x, attn, ErrUnsupported)
+	}
 	if scale := float64(length) / float64(old); attn == 0 {
 		attn = 1
 		if scale > 1 {

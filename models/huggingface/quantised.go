@@ -38,6 +38,7 @@ const (
 	methodCompressed = "compressed-tensors"
 	methodGPTQ       = "gptq"
 	methodAWQ        = "awq"
+	methodMXFP4      = "mxfp4"
 )
 
 // methods are those that are read.
@@ -48,6 +49,7 @@ var methods = map[string]names{
 	methodCompressed: {".weight_packed", []string{".weight_scale", ".weight_global_scale", ".weight_zero_point", ".weight_shape", ".weight_g_idx", ".input_global_scale"}},
 	methodGPTQ:       {".qweight", []string{".qzeros", ".scales", ".g_idx"}},
 	methodAWQ:        {".qweight", []string{".qzeros", ".scales"}},
+	methodMXFP4:      {"_blocks", []string{"_scales"}},
 }
 
 // scaleNames end the names of scales, beside the weight whose name they continue.
@@ -93,6 +95,7 @@ func (b *builder) quantisation() {
 				}
 			}
 		}
+	case methodMXFP4:
 	case methodModelOpt:
 		v.only("quant_algo", "NVFP4", "W4A16_NVFP4")
 	case methodCompressed:
@@ -158,7 +161,7 @@ func (b *builder) isCodes(t *safetensors.Tensor) bool {
 	switch {
 	case !strings.HasSuffix(t.Name, b.quant.codes):
 		return false
-	case b.quant.method == methodModelOpt, b.quant.method == methodCompressed && b.quant.fp4:
+	case b.quant.method == methodModelOpt, b.quant.method == methodMXFP4, b.quant.method == methodCompressed && b.quant.fp4:
 		return t.DType == "U8"
 	}
 	return t.DType == "I32" && (b.quant.method == methodCompressed || b.quant.method == methodGPTQ || b.quant.method == methodAWQ)
@@ -168,6 +171,9 @@ func (b *builder) isCodes(t *safetensors.Tensor) bool {
 func (b *builder) dims(t *safetensors.Tensor) []int {
 	if !b.isCodes(t) {
 		return fastestFirst(t.Shape)
+	}
+	if b.quant.method == methodMXFP4 && len(t.Shape) == 4 && t.Shape[3] == 16 {
+		return []int{32 * t.Shape[2], t.Shape[1], t.Shape[0]}
 	}
 	if len(t.Shape) != 2 {
 		b.fail("tensor %q: %w: codes of shape %v, want two dimensions", t.Name, safetensors.ErrFormat, t.Shape)
@@ -200,12 +206,18 @@ func (b *builder) scaleOf(t *safetensors.Tensor) *safetensors.Tensor {
 func (b *builder) pack(s *stack) bool {
 	t := s.parts[0]
 	_, float := floatTypes[t.DType]
+	if !float && (s.columns != nil || s.change != nil) {
+		b.fail("tensor %q: %w: weights of %s are not read where their columns change places or they are multiplied", t.Name, ErrUnsupported, t.DType)
+		return false
+	}
 	switch {
+	case b.isCodes(t) && b.quant.method == methodMXFP4:
+		b.packMXFP4(s)
 	case b.isCodes(t) && t.DType == "U8":
 		b.packNVFP4(s)
 	case b.isCodes(t):
 		b.packGroups(s)
-	case b.quant.method == methodBitNet && t.DType == "U8":
+	case b.isTrits(t):
 		b.packTrits(s)
 	case b.quant.online && float && b.linear(t.Name):
 		b.packOnline(s)
@@ -215,6 +227,11 @@ func (b *builder) pack(s *stack) bool {
 		return false
 	}
 	return true
+}
+
+// isTrits tells whether a tensor holds packed trits, four rows in one.
+func (b *builder) isTrits(t *safetensors.Tensor) bool {
+	return b.quant.method == methodBitNet && t.DType == "U8"
 }
 
 // linear tells whether a tensor is the matrix of a layer's linear module that was replaced by one
@@ -274,7 +291,6 @@ func (b *builder) packTrits(s *stack) {
 // Era of 1-bit LLMs", §2): by their mean magnitude, rounded to one of -1, 0 and 1.
 func (b *builder) packOnline(s *stack) {
 	typ := floatTypes[s.parts[0].DType]
-	s.order = b.order(s.name, s.dims)
 	factor := sync.OnceValues(func() (float32, error) { return meanMagnitude(s, typ) })
 	each := typ.BlockBytes()
 	trits := func(codes []byte, r int) error {
@@ -396,9 +412,6 @@ func (b *builder) packFP8(s *stack) {
 			return
 		}
 		scales[t] = x
-	}
-	if s.order == nil {
-		s.order = b.order(s.name, s.dims)
 	}
 	block := b.quant.block
 	m := &rows{name: s.name, n: out.Rows(), size: 4 * cols, scratchSize: cols}

@@ -109,7 +109,10 @@ type stack struct {
 	parts []*safetensors.Tensor
 	dims  []int         // of that tensor, fastest first
 	order func(int) int // the stored row that is row r, counted through all parts, or of a vector the number; nil: r
-	plus  float32       // is added to all numbers
+
+	columns func(int) int                    // the stored column that is column c; nil: c
+	change  func(x float32, row int) float32 // what becomes of a number; nil: nothing
+	wide    bool                             // it is float32, whatever it was
 }
 
 // storedRows returns how many rows a part has.
@@ -127,6 +130,9 @@ func storedCols(t *safetensors.Tensor) int {
 func (s *stack) at(r int) (*safetensors.Tensor, int) {
 	if s.order != nil && len(s.dims) > 1 {
 		r = s.order(r)
+	}
+	if len(s.parts) == 1 { // which may have more rows than are taken
+		return s.parts[0], r
 	}
 	each := s.rowsEach()
 	return s.parts[r/each], r % each
@@ -147,9 +153,23 @@ func (s *stack) read(dst []byte, r int) error {
 	return t.Source.Read(dst, t.Offset+int64(r)*int64(len(dst)))
 }
 
-// asStored makes the tensor in the type that its parts have.
-func (s *stack) asStored(typ gguf.Type) gguf.Tensor {
+// cols returns how many columns a stored row has.
+func (s *stack) cols() int {
+	if s.columns == nil {
+		return s.dims[0]
+	}
+	return storedCols(s.parts[0])
+}
+
+// made returns the tensor of floats that are stored as typ.
+func (s *stack) made(typ gguf.Type) gguf.Tensor {
 	out := gguf.Tensor{Name: s.name, Type: typ, Dims: s.dims}
+	if s.wide {
+		out.Type = gguf.F32
+	}
+	if s.change != nil || s.columns != nil || out.Type != typ || s.order != nil && len(s.dims) == 1 {
+		return s.numbers(out, typ)
+	}
 	if len(s.parts) == 1 && s.order == nil {
 		return out.At(s.parts[0].Source, s.parts[0].Offset)
 	}
@@ -158,21 +178,36 @@ func (s *stack) asStored(typ gguf.Type) gguf.Tensor {
 	return out.At(m.source(), 0)
 }
 
-// wide makes the tensor in float32.
-func (s *stack) wide(typ gguf.Type) gguf.Tensor {
-	out := gguf.Tensor{Name: s.name, Type: gguf.F32, Dims: s.dims}
-	cols, each := out.Cols(), typ.BlockBytes()
-	m := &rows{name: s.name, n: out.Rows(), size: 4 * cols, scratchSize: each * cols}
+// numbers makes a tensor number by number.
+func (s *stack) numbers(out gguf.Tensor, typ gguf.Type) gguf.Tensor {
+	cols, each, wide := out.Cols(), typ.BlockBytes(), out.Type == gguf.F32
+	m := &rows{name: s.name, n: out.Rows(), size: out.Type.BlockBytes() * cols, scratchSize: each * s.cols()}
 	m.row = func(dst, raw []byte, r int) error {
 		if err := s.read(raw, r); err != nil {
 			return err
 		}
 		for i := range cols {
 			from := i
-			if s.order != nil && len(s.dims) == 1 {
+			switch {
+			case s.columns != nil:
+				from = s.columns(i)
+			case s.order != nil && len(s.dims) == 1:
 				from = s.order(i)
 			}
-			putFloat(dst[4*i:], number(typ, raw[each*from:])+s.plus)
+			stored := raw[each*from : each*from+each]
+			if !wide && s.change == nil {
+				copy(dst[each*i:], stored)
+				continue
+			}
+			x := number(typ, stored)
+			if s.change != nil {
+				x = s.change(x, r)
+			}
+			if wide {
+				putFloat(dst[4*i:], x)
+			} else if err := gguf.Quantize(typ, dst[each*i:each*i+each], []float32{x}); err != nil {
+				return err
+			}
 		}
 		return nil
 	}

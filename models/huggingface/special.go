@@ -36,6 +36,16 @@ func (b *builder) specials(v *vocab, tokens *values) {
 			}
 		}
 	}
+	for _, kind := range []string{"BertProcessing", "RobertaProcessing"} { // of older files
+		if v.PostProcessor.step(kind) != nil {
+			begin, end = true, true
+		}
+	}
+	for from, to := range map[string]string{"cls": "bos", "seperator": "eos"} { // between which encoders read a text
+		if id := b.md["tokenizer.ggml."+from+"_token_id"]; b.arch.encoder && id != nil && b.md["tokenizer.ggml."+to+"_token_id"] == nil {
+			b.md["tokenizer.ggml."+to+"_token_id"] = id
+		}
+	}
 	b.md["tokenizer.ggml.add_bos_token"], b.md["tokenizer.ggml.add_eos_token"] = begin, end
 }
 

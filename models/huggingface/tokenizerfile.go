@@ -52,6 +52,10 @@ type component struct {
 	UseRegex      *bool  `json:"use_regex"`
 	AddSpace      *bool  `json:"add_prefix_space"`
 	Charsmap      string `json:"precompiled_charsmap"`
+	Lowercase     *bool  `json:"lowercase"`
+	StripAccents  *bool  `json:"strip_accents"`
+	CleanText     *bool  `json:"clean_text"`
+	Ideographs    *bool  `json:"handle_chinese_chars"`
 
 	Single []struct {
 		Special *struct {

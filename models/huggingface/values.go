@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"regexp"
 )
 
 // values are those of a JSON object in a file, or within one. Those that are null count as
@@ -15,7 +16,16 @@ type values struct {
 	m    map[string]any
 }
 
+// notJSON are texts, and what Python writes for numbers that JSON has not.
+var notJSON = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|-?Infinity|NaN`)
+
 func (v *values) parse(text []byte) {
+	text = notJSON.ReplaceAllFunc(text, func(part []byte) []byte {
+		if part[0] == '"' {
+			return part
+		}
+		return []byte("null")
+	})
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
 	if err := d.Decode(&v.m); err != nil {

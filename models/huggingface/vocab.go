@@ -49,6 +49,8 @@ func (b *builder) tokenizer() {
 	}
 	var err error
 	switch m := &v.Model; {
+	case m.Type == "WordPiece":
+		err = b.wordPiece(&v)
 	case m.Prefix != nil && *m.Prefix != "" || m.Suffix != nil && *m.Suffix != "":
 		err = fmt.Errorf("model: %w: continuing_subword_prefix or end_of_word_suffix", ErrUnsupported)
 	case m.Type == "BPE" && v.byteLevel():
@@ -60,7 +62,7 @@ func (b *builder) tokenizer() {
 	case m.Type == "BPE":
 		err = fmt.Errorf("model: %w: BPE of characters, neither of bytes nor with byte_fallback", ErrUnsupported)
 	default:
-		err = fmt.Errorf("model.type %.40q: %w: it is neither BPE nor Unigram", m.Type, ErrUnsupported)
+		err = fmt.Errorf("model.type %.40q: %w: it is neither BPE, Unigram nor WordPiece", m.Type, ErrUnsupported)
 	}
 	if err != nil {
 		b.fail("%s: %w", fileTokenizer, err)
@@ -159,12 +161,16 @@ func (b *builder) byteLevel(v *vocab) error {
 		}
 		joined[i] = m[0] + " " + m[1]
 	}
-	composes := false
+	composes, compatible := false, false
 	for _, s := range v.Normalizer.steps() {
-		if s.Type != "NFC" {
-			return fmt.Errorf("normalizer %.40q: %w: of byte-level BPE only NFC is read", s.Type, ErrUnsupported)
+		switch s.Type {
+		case "NFC":
+			composes = true
+		case "NFKC":
+			compatible = true
+		default:
+			return fmt.Errorf("normalizer %.40q: %w: of byte-level BPE only NFC and NFKC are read", s.Type, ErrUnsupported)
 		}
-		composes = true
 	}
 	patterns, err := v.patterns()
 	if err != nil {
@@ -176,6 +182,9 @@ func (b *builder) byteLevel(v *vocab) error {
 	}
 	b.md["tokenizer.ggml.model"], b.md["tokenizer.ggml.pre"] = "gpt2", pre
 	b.md["tokenizer.ggml.merges"], b.md["lutra.tokenizer.nfc"] = joined, composes
+	if compatible {
+		b.md["lutra.tokenizer.nfkc"] = true
+	}
 	return nil
 }
 
@@ -335,6 +344,45 @@ func (b *builder) unigram(v *vocab) error {
 	}
 	b.md["tokenizer.ggml.model"], b.md["tokenizer.ggml.scores"] = "t5", scores
 	b.md["tokenizer.ggml.add_space_prefix"], b.md["tokenizer.ggml.remove_extra_whitespaces"] = prefix, squeeze
+	return nil
+}
+
+// continued is what pieces begin with that continue a word.
+const continued = "##"
+
+// wordPiece makes the keys of BERT's WordPiece, of whose pieces those that begin a word are marked in
+// place of the others.
+func (b *builder) wordPiece(v *vocab) error {
+	ids := map[string]int{}
+	if err := decode(v.Model.Vocab, &ids, "model.vocab"); err != nil {
+		return err
+	}
+	if err := b.fill(v, ids); err != nil {
+		return err
+	}
+	if p := v.Model.Prefix; p != nil && *p != continued {
+		return fmt.Errorf("model.continuing_subword_prefix %.40q: %w: only %s is read", *p, ErrUnsupported, continued)
+	}
+	n, cut := v.Normalizer, v.PreTokenizer
+	if n == nil || n.Type != "BertNormalizer" || cut == nil || cut.Type != "BertPreTokenizer" {
+		return fmt.Errorf("normalizer and pre_tokenizer: %w: of WordPiece only BERT's are read", ErrUnsupported)
+	}
+	yes := func(x *bool, otherwise bool) bool { return x == nil && otherwise || x != nil && *x }
+	if !yes(n.CleanText, true) || !yes(n.Ideographs, true) {
+		return fmt.Errorf("normalizer: %w: clean_text and handle_chinese_chars must be true", ErrUnsupported)
+	}
+	lower := yes(n.Lowercase, true)
+	b.md["tokenizer.ggml.normalizer.lowercase"], b.md["tokenizer.ggml.normalizer.strip_accents"] = lower, yes(n.StripAccents, lower)
+	for id, text := range v.tokens {
+		switch rest, inWord := strings.CutPrefix(text, continued); {
+		case v.kinds[id] == controlToken || v.kinds[id] == unusedToken:
+		case inWord:
+			v.tokens[id] = rest
+		default:
+			v.tokens[id] = spaceMark + text
+		}
+	}
+	b.md["tokenizer.ggml.model"], b.md["tokenizer.ggml.pre"] = "bert", "default"
 	return nil
 }
 

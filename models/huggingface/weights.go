@@ -13,24 +13,39 @@ import (
 )
 
 // wholeNames are the tensors outside of layers.
-var wholeNames = map[string]string{"embed_tokens.weight": "token_embd.weight", "norm.weight": "output_norm.weight", "lm_head.weight": "output.weight", "lm_head.bias": "output.bias"}
+var wholeNames = map[string]string{
+	"embed_tokens.weight": "token_embd.weight", "norm.weight": "output_norm.weight", "norm.bias": "output_norm.bias",
+	"lm_head.weight": "output.weight", "lm_head.bias": "output.bias",
+	"embedding_norm.weight": "token_embd_norm.weight", "final_layernorm.weight": "output_norm.weight",
+	"embed_tokens_per_layer.weight": "per_layer_token_embd.weight", "per_layer_model_projection.weight": "per_layer_model_proj.weight",
+	"per_layer_projection_norm.weight":  "per_layer_proj_norm.weight",
+	"embeddings.word_embeddings.weight": "token_embd.weight", "embeddings.tok_embeddings.weight": "token_embd.weight",
+	"embeddings.position_embeddings.weight": "position_embd.weight", "embeddings.token_type_embeddings.weight": "token_types.weight",
+	"embeddings.LayerNorm.weight": "token_embd_norm.weight", "embeddings.LayerNorm.bias": "token_embd_norm.bias", "embeddings.norm.weight": "token_embd_norm.weight",
+	"emb_ln.weight": "token_embd_norm.weight", "emb_ln.bias": "token_embd_norm.bias", "final_norm.weight": "output_norm.weight",
+}
 
 // prefixes are what names of tensors begin with, the longest first: of models that see
 // pictures, of models with a head, of models without.
-var prefixes = []string{"model.language_model.", "language_model.model.", "language_model.", "model.", ""}
+var prefixes = []string{"model.language_model.", "language_model.model.", "language_model.", "backbone.", "roberta.", "bert.", "model.", ""}
+
+// encoderLayers are what encoders call their layers.
+var encoderLayers = strings.NewReplacer("encoder.layers.", "layers.", "encoder.layer.", "layers.", ".gamma", ".weight", ".beta", ".bias")
 
 // passedOver are the beginnings and ends of names of tensors that are not the language
 // model's, or that repeat what config.json says.
 var (
-	otherModels = []string{"vision_tower.", "multi_modal_projector.", "model.vision_tower.", "model.multi_modal_projector."}
-	repeated    = []string{".rotary_emb.inv_freq", ".attn.masked_bias", ".attn.bias"}
+	otherModels = []string{
+		"vision_tower.", "multi_modal_projector.", "model.vision_tower.", "model.multi_modal_projector.", "model.visual.", "model.audio_tower.",
+		"model.embed_vision.", "model.embed_audio.", "mtp.",
+	}
+	repeated = []string{".rotary_emb.inv_freq", ".attn.masked_bias", ".attn.bias"}
 )
 
 // place is where a stored tensor goes.
 type place struct {
 	name   string // in GGUF's words
 	expert int    // of a stack; -1: the tensor is not one of experts
-	halves bool   // it is gate and up together, and name is that of gate
 }
 
 // allTensors makes the tensors of all that is stored.
@@ -49,8 +64,6 @@ func (b *builder) allTensors() {
 				experts[p.name] = map[int]*safetensors.Tensor{}
 			}
 			experts[p.name][p.expert] = t
-		case p.halves:
-			b.halves(t, p.name)
 		case stacks[p.name] != nil:
 			b.fail("tensor %q: %w: %q is the same one", t.Name, safetensors.ErrFormat, stacks[p.name].parts[0].Name)
 		default:
@@ -62,7 +75,7 @@ func (b *builder) allTensors() {
 	}
 	for _, name := range slices.Sorted(maps.Keys(stacks)) {
 		if b.err == nil {
-			b.addTensor(stacks[name])
+			b.add(stacks[name])
 		}
 	}
 	slices.SortStableFunc(b.tensors, func(x, y gguf.Tensor) int { return cmp.Compare(layerOf(x.Name), layerOf(y.Name)) })
@@ -101,7 +114,7 @@ func (b *builder) place(t *safetensors.Tensor) (p place, wanted bool) {
 	}
 	if head, ok := b.head(t.Name); ok {
 		p.name = head
-		return p, true
+		return p, head != ""
 	}
 	name := t.Name
 	if b.isCodes(t) {
@@ -113,13 +126,19 @@ func (b *builder) place(t *safetensors.Tensor) (p place, wanted bool) {
 			break
 		}
 	}
+	if b.arch.encoder {
+		name = encoderLayers.Replace(name)
+	}
 	if p.name = wholeNames[name]; p.name != "" {
 		unused := p.name == "output.weight" && (b.config.flag("tie_word_embeddings", false) || b.md[b.arch.name+".pooling_type"] != nil)
 		return p, !unused
 	}
 	if rest, ok := strings.CutPrefix(name, "layers."); ok {
 		number, part, _ := strings.Cut(rest, ".")
-		if n, err := strconv.Atoi(number); err == nil && n >= 0 && n < maxLayers && strconv.Itoa(n) == number && b.placeInLayer(part, &p) {
+		n, err := strconv.Atoi(number)
+		if whole := err == nil && n >= 0 && n < maxLayers && strconv.Itoa(n) == number; whole && b.unread(n, part) {
+			return p, false
+		} else if whole && b.placeInLayer(part, &p) {
 			p.name = fmt.Sprintf("blk.%d.%s", n, p.name)
 			return p, true
 		}
@@ -128,8 +147,23 @@ func (b *builder) place(t *safetensors.Tensor) (p place, wanted bool) {
 	return p, false
 }
 
+// unread tells whether nothing computes with a part of layer n: that layer predicts tokens further
+// ahead, or reads keys and values of another.
+func (b *builder) unread(n int, part string) bool {
+	layers, _ := b.md[b.arch.name+".block_count"].(uint32)
+	if ahead := b.config.count("num_nextn_predict_layers", 0, maxLayers, 0); n >= int(layers) && n < int(layers)+ahead {
+		return true
+	}
+	shared, _ := b.md[b.arch.name+".attention.shared_kv_layers"].(uint32)
+	module, _, _ := strings.Cut(strings.TrimPrefix(part, "self_attn."), ".")
+	return shared > 0 && n >= int(layers)-int(shared) && (module == "k_proj" || module == "v_proj" || module == "k_norm")
+}
+
 // placeInLayer names a part of a layer; false: it is none.
 func (b *builder) placeInLayer(part string, p *place) bool {
+	if p.name = b.arch.names[part]; p.name != "" { // of parameters that are no weight and no bias
+		return true
+	}
 	dot := strings.LastIndexByte(part, '.')
 	if dot < 0 {
 		return false
@@ -150,9 +184,9 @@ func (b *builder) placeInLayer(part string, p *place) bool {
 
 // placeExpert names a part of experts: N.PART.weight of one, or gate_up_proj and down_proj of all.
 func placeExpert(of string, p *place) bool {
-	switch of {
+	switch strings.TrimSuffix(of, ".weight") {
 	case "gate_up_proj":
-		p.name, p.halves = "ffn_gate_exps.weight", true
+		p.name = "ffn_gate_up_exps.weight"
 		return true
 	case "down_proj":
 		p.name = "ffn_down_exps.weight"
@@ -189,24 +223,13 @@ func (b *builder) experts(name string, of map[int]*safetensors.Tensor) *stack {
 	return s
 }
 
-// halves takes gate and up of all experts apart, which are one tensor: [experts][gate, up][Hidden].
-func (b *builder) halves(t *safetensors.Tensor, gate string) {
-	if len(t.Shape) != 3 || t.Shape[1]%2 != 0 {
-		b.fail("tensor %q: %w: shape %v, want three dimensions with gate and up in the second", t.Name, safetensors.ErrFormat, t.Shape)
-		return
-	}
-	half := t.Shape[1] / 2
-	for i, name := range []string{gate, strings.Replace(gate, "gate", "up", 1)} {
-		s := &stack{name: name, parts: []*safetensors.Tensor{t}, dims: []int{t.Shape[2], half, t.Shape[0]}}
-		s.order = func(r int) int { return r/half*2*half + i*half + r%half }
-		b.addTensor(s)
-	}
-}
-
 // addTensor makes a tensor in the type that the file gives it.
 func (b *builder) addTensor(s *stack) {
 	t := s.parts[0]
-	if b.pack(s) || b.err != nil {
+	if s.order == nil && !b.isTrits(t) { // whose rows are not yet told apart
+		s.order = b.order(s.name, s.dims)
+	}
+	if b.err != nil || b.pack(s) || b.err != nil {
 		return
 	}
 	typ, ok := floatTypes[t.DType]
@@ -214,21 +237,15 @@ func (b *builder) addTensor(s *stack) {
 		b.fail("tensor %q: %w: weights of %s are not read", t.Name, ErrUnsupported, t.DType)
 		return
 	}
-	if s.order == nil {
-		s.order = b.order(s.name, s.dims)
-	}
 	norm := strings.HasSuffix(s.name, "norm.weight")
-	if b.arch.plusOne && norm {
-		s.plus = 1
+	if b.arch.plusOne && norm && !strings.HasSuffix(s.name, "ssm_norm.weight") {
+		s.change = func(x float32, _ int) float32 { return x + 1 }
 	}
-	if len(s.dims) == 1 || norm || strings.Contains(s.name, "ffn_gate_inp") {
-		if strings.HasSuffix(s.name, "ffn_gate_inp_shexp.weight") && len(s.dims) == 2 && s.dims[1] == 1 {
-			s.dims = s.dims[:1]
-		}
-		b.tensors = append(b.tensors, s.wide(typ))
-		return
+	if strings.HasSuffix(s.name, "ffn_gate_inp_shexp.weight") && len(s.dims) == 2 && s.dims[1] == 1 {
+		s.dims = s.dims[:1]
 	}
-	b.tensors = append(b.tensors, s.asStored(typ))
+	s.wide = s.wide || len(s.dims) == 1 || norm || strings.Contains(s.name, "ffn_gate_inp")
+	b.tensors = append(b.tensors, s.made(typ))
 }
 
 // order returns which stored row is row r of queries or keys, where rotated pairs lie
@@ -237,15 +254,15 @@ func (b *builder) order(name string, dims []int) func(int) int {
 	if !b.arch.paired {
 		return nil
 	}
-	heads := "attention.head_count"
+	var n int
 	switch {
 	case strings.Contains(name, ".attn_q."):
+		n, _ = b.md.Int(b.arch.name + ".attention.head_count")
 	case strings.Contains(name, ".attn_k."):
-		heads += "_kv"
+		n = b.kvHeads()
 	default:
 		return nil
 	}
-	n := int(b.md[b.arch.name+"."+heads].(uint32))
 	total := dims[len(dims)-1]
 	if total%(2*n) != 0 {
 		b.fail("tensor %s: %d rows are no pairs of %d heads", name, total, n)
@@ -253,4 +270,14 @@ func (b *builder) order(name string, dims []int) func(int) int {
 	}
 	width := total / n
 	return func(r int) int { return r/width*width + r%2*(width/2) + r%width/2 }
+}
+
+// kvHeads returns how many KV heads a layer with attention has.
+func (b *builder) kvHeads() int {
+	const name = ".attention.head_count_kv"
+	if list, ok := b.md.Ints(b.arch.name + name); ok { // 0 where there is no attention
+		return slices.Max(append(list, 1))
+	}
+	n, _ := b.md.Int(b.arch.name + name)
+	return n
 }

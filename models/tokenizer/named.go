@@ -31,6 +31,7 @@ var stated = []struct {
 var spellings = strings.NewReplacer(
 	`(?i:'s|'t|'re|'ve|'m|'ll|'d)`, contractions,
 	`'(?i:[sdmt]|ll|ve|re)`, contractions,
+	"\r", `\r`, "\n", `\n`, // DeepSeek V3's file has the characters themselves
 	`?+`, `?`, `++`, `+`, // nothing that follows could match if less were taken
 )
 

@@ -8,7 +8,10 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"golang.org/x/text/unicode/norm"
+
 	"github.com/lutra-lm/lutra/internal/sweep"
+	"github.com/lutra-lm/lutra/models/gguf"
 )
 
 // splits are what testdata/splits.py makes.
@@ -111,7 +114,7 @@ func TestLongRunsOfMarksAreComposedInLinearTimeAndNothingIsAdded(t *testing.T) {
 	times := sweep.Of(t, 1<<16, 1<<18)
 	for _, mark := range []string{"\u0301", "\u0323", "\u0301\u0323", "\u0344", "\u0f73"} {
 		text := "x e\u0301 " + "a" + strings.Repeat(mark, times) + "e\u0301"
-		got := compose(text) // quadratic work would take minutes
+		got := compose(norm.NFC, text) // quadratic work would take minutes
 		if strings.Contains(got, joiner) || !utf8.ValidString(got) || !strings.HasPrefix(got, "x é ") {
 			t.Errorf("%q repeated: a joiner or a broken character, or a text that begins with %.9q", mark, got)
 		}
@@ -119,10 +122,35 @@ func TestLongRunsOfMarksAreComposedInLinearTimeAndNothingIsAdded(t *testing.T) {
 			t.Errorf("%q repeated: %d characters", mark, n)
 		}
 	}
-	if text := "a" + joiner + "e\u0301" + joiner; compose(text) != "a"+joiner+"é"+joiner {
-		t.Errorf("a joiner of the text itself: %q", compose(text))
+	if text := "a" + joiner + "e\u0301" + joiner; compose(norm.NFC, text) != "a"+joiner+"é"+joiner {
+		t.Errorf("a joiner of the text itself: %q", compose(norm.NFC, text))
 	}
-	if text := "e\u0301\xff\xcc e\u0301"; compose(text) != "é\xff\xcc é" {
-		t.Errorf("bytes that are no UTF-8: %q", compose(text))
+	if text := "e\u0301\xff\xcc e\u0301"; compose(norm.NFC, text) != "é\xff\xcc é" {
+		t.Errorf("bytes that are no UTF-8: %q", compose(norm.NFC, text))
+	}
+}
+
+func TestAFileMayAskForCompatibilityForms(t *testing.T) {
+	for _, c := range []struct {
+		key, text, want string
+	}{
+		{keyNFKC, "\ufb01\u2460e\u0301", "fi1\u00e9"},
+		{keyNFC, "\ufb01\u2460e\u0301", "\ufb01\u2460\u00e9"},
+	} {
+		if got := composer(gguf.Metadata{c.key: true}, false)(c.text); got != c.want {
+			t.Errorf("%s makes %q of %q, want %q", c.key, got, c.text, c.want)
+		}
+	}
+	if composer(gguf.Metadata{}, false) != nil {
+		t.Error("a file that asks for no form has its texts changed")
+	}
+}
+
+func TestPatternsAreKnownWithLineEndsSpelledOutOrNot(t *testing.T) {
+	raw := strings.NewReplacer(`\r`, "\r", `\n`, "\n").Replace(deepseekV3Words)
+	for _, words := range []string{deepseekV3Words, raw} {
+		if name, ok := PreTokenizer([]string{`\p{N}{1,3}`, "[一-龥\u3040-ゟ゠-ヿ]+", words}, false); !ok || name != "deepseek-v3" {
+			t.Errorf("the rules of DeepSeek V3 with %q are %q, %t", words, name, ok)
+		}
 	}
 }

@@ -20,7 +20,7 @@ type Tokenizer struct {
 	special  trie // texts of tokens that are cut out before anything else
 	addBOS   bool
 	addEOS   bool
-	nfc      bool // plain text is composed before it is split into words
+	compose  func(string) string // brings plain text into a normal form before it is split into words; nil: nothing does
 	warnings []string
 }
 
@@ -99,7 +99,7 @@ func (t *Tokenizer) newBPE(md gguf.Metadata) error {
 	if !known { // another's rules would cut texts differently, and answers be worse without a sign
 		return fmt.Errorf("%w: the pre-tokenizer %.64q is not known; a model's metadata may name another's rules as tokenizer.ggml.pre (config.yaml)", ErrUnsupported, name)
 	}
-	t.nfc = flag(md, keyNFC, pre.nfc)
+	t.compose = composer(md, pre.nfc)
 	t.findIDs(md, -1, -1, -1)
 	t.addBOS = flag(md, "tokenizer.ggml.add_bos_token", pre.addBOS)
 	t.addEOS = flag(md, "tokenizer.ggml.add_eos_token", false)
@@ -209,8 +209,8 @@ func (t *Tokenizer) encode(out *output, text string, opt Options) {
 		at, id := t.special.next(text, lo, opt.ParseSpecial)
 		if at > lo {
 			plain := text[lo:at]
-			if t.nfc {
-				plain = compose(plain)
+			if t.compose != nil {
+				plain = t.compose(plain)
 			}
 			t.enc.encode(out, plain, first)
 			first = false

@@ -1,7 +1,7 @@
 """Writes tiny models with random weights as transformers saves them, and the logits that it gives.
 
     pip install torch transformers compressed-tensors
-    python make.py
+    python make.py [NAME ...]
 
 For each model a directory, as save_pretrained writes it, with a tokenizer of 64 tokens made here; in
 logits.json the logits after each of the last eight of the tokens of `TOKENS`, computed in float64 with
@@ -10,6 +10,7 @@ Weights in fewer bits are packed here, or by compressed-tensors, and computed wi
 """
 import json
 import shutil
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -89,6 +90,15 @@ def unigram():
     return finish(tok, False)
 
 
+def word_piece():
+    tok = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    tok.normalizer, tok.pre_tokenizer = normalizers.BertNormalizer(lowercase=True), pre_tokenizers.BertPreTokenizer()
+    tok.decoder = decoders.WordPiece()
+    tok.train_from_iterator(CORPUS, trainers.WordPieceTrainer(vocab_size=VOCAB, special_tokens=["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"], show_progress=False))
+    tok.post_processor = processors.TemplateProcessing(single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=[("[CLS]", 2), ("[SEP]", 3)])
+    return t.PreTrainedTokenizerFast(tokenizer_object=tok, unk_token="[UNK]", cls_token="[CLS]", sep_token="[SEP]", pad_token="[PAD]", mask_token="[MASK]")
+
+
 # --- weights
 
 def plain(x, low=1e-3):
@@ -102,7 +112,7 @@ def draw(model, seed):
     for name, p in model.named_parameters():
         x = rng.standard_normal(p.shape)
         if p.dim() == 1:
-            x = 0.1 * x + (p.detach().numpy().mean() > 0.5) if "norm" in name else 0.4 * x
+            x = 0.1 * x + (p.detach().numpy().mean() > 0.5) if "norm" in name.lower() and name.endswith("weight") else 0.4 * x
         else:
             router = name.endswith("gate.weight")
             x = x * (1 if "embed" in name else (2.5 if router else 1.3) / p.shape[-1] ** 0.5)
@@ -111,9 +121,9 @@ def draw(model, seed):
     return model
 
 
-def logits(model, head=None):
+def logits(model, head=None, **more):
     with torch.no_grad():
-        out = model(torch.tensor([TOKENS]), use_cache=False)
+        out = model(torch.tensor([TOKENS]), **more or dict(use_cache=False))
     x = head(out.last_hidden_state[0]) if head else out.logits[0]
     return x[-LAST:].detach().float().numpy().round(6).tolist()
 
@@ -124,6 +134,10 @@ def ready(model, seed):
     if hasattr(model.config, "_experts_implementation"):
         model.config._experts_implementation = "eager"
     return draw(model, seed)
+
+
+def wanted(name):
+    return not sys.argv[1:] or name in sys.argv[1:]
 
 
 def save(model, name, tokenizer, dtype, shard="50GB"):
@@ -312,7 +326,7 @@ def four_bits(qwen, llama3):
 
 def main():
     t.logging.set_verbosity_error()
-    results, texts = {}, {}
+    results, texts = ({}, {}) if not sys.argv[1:] else (json.loads((HERE / f).read_text()) for f in ("logits.json", "tokens.json"))
     qwen, llama3, llama2, gemma = byte_level("", nfc=True), byte_level("{1,3}", bos=True, whole=True), sentence_piece(), sentence_piece(True)
     plain_rope = dict(rope_type="default", rope_theta=10000.0)
     window = dict(sliding_window=12, layer_types=["sliding_attention", "full_attention"])
@@ -334,10 +348,37 @@ def main():
         ("granite", t.GraniteForCausalLM(t.GraniteConfig(**BASE, embedding_multiplier=3.0, residual_multiplier=0.5, attention_multiplier=0.4, logits_scaling=2.0)), unigram(), torch.bfloat16),
     ]
     for seed, (name, model, tokenizer, dtype) in enumerate(dense):
+        if not wanted(name):
+            continue
         model = ready(model, 200 + seed)
         results[name] = logits(model)
         save(model, name, tokenizer, dtype, shard="40KB" if name == "qwen3" else "50GB")
         texts[name] = [dict(text=s, ids=tokenizer(s)["input_ids"]) for s in TEXTS]
+
+    # Encoders, whose hidden states are held, and how sentence-transformers makes vectors of them.
+    pieces, small = word_piece(), dict(vocab_size=VOCAB, hidden_size=HIDDEN, num_hidden_layers=2, num_attention_heads=4, intermediate_size=32, max_position_embeddings=64,
+        pad_token_id=0, bos_token_id=None, eos_token_id=None)
+    for seed, (name, model, tokenizer) in enumerate([
+        ("bert", t.BertModel(t.BertConfig(**small)), pieces),
+        ("xlm-roberta", t.XLMRobertaModel(t.XLMRobertaConfig(**small | dict(pad_token_id=1))), unigram()),
+        ("nomic_bert", t.NomicBertModel(t.NomicBertConfig(**small)), pieces),
+        ("modernbert", t.ModernBertModel(t.ModernBertConfig(**small, global_attn_every_n_layers=2, local_attention=12, cls_token_id=2, sep_token_id=3)), byte_level("", nfc=True)),
+    ]):
+        if not wanted(name):
+            continue
+        model = ready(model, 250 + seed)
+        at = dict(position_ids=torch.arange(2, 2 + len(TOKENS))[None]) if name == "xlm-roberta" else {}  # which would pass over padding among the tokens
+        results[name] = logits(model, lambda x: x, **at)
+        folder = save(model, name, tokenizer, torch.bfloat16)
+        texts[name] = [dict(text=s, ids=tokenizer(s)["input_ids"]) for s in TEXTS]
+        if name != "bert":
+            continue
+        (folder / "modules.json").write_text(json.dumps([dict(idx=i, name=str(i), path=path, type="sentence_transformers.models." + kind)
+            for i, (path, kind) in enumerate([("", "Transformer"), ("1_Pooling", "Pooling"), ("2_Normalize", "Normalize")])]))
+        (folder / "1_Pooling").mkdir()
+        (folder / "1_Pooling/config.json").write_text(json.dumps(dict(word_embedding_dimension=HIDDEN, pooling_mode_cls_token=True, pooling_mode_mean_tokens=False)))
+    if sys.argv[1:]:
+        return note(results, texts)
 
     # Weights in fewer bits: as BitNet b1.58 2B4T (times the scale), as Falcon-E (by the scale), FP8.
     wide = BASE | dict(hidden_size=128, intermediate_size=128, num_hidden_layers=1, tie_word_embeddings=True)
@@ -381,6 +422,10 @@ def main():
     stored(save(model, "qwen-prm", qwen, torch.bfloat16), lambda tensors: {("model." + k): v for k, v in tensors.items()} |
            {"score." + k: v.to(torch.bfloat16) for k, v in head.state_dict().items()}, architectures=["Qwen2ForProcessRewardModel"])
 
+    note(results, texts)
+
+
+def note(results, texts):
     (HERE / "logits.json").write_text("{\n" + ",\n".join(f'"{k}": {json.dumps(v)}' for k, v in results.items()) + "\n}\n")
     (HERE / "tokens.json").write_text("{\n" + ",\n".join(f'"{k}": {json.dumps(v)}' for k, v in texts.items()) + "\n}\n")
 

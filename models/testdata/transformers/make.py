@@ -8,7 +8,8 @@ NAME.gguf with the names, orders and signs of llama.cpp's converter; and NAME.np
 `<f4 [tokens][vocab]` after each of the tokens of `TOKENS`, computed in float64. Matrices are F16
 (the experts of gpt-oss MXFP4), everything else is F32.
 """
-import math, struct, sys
+import json, math, struct, sys
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -77,8 +78,10 @@ def draw(model, rng):
     for name, p in model.named_parameters():
         x = rng.standard_normal(p.shape)
         kind = name.split(".")[-1]
-        if p.dim() == 1 or "conv1d" in name or "conv.conv" in name:
-            if "A_log" in name:
+        if p.dim() == 1 or "e_score" in name or "conv1d" in name or "conv.conv" in name:
+            if "e_score" in name:
+                x = 0.2 * x
+            elif "A_log" in name:
                 x = np.log(rng.uniform(0.3, 2, p.shape))
             elif "norm" in name and kind == "weight":
                 x = 0.1 * x + (p.detach().numpy().mean() > 0.5)  # around one, or zero where the model adds one
@@ -90,7 +93,7 @@ def draw(model, rng):
         elif "experts" in name and "GptOss" in type(model).__name__:
             x = np.swapaxes(mxfp4(1.3 * np.swapaxes(x, 1, 2) / math.sqrt(p.shape[1]))[1], 1, 2)
         else:
-            router = "gate.weight" in name and "shared" not in name or "router" in name
+            router = "gate.weight" in name and "shared" not in name or "router" in name or "gate.wg" in name
             clamped = "experts" in name and "Maple" in type(model).__name__
             gain = 1 if "embed" in name else (2.5 if router else 6 if clamped else 1.3) / math.sqrt(p.shape[-1])
             x = (gain * x).astype(np.float16)
@@ -140,6 +143,7 @@ NAMES = {
     "pre_feedforward_layernorm_2": "pre_ffw_norm_2", "post_feedforward_layernorm_1": "post_ffw_norm_1", "post_feedforward_layernorm_2": "post_ffw_norm_2",
     "router": "ffn_gate_inp", "router.proj": "ffn_gate_inp", "": "layer_output_scale",
     "per_layer_input_gate": "inp_gate", "per_layer_projection": "proj", "post_per_layer_input_norm": "post_norm",
+    "mlp.gate.wg": "ffn_gate_inp", **{f"mlp.shared_mlp.{x}_proj": f"ffn_{x}_shexp" for x in ("gate", "up", "down")},
     "post_self_attn_layernorm": "post_attention_norm", "post_mlp_layernorm": "post_ffw_norm",
 }
 POST = ("gemma4", "gpt-oss", "qwen35moe", "gemma3", "olmo2", "exaone4", "seed_oss", "glm4moe", "qwen3next")  # post_attention_layernorm is post_attention_norm
@@ -168,9 +172,9 @@ def tensors(model, arch):
         else:
             _, _, i, stem = stem.split(".", 3) if stem.count(".") > 2 else stem.split(".") + [""]
             blk = f"blk.{i}."
-        if arch in ("llama", "granite", "granitemoe", "granitehybrid", "minicpm") and stem in ("self_attn.q_proj", "self_attn.k_proj"):
+        if arch in ("llama", "mistral3", "granite", "granitemoe", "granitehybrid", "minicpm") and stem in ("self_attn.q_proj", "self_attn.k_proj"):
             x = paired(x, HEADS if "q_proj" in stem else KV)
-        if arch == "gemma3" and "norm" in stem and "proj" not in stem or arch in ("qwen35moe", "qwen3next") and "norm" in stem and stem != "linear_attn.norm":
+        if arch in ("gemma", "gemma3") and "norm" in stem and "proj" not in stem or arch in ("qwen35moe", "qwen3next") and "norm" in stem and stem != "linear_attn.norm":
             x = x + 1
         if stem == "conv.conv":
             x = x.squeeze(1)
@@ -216,7 +220,7 @@ def tensors(model, arch):
         elif part == "dt_bias":
             add(blk + "ssm_dt.bias", x)
         elif part in ("expert_bias", "e_score_correction_bias"):
-            add(blk + "exp_probs_b.bias", x)
+            add(blk + "exp_probs_b.bias", x.reshape(-1))
         elif part == "sinks":
             add(blk + "attn_sinks.weight", x)
         elif stem == "post_attention_layernorm":
@@ -389,6 +393,21 @@ def models():
     yield "deepseek2-dense", "deepseek2", t.DeepseekV3ForCausalLM(t.DeepseekV3Config(**BASE | ffn | heads, q_lora_rank=24, first_k_dense_replace=LAYERS,
         num_mtp_layers=0)), {**latent, "attention.q_lora_rank": 24, "expert_count": 0}
 
+    # Queries that grow with their positions: every 16.
+    near = dict(rope_type="yarn", factor=4.0, original_max_position_embeddings=16, rope_theta=1e4, mscale=1.0, mscale_all_dim=1.0, llama_4_scaling_beta=0.5)
+    yield "mistral3", "mistral3", t.Ministral3ForCausalLM(t.Ministral3Config(**dense, head_dim=16, sliding_window=None, rope_parameters=near)), {"rope.scaling.type": "yarn",
+        "rope.scaling.factor": 4.0, "rope.scaling.original_context_length": 16, "rope.scaling.yarn_log_multiplier": 1.0, "attention.temperature_scale": 0.5}
+    yield "hunyuan-moe", "hunyuan-moe", t.HunYuanMoEV1ForCausalLM(t.HunYuanMoEV1Config(**{k: v for k, v in dense.items()}, head_dim=8, num_experts=EXPERTS, moe_topk=CHOSEN)), \
+        {"expert_count": EXPERTS, "expert_used_count": CHOSEN, "expert_feed_forward_length": HIDDEN, "expert_shared_feed_forward_length": HIDDEN}
+    yield "ernie4_5-moe", "ernie4_5-moe", t.Ernie4_5_MoeForCausalLM(t.Ernie4_5_MoeConfig(**dense, use_bias=False, moe_intermediate_size=16, moe_k=CHOSEN,
+        moe_num_experts=EXPERTS, moe_num_shared_experts=2, moe_layer_start_index=1)), {"expert_count": EXPERTS, "expert_used_count": CHOSEN, "expert_feed_forward_length": 16,
+        "expert_shared_count": 2, "leading_dense_block_count": 1}
+    yield "gemma", "gemma", t.GemmaForCausalLM(t.GemmaConfig(**dense | {"tie_word_embeddings": True}, head_dim=16)), {}
+    yield "command-r", "command-r", t.CohereForCausalLM(t.CohereConfig(**dense, logit_scale=0.25)), {"logit_scale": 0.25, "attention.layer_norm_epsilon": 1e-5}
+    yield "dots1", "dots1", t.Dots1ForCausalLM(t.Dots1Config(**BASE | ffn, head_dim=16, moe_intermediate_size=16, n_routed_experts=EXPERTS, n_shared_experts=2,
+        first_k_dense_replace=1, n_group=1, topk_group=1, routed_scaling_factor=1.5, norm_topk_prob=True)), {"expert_shared_count": 2, "leading_dense_block_count": 1,
+        "expert_weights_scale": 1.5, "expert_weights_norm": True, "expert_gating_func": 2, "expert_feed_forward_length": 16}
+
 
 def normed(model):
     """A model whose layers' matrices read an RMSNorm each."""
@@ -437,6 +456,31 @@ def clamped(e, hidden, chosen, weights):
     return out
 
 
+def save(model, folder):
+    """Writes the model as a directory, numbers in the type that holds them, without a tokenizer."""
+    for x in (*model.parameters(), *model.buffers()):
+        x.data = x.data.to(torch.float16 if torch.equal(x.data.half().double(), x.data.double()) else torch.float32)
+    model.save_pretrained(folder)
+    Path(folder, "generation_config.json").unlink(missing_ok=True)
+    for path in Path(folder).glob("*.json"):
+        path.write_text(json.dumps(json.loads(path.read_text())))
+
+
+def packed(name):
+    """The directory once more, with experts as gpt-oss is published: MXFP4, outputs first."""
+    from safetensors.numpy import load_file, save_file
+    tensors, folder = load_file(f"{name}/model.safetensors"), Path(name + "-mxfp4")
+    for key in [k for k in tensors if k.endswith("_proj") and "experts" in k]:
+        x = tensors.pop(key).astype(np.float64).swapaxes(1, 2)
+        raw = np.frombuffer(mxfp4(x)[0], np.uint8).reshape(*x.shape[:2], -1, 17)
+        codes = np.concatenate([raw[..., 1:] & 15, raw[..., 1:] >> 4], axis=-1)
+        tensors[key + "_blocks"], tensors[key + "_scales"] = codes[..., ::2] | codes[..., 1::2] << 4, np.ascontiguousarray(raw[..., 0])
+    folder.mkdir(exist_ok=True)
+    save_file(tensors, folder / "model.safetensors", {"format": "pt"})
+    config = json.loads(Path(f"{name}/config.json").read_text()) | dict(quantization_config=dict(quant_method="mxfp4"))
+    (folder / "config.json").write_text(json.dumps(config))
+
+
 def main():
     transformers.logging.set_verbosity_error()
     for seed, (name, arch, model, more) in enumerate(models()):
@@ -470,6 +514,10 @@ def main():
             out["rope_freqs.weight"] = (F32, (8,), np.array([1.0] * 4 + [1e30] * 4, np.float32).tobytes())
         write(name + ".gguf", md, out)
         np.save(name + ".npy", logits)
+        if type(model).__module__.startswith("transformers."):
+            save(model, name)
+        if arch == "gpt-oss":
+            packed(name)
         print(f"{name}: {sum(p.numel() for p in model.parameters())} weights, logits of {logits.std():.2f}")
 
 

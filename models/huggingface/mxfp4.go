@@ -1,0 +1,48 @@
+package huggingface
+
+import (
+	"slices"
+
+	"github.com/lutra-lm/lutra/models/gguf"
+	"github.com/lutra-lm/lutra/models/safetensors"
+)
+
+// packMXFP4 adds a tensor of rows of s, which has those of the experts of gpt-oss: [experts][rows][blocks][16]
+// codes, two a byte, the first one low, and beside them an exponent a block.
+func (b *builder) packMXFP4(s *stack) {
+	t, scale := s.parts[0], b.beside(s.parts[0], "_scales")
+	cols := s.dims[0]
+	if scale == nil || scale.DType != "U8" || !slices.Equal(scale.Shape, t.Shape[:len(t.Shape)-1]) {
+		b.fail("tensor %q: %w: its scales are missing, or no bytes of shape %v", t.Name, safetensors.ErrFormat, t.Shape[:len(t.Shape)-1])
+		return
+	}
+	const each = 32 // columns of a block
+	out := gguf.Tensor{Name: s.name, Type: gguf.MXFP4, Dims: s.dims}
+	m := &rows{name: s.name, n: out.Rows(), size: cols / each * gguf.MXFP4.BlockBytes(), scratchSize: cols/2 + cols/each}
+	m.row = func(dst, raw []byte, r int) error {
+		codes, exponents := raw[:cols/2], raw[cols/2:]
+		_, at := s.at(r)
+		if err := t.Source.Read(codes, t.Offset+int64(at)*int64(len(codes))); err != nil {
+			return err
+		}
+		if err := scale.Source.Read(exponents, scale.Offset+int64(at)*int64(len(exponents))); err != nil {
+			return err
+		}
+		for _, e := range exponents {
+			putMXFP4(dst, codes, e)
+			dst, codes = dst[17:], codes[16:]
+		}
+		return nil
+	}
+	b.tensors = append(b.tensors, out.At(m.source(), 0))
+}
+
+// putMXFP4 writes a block: its exponent, then 16 bytes, byte i of which has code i in its low half and code
+// i+16 in the high.
+func putMXFP4(dst, codes []byte, exponent byte) {
+	dst[0] = exponent
+	for i := range 8 {
+		low, high := codes[i], codes[8+i]
+		dst[1+2*i], dst[2+2*i] = low&15|high<<4, low>>4|high&0xf0
+	}
+}

@@ -1,0 +1,93 @@
+package huggingface
+
+// mambaKeys are those of state spaces of inner elements, by the words of Granite and Falcon.
+func mambaKeys(b *builder, inner int) {
+	c := &b.config
+	b.set("ssm.conv_kernel", uint32(c.count("mamba_d_conv", 2, maxDim, 4)))
+	b.set("ssm.state_size", uint32(c.count("mamba_d_state", 1, maxDim, 256)))
+	b.set("ssm.group_count", uint32(c.count("mamba_n_groups", 1, maxDim, 1)))
+	b.set("ssm.time_step_rank", uint32(c.count("mamba_n_heads", 1, maxDim, 128)))
+	b.set("ssm.inner_size", uint32(inner))
+	if c.flag("mamba_proj_bias", false) {
+		c.fail("mamba_proj_bias", "is true: %w", ErrUnsupported)
+	}
+	b.checkSteps()
+}
+
+// checkSteps refuses time steps that are clamped.
+func (b *builder) checkSteps() {
+	for i, x := range b.config.list("time_step_limit") {
+		if n, ok := whole(x); ok && (n != 0 || i > 0) {
+			b.config.fail("time_step_limit", "is %s: %w: clamped time steps", brief(b.config.m["time_step_limit"]), ErrUnsupported)
+		}
+	}
+}
+
+// graniteOf names the architecture of Granite 4: those without state spaces are Granite 3's.
+func graniteOf(b *builder) string {
+	for _, t := range b.config.texts("layer_types") {
+		if t == "mamba" || t == "linear_attention" {
+			return "granitehybrid"
+		}
+	}
+	b.arch.more, b.arch.layouts = nil, nil
+	if b.config.count("num_local_experts", 0, maxLayers, 0) > 0 {
+		return "granitemoe"
+	}
+	b.arch.mixture, b.arch.names = nil, with(b.arch.names, graniteDense)
+	if b.config.has("shared_intermediate_size") {
+		b.config.m["intermediate_size"] = b.config.m["shared_intermediate_size"]
+	}
+	return "granite"
+}
+
+// graniteDense are the parts of a feed-forward in a model that has no experts.
+var graniteDense = map[string]string{"shared_mlp.input_linear": "ffn_gate_up", "shared_mlp.output_linear": "ffn_down"}
+
+// graniteHybridKeys are those of models with state spaces.
+func graniteHybridKeys(b *builder) {
+	c := &b.config
+	b.kvHeadsOf(b.layerTypes("attention", "full_attention"))
+	b.set("rope.scaling.finetuned", c.text("position_embedding_type", "nope") == "rope")
+	mambaKeys(b, min(maxDim, c.count("mamba_expand", 1, maxDim, 2)*c.count("hidden_size", 1, maxDim, required)))
+	if c.count("num_local_experts", 0, maxLayers, 0) == 0 {
+		b.arch.names = with(b.arch.names, graniteDense)
+		b.set("feed_forward_length", uint32(c.count("shared_intermediate_size", 1, maxDim, required)))
+	}
+}
+
+// falconKeys are those of Falcon-H1.
+func falconKeys(b *builder) {
+	c := &b.config
+	inner := c.count("mamba_d_ssm", 1, maxDim, min(maxDim, c.count("mamba_expand", 1, maxDim, 2)*c.count("hidden_size", 1, maxDim, required)))
+	mambaKeys(b, inner)
+	if c.flag("mamba_norm_before_gate", true) && c.flag("mamba_rms_norm", false) {
+		c.fail("mamba_norm_before_gate", "is true: %w", ErrUnsupported)
+	}
+}
+
+// mlpMultiplier returns one of the multipliers of Falcon-H1's feed-forwards.
+func mlpMultiplier(i int) func(b *builder) ([]float64, []int) {
+	return func(b *builder) ([]float64, []int) {
+		x := b.config.numbers("mlp_multipliers", 2)
+		if x == nil {
+			return []float64{1}, nil
+		}
+		return []float64{float64(x[i])}, nil
+	}
+}
+
+// falconParts returns the multipliers of [z, x, B, C, dt], and where each ends.
+func falconParts(b *builder) (factors []float64, bounds []int) {
+	x, in := b.config.numbers("ssm_multipliers", 5), b.config.number("ssm_in_multiplier", 1)
+	n := func(name string) int { v, _ := b.md[b.arch.name+".ssm."+name].(uint32); return int(v) }
+	at := 0
+	for i, size := range []int{n("inner_size"), n("inner_size"), n("group_count") * n("state_size"), n("group_count") * n("state_size"), n("time_step_rank")} {
+		if x == nil {
+			return []float64{1}, nil
+		}
+		at += size
+		factors, bounds = append(factors, in*float64(x[i])), append(bounds, at)
+	}
+	return factors, bounds
+}
