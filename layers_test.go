@@ -81,7 +81,7 @@ var layers = map[string][]string{
 	"batcher/sampling":      {"kernels"},
 	"batcher/schedule":      {},
 	"internal/adversary":    {},
-	"internal/soak":         {"internal/chart"},
+	"internal/soak":         {"internal/chart", "models"},
 	"tools/soak":            {"internal/soak"},     // requests by the million
 	"docs/examples":         {},                    // what users of the server write
 	"tools/armcount":        {},                    // counts loops of the arm64 kernels
@@ -92,7 +92,7 @@ var layers = map[string][]string{
 	"internal/tracing":      {},
 	"internal/kvevents":     {"internal/zmtp", "models/kv"},
 	"internal/zmtp":         {},
-	"internal/workers":      {"tts", "batcher/sampling", "internal/parallel"},
+	"internal/workers":      {"tts", "batcher/sampling", "models/generation", "internal/parallel"},
 
 	// The floors of models (docs/adr/0020-rooms.md). hexagon is a backend, which
 	// internal/engines hands to the loader; models/recurrent is to the states of
@@ -136,8 +136,9 @@ var layers = map[string][]string{
 	// The floors of kernels (docs/adr/0020-rooms.md).
 	"kernels/bench":      {"kernels"},
 	"kernels":            {},
-	"kernels/ternary":    {"kernels/stream", "kernels/acts", "kernels/matrix", "kernels/meter", "kernels/pool", "kernels/kept", "kernels/cpu"},
-	"kernels/grouped":    {"kernels/bands", "kernels/acts", "kernels/matrix", "kernels/pool", "kernels/vector", "kernels/kept", "kernels/cpu"},
+	"kernels/choice":     {"kernels/stream", "kernels/acts", "kernels/matrix", "kernels/meter", "kernels/pool", "kernels/kept", "kernels/cpu"},
+	"kernels/ternary":    {"kernels/choice", "kernels/stream", "kernels/acts", "kernels/matrix", "kernels/meter", "kernels/pool", "kernels/kept", "kernels/cpu"},
+	"kernels/grouped":    {"kernels/choice", "kernels/stream", "kernels/bands", "kernels/acts", "kernels/matrix", "kernels/pool", "kernels/vector", "kernels/kept", "kernels/cpu"},
 	"kernels/dense":      {"kernels/bands", "kernels/acts", "kernels/matrix", "kernels/pool", "kernels/vector", "kernels/cpu"},
 	"kernels/bands":      {"kernels/stream", "kernels/acts", "kernels/matrix", "kernels/pool", "kernels/cpu"},
 	"kernels/stream":     {"kernels/acts", "kernels/pool", "kernels/cpu"},

@@ -2,6 +2,7 @@ package server
 
 import (
 	"encoding/json"
+	samplingdefaults "github.com/lutra-lm/lutra/models/generation"
 	"slices"
 	"testing"
 
@@ -27,10 +28,10 @@ type wireCard struct {
 		MaxTurns  *int     `json:"max_turns"`
 		Thinking  bool     `json:"thinking"`
 		Defaults  *struct {
-			Temperature     *float64 `json:"temperature"`
-			MaxTokens       *int     `json:"max_tokens"`
-			ReasoningFormat string   `json:"reasoning_format"`
-			Scaling         *string  `json:"scaling"`
+			samplingdefaults.Config
+			MaxTokens       *int    `json:"max_tokens"`
+			ReasoningFormat string  `json:"reasoning_format"`
+			Scaling         *string `json:"scaling"`
 		} `json:"defaults"`
 	} `json:"lutra"`
 	Status struct{ Value string } `json:"status"`
