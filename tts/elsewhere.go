@@ -33,7 +33,7 @@ func (r *searchRun) send(ctx context.Context, beams []*beam) (here []*beam, wait
 		return beams, func() {}
 	}
 	here, beams = beams[:len(beams)-there], beams[len(beams)-there:]
-	w.Jobs = w.Jobs[len(here):]
+	w.Jobs, w.Pace = w.Jobs[len(here):], r.Model.Engine.Pace(there)
 	ctx, leave := context.WithCancel(ctx)
 	got := make([]chan []Run, len(beams))
 	for i, b := range beams {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"time"
 
 	"github.com/lutra-lm/lutra/batcher/sampling"
 )
@@ -32,6 +33,7 @@ type Work struct {
 	Until      sampling.TokenSet // Params.Stop, and the tokens that hold a delimiter
 	Stops      []string          // texts at which a machine may end a job
 	Limit      int               // tokens that prompt and completion may have together
+	Pace       time.Duration     // for a token of each job if this machine did them all; 0: not known
 	Jobs       []Job
 }
 

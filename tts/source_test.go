@@ -33,6 +33,9 @@ func (m *machine) Share(w *Work) int { return len(w.Jobs) - 1 }
 func (m *machine) Generate(ctx context.Context, w *Work, done func(int, []Run)) {
 	m.mu.Lock()
 	m.jobs += len(w.Jobs)
+	if w.Pace <= 0 {
+		m.wrongs = append(m.wrongs, fmt.Errorf("the work comes without this machine's pace"))
+	}
 	m.mu.Unlock()
 	req := &Request{Prompt: Prompt{Tokens: w.Prompt}, N: len(w.Jobs), Sampling: w.Params, Delimiters: w.Delimiters, KeepStop: true, Background: true}
 	req.Sampling.Stop, req.Sampling.IgnoreEOS, req.Sampling.MaxTokens = w.Params.Stop, true, 0

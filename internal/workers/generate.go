@@ -202,16 +202,22 @@ func (a *attempt) run(ctx context.Context) {
 	defer cancel(nil)
 	a.cancel = cancel
 	timeout := a.pool.opt.Timeout
-	watchdog := time.AfterFunc(timeout, func() {
+	began := time.Now()
+	silent := time.AfterFunc(timeout, func() {
 		cancel(&fault{Slow, 0, fmt.Errorf("it has sent no token for %v", timeout)})
 	})
-	defer watchdog.Stop()
+	defer silent.Stop()
+	late := time.AfterFunc(timeout+a.expected(), func() {
+		cancel(&fault{Slow, 0, fmt.Errorf("its tokens take more than %d times as long as here and %v", patience, timeout)})
+	})
+	defer late.Stop()
 	a.worker.begin(a)
 	request, tokens := a.request()
 	err := a.worker.post(asking, request, tokens, func(e *event) error {
 		news, err := a.take(e, request.MaxTokens)
 		if news {
-			watchdog.Reset(timeout)
+			silent.Reset(timeout)
+			late.Reset(time.Until(began.Add(timeout + a.expected())))
 		}
 		return err
 	})
@@ -219,6 +225,21 @@ func (a *attempt) run(ctx context.Context) {
 		err = context.Cause(asking)
 	}
 	a.settle(ctx, err)
+}
+
+// patience is how many times as long as here a worker's tokens may take, beyond Options.Timeout.
+const patience = 4
+
+// expected returns after how long the longest job must have one more token.
+func (a *attempt) expected() time.Duration {
+	if a.work.Pace == 0 {
+		return longest
+	}
+	most := 0
+	for i := range a.jobs {
+		most = max(most, len(a.jobs[i].got))
+	}
+	return patience * a.work.Pace * time.Duration(most+1)
 }
 
 // request makes the worker's request, and returns the most tokens of its answer.

@@ -48,7 +48,7 @@ type Outcome string
 const (
 	Done    Outcome = "done"
 	Failed  Outcome = "failed"  // no answer, or half of one
-	Slow    Outcome = "slow"    // no token for worker_timeout
+	Slow    Outcome = "slow"    // no token for worker_timeout, or tokens that take far longer than here
 	Busy    Outcome = "busy"    // it has no room now
 	Refused Outcome = "refused" // the key, the model, the build, or what was asked
 	Wrong   Outcome = "wrong"   // what no server of this build can have answered

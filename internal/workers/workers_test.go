@@ -472,3 +472,63 @@ func TestASlowWorkerIsHedged(t *testing.T) {
 		})
 	}
 }
+
+// paced is a source of work whose tokens take a known time here: on a fake clock they take none.
+type paced struct {
+	tts.Source
+	pace time.Duration
+}
+
+func (p paced) Generate(ctx context.Context, w *tts.Work, done func(int, []tts.Run)) {
+	w.Pace = p.pace
+	p.Source.Generate(ctx, w, done)
+}
+
+// dripping is a server whose chunks come one at a time.
+func dripping(every time.Duration) func(http.Handler) http.Handler {
+	return func(h http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			rec := httptest.NewRecorder()
+			h.ServeHTTP(rec, r)
+			w.Header().Set("Content-Type", rec.Header().Get("Content-Type"))
+			for _, chunk := range bytes.SplitAfter(rec.Body.Bytes(), []byte("\n\n")) {
+				select {
+				case <-r.Context().Done():
+					return
+				case <-time.After(every):
+				}
+				if _, err := w.Write(chunk); err != nil {
+					return
+				}
+				_ = http.NewResponseController(w).Flush()
+			}
+		})
+	}
+}
+
+func TestAWorkerThatDripsIsLeftWhenItsTokensWouldLongHaveComeHere(t *testing.T) {
+	const written = "self_consistency;n=8;early_stop=false"
+	for _, c := range []struct {
+		pace time.Duration // of a token here
+		left bool
+	}{{time.Millisecond, true}, {time.Second, false}} {
+		synctest.Test(t, func(t *testing.T) {
+			n := network{}
+			opt := DefaultOptions()
+			opt.Timeout = time.Second
+			r := n.asks(t, opt, n.serves(t, dripping(opt.Timeout/4)))
+			r.Source = paced{r.Source, c.pace}
+			want := find(t, r.alone(), written, 2)
+			began := time.Now()
+			if got := find(t, r.Model, written, 2); got != want {
+				t.Errorf("with a worker that drips it finds\n%s\nwant\n%s", got, want)
+			}
+			took := time.Since(began)
+			if st := r.counts(); c.left && (took > 2*opt.Timeout || st.Requests[Slow] != 1 || st.Redone == 0 || !st.Resting) {
+				t.Errorf("a search that takes nothing here waits %v for a worker that drips: %+v", took, st)
+			} else if !c.left && (took < 2*opt.Timeout || st.Requests[Slow] > 0 || st.Jobs != 4 || st.Redone > 0) {
+				t.Errorf("a worker as fast as this server is left after %v: %+v", took, st)
+			}
+		})
+	}
+}
