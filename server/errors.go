@@ -80,7 +80,7 @@ var faults = []func(error) *api.Fault{
 	is(sampling.ErrForbidden, api.Invalid(jsonread.CodeValue, "", "The request's response_format, allowed_token_ids, bad_words, min_tokens and logit_bias together leave no token to go on with.")),
 	is(structure.ErrBusy, busy("The formats of the requests under way take all the memory for formats. Please try again shortly.")),
 	as(func(e *constrain.FormatError) *api.Fault {
-		return api.Invalid(jsonread.CodeValue, "", "%s.", errtext.Text(e))
+		return api.Invalid(jsonread.CodeValue, "", "%s.", e)
 	}),
 	told(tts.ErrFormat, jsonread.CodeValue, "response_format", "Invalid 'response_format': %s."),
 	told(tts.ErrLogprobs, jsonread.CodeValue, "logprobs", "Invalid 'logprobs': %s."),

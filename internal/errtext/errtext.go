@@ -3,6 +3,7 @@
 package errtext
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 )
@@ -29,6 +30,16 @@ func Text(err error) string {
 		return text
 	}
 	return WithoutPackage(text)
+}
+
+// Sprintf formats as fmt.Sprintf does, with the Text of errors among args.
+func Sprintf(format string, args ...any) string {
+	for i := range args {
+		if err, ok := args[i].(error); ok {
+			args[i] = Text(err)
+		}
+	}
+	return fmt.Sprintf(format, args...)
 }
 
 func wrapped(err error) []error {

@@ -1,9 +1,10 @@
 package api
 
 import (
-	"fmt"
 	"net/http"
 	"time"
+
+	"github.com/lutra-lm/lutra/internal/errtext"
 )
 
 // Fault is an error as clients see it, in OpenAI's words.
@@ -29,9 +30,9 @@ const (
 // CodeContext is the code of requests that are too long for the model.
 const CodeContext = "context_length_exceeded"
 
-// Invalid returns a 400 about one field.
+// Invalid returns a 400 about one field. Errors among args are worded for clients.
 func Invalid(code, param, format string, args ...any) *Fault {
-	return InvalidStatus(http.StatusBadRequest, code, param, fmt.Sprintf(format, args...))
+	return InvalidStatus(http.StatusBadRequest, code, param, errtext.Sprintf(format, args...))
 }
 
 // InvalidStatus returns a fault of the request with a status of its own.

@@ -16,6 +16,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/lutra-lm/lutra/internal/errtext"
 )
 
 // Fields reads a JSON object field by field, checking types and ranges on the
@@ -57,9 +59,9 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Message }
 
-// Errorf makes an error about one field.
+// Errorf makes an error about one field. Errors among args are worded for clients.
 func Errorf(code, param, format string, args ...any) *Error {
-	return &Error{code, param, fmt.Sprintf(format, args...)}
+	return &Error{code, param, errtext.Sprintf(format, args...)}
 }
 
 // The codes of errors, in OpenAI's words where it has any.
@@ -157,7 +159,7 @@ func (f *Fields) Has(name string) bool {
 // Fail notes a fault of a field, unless there has been one before.
 func (f *Fields) Fail(code, name, format string, args ...any) {
 	if f.Err == nil {
-		f.Err = Errorf(code, f.path+name, "Invalid '%s': %s", f.path+name, fmt.Sprintf(format, args...))
+		f.Err = Errorf(code, f.path+name, "Invalid '%s': %s", f.path+name, errtext.Sprintf(format, args...))
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/lutra-lm/lutra/grammar/schema"
-	"github.com/lutra-lm/lutra/internal/errtext"
 	"github.com/lutra-lm/lutra/server/jsonread"
 	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/constrain"
@@ -105,7 +104,7 @@ func FailFormat(f *jsonread.Fields, code, name, before string, err error) {
 	case f.Context().Err() != nil, errors.Is(err, structure.ErrBusy):
 		f.Err = err
 	default:
-		f.Fail(code, name, "%s%s.", before, errtext.Text(err))
+		f.Fail(code, name, "%s%s.", before, err)
 	}
 }
 

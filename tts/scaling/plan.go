@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lutra-lm/lutra/internal/errtext"
 	"github.com/lutra-lm/lutra/tts/answer"
 )
 
@@ -270,9 +271,9 @@ func CodeOf(err error) string {
 	return ""
 }
 
-// Errorf makes an error about a field of a plan.
+// Errorf makes an error about a field of a plan. Errors among args are worded for clients.
 func Errorf(code, field, format string, args ...any) *Error {
-	return &Error{Code: code, Field: field, Message: fmt.Sprintf(format, args...)}
+	return &Error{Code: code, Field: field, Message: errtext.Sprintf(format, args...)}
 }
 
 // The defaults.
