@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/lutra-lm/lutra/internal/parallel"
 	"github.com/lutra-lm/lutra/kernels"
 	"github.com/lutra-lm/lutra/kernels/cpu"
 	"github.com/lutra-lm/lutra/kernels/matrix"
@@ -86,7 +87,10 @@ func (id *Identity) wait(turn func(context.Context) (func(), error)) (r *reading
 func (id *Identity) read(ctx context.Context, r *reading, turn func(context.Context) (func(), error)) {
 	defer close(r.done)
 	defer r.cancel()
-	r.digest, r.err = id.file.Digest(func() (func(), error) { return turn(ctx) })
+	r.err = parallel.Try(func() (err error) {
+		r.digest, err = id.file.Digest(func() (func(), error) { return turn(ctx) })
+		return err
+	})
 	id.mu.Lock()
 	defer id.mu.Unlock()
 	if r.err == nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
+	"github.com/lutra-lm/lutra/internal/parallel"
 	"github.com/lutra-lm/lutra/server/api"
 )
 
@@ -67,7 +68,7 @@ func (s *Server) serveDebug(l net.Listener, done <-chan struct{}) {
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)
-		if err := srv.Serve(l); err != http.ErrServerClosed {
+		if err := parallel.Try(func() error { return srv.Serve(l) }); err != http.ErrServerClosed {
 			s.log.Error().Err(err).Msg("the debug address is served no more")
 		}
 	}()

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"time"
+
+	"github.com/lutra-lm/lutra/internal/parallel"
 )
 
 // checkInterval is how often files are looked at that are read again when they change.
@@ -59,7 +61,7 @@ func (s *Server) watchFiles() {
 func (s *Server) Reload() error {
 	var errs []error
 	for _, w := range s.files {
-		errs = append(errs, w.read())
+		errs = append(errs, parallel.Try(w.read))
 	}
 	return errors.Join(errs...)
 }
@@ -87,7 +89,7 @@ func (s *Server) readChanged() {
 		if !w.changed() {
 			continue
 		}
-		if err := w.read(); err != nil {
+		if err := parallel.Try(w.read); err != nil {
 			s.log.Error().Err(err).Msg("what has changed is not used")
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/net/netutil"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/lutra-lm/lutra/internal/parallel"
 	"github.com/lutra-lm/lutra/server/admission"
 	"github.com/lutra-lm/lutra/server/api"
 	"github.com/lutra-lm/lutra/server/mcp"
@@ -82,31 +83,32 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	}
 	stopped := make(chan struct{})
 	var g errgroup.Group
-	g.Go(func() error {
+	g.Go(parallel.Guard(func() error {
 		s.serveDebug(debug, stopped)
 		return nil
-	})
-	g.Go(func() error {
+	}))
+	g.Go(parallel.Guard(func() error {
 		s.reloadChanged(stopped)
 		return nil
-	})
-	g.Go(func() error {
+	}))
+	g.Go(parallel.Guard(func() error {
 		defer close(stopped)
 		err := s.listen(srv, l)
 		if errors.Is(err, http.ErrServerClosed) {
 			return nil
 		}
 		return err
-	})
-	g.Go(func() error {
+	}))
+	g.Go(parallel.Guard(func() error {
 		select {
 		case <-stopped:
 			return nil
 		case <-ctx.Done():
 		}
+		defer srv.Close() // whatever becomes of the drain
 		d := drain{s: s, srv: srv, silent: &silent, until: time.Now().Add(s.opt.DrainTimeout), cancel: cancel}
 		return d.run(context.Cause(ctx), stopped)
-	})
+	}))
 	return g.Wait()
 }
 

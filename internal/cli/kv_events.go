@@ -2,6 +2,7 @@ package cli
 
 import (
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
 
 	"github.com/lutra-lm/lutra/internal/config"
 	"github.com/lutra-lm/lutra/internal/engines"
@@ -11,11 +12,12 @@ import (
 
 // publishEvents has the caches of models that are going to be loaded tell of their prefixes,
 // if cfg says where. The caller closes that after the engines have stopped.
-func publishEvents(cfg *config.Config, srv *server.Server, watch *engines.Watcher) (closing func(), err error) {
+func publishEvents(cfg *config.Config, srv *server.Server, watch *engines.Watcher, log zerolog.Logger) (closing func(), err error) {
 	opt, err := cfg.Publishing()
 	if err != nil || opt == nil {
 		return func() {}, err
 	}
+	opt.Log = log
 	p, err := kvevents.New(*opt)
 	if err != nil {
 		return nil, err

@@ -17,6 +17,7 @@ import (
 	"github.com/lutra-lm/lutra/hexagon"
 	"github.com/lutra-lm/lutra/internal/config"
 	"github.com/lutra-lm/lutra/internal/engines"
+	"github.com/lutra-lm/lutra/internal/parallel"
 	"github.com/lutra-lm/lutra/internal/sandbox"
 	"github.com/lutra-lm/lutra/internal/tracing"
 	"github.com/lutra-lm/lutra/internal/usage"
@@ -209,7 +210,7 @@ func serve(ctx context.Context, cfg config.Config, read func() (config.Config, e
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	watch := engines.Watcher{Loading: srv.Loading, Steps: srv.StepObserver}
-	closeEvents, err := publishEvents(&cfg, srv, &watch)
+	closeEvents, err := publishEvents(&cfg, srv, &watch, log)
 	if err != nil {
 		listener.Close()
 		return err
@@ -218,18 +219,18 @@ func serve(ctx context.Context, cfg config.Config, read func() (config.Config, e
 	var g errgroup.Group
 	served := make(chan struct{})
 	var serveErr error // once served is closed
-	g.Go(func() error {
+	g.Go(parallel.Guard(func() error {
 		defer close(served)
 		defer cancel()
 		serveErr = srv.Serve(ctx, listener)
 		return serveErr
-	})
-	g.Go(func() error {
+	}))
+	g.Go(parallel.Guard(func() error {
 		<-ctx.Done()
 		systemd.tell(daemon.SdNotifyStopping)
 		return nil
-	})
-	g.Go(func() error {
+	}))
+	g.Go(parallel.Guard(func() error {
 		defer cancel()
 		for _, name := range cfg.Names() {
 			srv.Loading(name, 0, 0)
@@ -276,16 +277,16 @@ func serve(ctx context.Context, cfg config.Config, read func() (config.Config, e
 		defer stop()
 		go func() { <-served; stop() }()
 		systemd.tell(daemon.SdNotifyReady)
-		g.Go(func() error {
+		g.Go(parallel.Guard(func() error {
 			systemd.watch(running, func() []*batcher.Engine { return enginesOf(r) })
 			return nil
-		})
-		g.Go(func() error {
+		}))
+		g.Go(parallel.Guard(func() error {
 			f.atHangups(running, hangups, read, srv.Reload)
 			return nil
-		})
+		}))
 		return r.Run(running)
-	})
+	}))
 	err, closed := closing(g.Wait, served)
 	if !closed {
 		log.Warn().Msg("ending while models are being closed: a request or a step goes on")
@@ -323,8 +324,9 @@ func loadUnless(done <-chan struct{}, load func() (*engines.Runtime, error)) (*e
 	}
 	loaded := make(chan result, 1)
 	go func() {
-		r, err := load()
-		loaded <- result{r, err}
+		var l result
+		l.err = parallel.Try(func() (err error) { l.r, err = load(); return err })
+		loaded <- l
 	}()
 	select {
 	case l := <-loaded:

@@ -101,7 +101,7 @@ func (f *fleet) tell(model string, status residency.Status, err error) {
 		if errors.As(err, &p) {
 			event.Bytes("stack", p.Stack)
 		}
-		event.Msg("the model could not be loaded")
+		event.Msg("the model could not be loaded, or not be unloaded")
 	case status == residency.Unloaded:
 		f.log.Info().Str("model", model).Str("room", output.Bytes(f.r.Room())).Msg("model unloaded")
 	}
@@ -274,12 +274,12 @@ func (f *fleet) atHangups(ctx context.Context, hangups <-chan struct{}, read fun
 		select {
 		case <-hangups:
 			if read != nil {
-				if err := f.reload(ctx, read); err != nil && ctx.Err() == nil {
+				if err := parallel.Try(func() error { return f.reload(ctx, read) }); err != nil && ctx.Err() == nil {
 					f.log.Error().Err(err).Msg("nothing is reloaded")
 					continue
 				}
 			}
-			if err := files(); err != nil {
+			if err := parallel.Try(files); err != nil {
 				f.log.Error().Err(err).Msg("what has changed is not used")
 			}
 		case <-ctx.Done():

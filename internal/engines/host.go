@@ -69,7 +69,7 @@ func (r *Runtime) start(h *Host) {
 		cancel()
 		<-stopped
 	}
-	r.steps.group.Go(func() error {
+	r.steps.group.Go(parallel.Guard(func() error {
 		defer close(stopped)
 		var committing parallel.Group
 		for _, cache := range h.caches {
@@ -84,7 +84,7 @@ func (r *Runtime) start(h *Host) {
 		r.log.Error().Err(err).Str("model", h.Bundle.Name).Msg("the model has failed and answers no more requests; the others go on. Restart to load it again")
 		<-ctx.Done()
 		return nil
-	})
+	}))
 }
 
 // Add loads one more model, until ctx ends, and has its engine step. Its caches get the memory

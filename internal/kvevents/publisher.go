@@ -2,12 +2,16 @@ package kvevents
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/rs/zerolog"
+
+	"github.com/lutra-lm/lutra/internal/parallel"
 	"github.com/lutra-lm/lutra/internal/zmtp"
 	"github.com/lutra-lm/lutra/models/kv"
 )
@@ -17,6 +21,7 @@ type Options struct {
 	Events zmtp.Endpoint  // of the PUB socket
 	Replay *zmtp.Endpoint // of the ROUTER that sends past batches again; nil: none
 	Pod    string         // the address by which routers know this process
+	Log    zerolog.Logger // of what fails
 }
 
 // Publisher publishes what caches hold.
@@ -39,11 +44,11 @@ type Publisher struct {
 func New(opt Options) (*Publisher, error) {
 	p := &Publisher{opt: opt, wake: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{})}
 	var err error
-	if p.pub, err = zmtp.NewPublisher(opt.Events); err != nil {
+	if p.pub, err = zmtp.NewPublisher(opt.Events, p.failed); err != nil {
 		return nil, fmt.Errorf("kv.events: %w", err)
 	}
 	if opt.Replay != nil {
-		if p.router, err = zmtp.NewRouter(*opt.Replay, p.replay); err != nil {
+		if p.router, err = zmtp.NewRouter(*opt.Replay, p.replay, p.failed); err != nil {
 			p.pub.Close(0)
 			return nil, fmt.Errorf("kv.replay: %w", err)
 		}
@@ -74,11 +79,23 @@ func (p *Publisher) run() {
 	for {
 		select {
 		case <-p.wake:
-			p.publish()
+			if err := parallel.Try(func() error { p.publish(); return nil }); err != nil {
+				p.failed(err)
+			}
 		case <-p.stop:
 			return
 		}
 	}
+}
+
+// failed logs a panic. Its connection is closed, or what was to be published is not.
+func (p *Publisher) failed(err error) {
+	event := p.opt.Log.Error().Err(err)
+	var panicked *parallel.Panic
+	if errors.As(err, &panicked) {
+		event.Bytes("stack", panicked.Stack)
+	}
+	event.Msg("publishing KV events panicked")
 }
 
 // publish publishes what has changed.

@@ -1,6 +1,7 @@
 package parallel
 
 import (
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"sync"
@@ -35,6 +36,17 @@ func Try(f func() error) (err error) {
 		}
 	}()
 	return f()
+}
+
+// Guard returns f with its panic as a *Panic: what an errgroup.Group runs, whose goroutines would end
+// the process.
+func Guard(f func() error) func() error { return func() error { return Try(f) } }
+
+// Raise panics with the *Panic that err is, if it is one.
+func Raise(err error) {
+	if p := (*Panic)(nil); errors.As(err, &p) {
+		panic(p)
+	}
 }
 
 // Group is a sync.WaitGroup whose Wait has the panic of a goroutine in place of the process's end.

@@ -16,6 +16,7 @@ import (
 	"github.com/tetratelabs/wazero/api"
 
 	"github.com/lutra-lm/lutra/internal/cpulimit"
+	"github.com/lutra-lm/lutra/internal/parallel"
 )
 
 // interpreter is a language's, compiled when it is first wanted and kept as long as the process.
@@ -68,22 +69,24 @@ func (in *interpreter) wait(ctx context.Context) error {
 // load compiles the interpreter.
 func (in *interpreter) load() {
 	defer close(in.compiled)
+	in.err = parallel.Try(in.compile)
+}
+
+func (in *interpreter) compile() error {
 	z, err := gzip.NewReader(bytes.NewReader(in.language.module()))
 	if err != nil {
-		in.err = err
-		return
+		return err
 	}
 	code, err := io.ReadAll(z)
 	if err != nil {
-		in.err = err
-		return
+		return err
 	}
 	ctx := context.Background() // for all who wait
 	in.runtime = wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfig().WithMemoryLimitPages(uint32(in.language.memory()>>16)))
-	if in.module, in.err = in.runtime.CompileModule(ctx, code); in.err != nil {
-		return
+	if in.module, err = in.runtime.CompileModule(ctx, code); err != nil {
+		return err
 	}
-	in.err = in.link(ctx)
+	return in.link(ctx)
 }
 
 // link defines all that the module imports.

@@ -3,10 +3,13 @@ package zmtp
 import (
 	"bufio"
 	"context"
+	"fmt"
 	"net"
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/lutra-lm/lutra/internal/parallel"
 )
 
 // mostPeers bounds the connections of a socket. For a further one the oldest silent peer gives
@@ -21,7 +24,8 @@ const redial = time.Second
 
 // peers are the connections of a socket, each with a goroutine.
 type peers struct {
-	serve func(c *peer, r *bufio.Reader) // until the peer has gone
+	serve  func(c *peer, r *bufio.Reader) // until the peer has gone
+	failed func(error)                    // told of a panic
 
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -38,8 +42,8 @@ type peer struct {
 }
 
 // start makes serve ready for connections.
-func (p *peers) start(serve func(c *peer, r *bufio.Reader)) {
-	p.serve = serve
+func (p *peers) start(serve func(c *peer, r *bufio.Reader), failed func(error)) {
+	p.serve, p.failed = serve, failed
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 }
 
@@ -112,7 +116,15 @@ func (p *peers) hear(c *peer) {
 // run serves a connection until it ends.
 func (p *peers) run(c *peer) {
 	defer p.drop(c)
-	p.serve(c, bufio.NewReaderSize(c, 2*mostFrame))
+	p.guard(c, func() { p.serve(c, bufio.NewReaderSize(c, 2*mostFrame)) })
+}
+
+// guard calls f, which serves a connection: a panic ends that alone.
+func (p *peers) guard(c *peer, f func()) {
+	if err := parallel.Try(func() error { f(); return nil }); err != nil {
+		p.drop(c)
+		p.failed(fmt.Errorf("zmtp: the connection with %v: %w", c.RemoteAddr(), err))
+	}
 }
 
 // drop takes a peer's place and then closes its connection: a peer that sees the end finds room

@@ -38,10 +38,11 @@ type subscriber struct {
 	topics [][]byte     // prefixes; guarded by Publisher.mu
 }
 
-// NewPublisher listens on e or keeps connecting to it.
-func NewPublisher(e Endpoint) (*Publisher, error) {
+// NewPublisher listens on e or keeps connecting to it. failed is told of panics, each of which has
+// ended one connection.
+func NewPublisher(e Endpoint, failed func(error)) (*Publisher, error) {
 	p := &Publisher{subs: map[*subscriber]struct{}{}}
-	p.peers.start(p.serve)
+	p.peers.start(p.serve, failed)
 	if !e.Binds {
 		p.peers.dial(e.Addr)
 		return p, nil
@@ -120,9 +121,13 @@ func (p *Publisher) serve(c *peer, r *bufio.Reader) {
 	gone := make(chan struct{})
 	p.peers.wg.Go(func() {
 		defer close(gone)
-		p.listenTo(s, r)
-		p.leave(s)
+		defer p.leave(s)
+		p.peers.guard(c, func() { p.listenTo(s, r) })
 	})
+	defer func() {
+		p.leave(s)
+		<-gone
+	}()
 	for more := true; more; {
 		select {
 		case data := <-s.queue:
@@ -132,8 +137,6 @@ func (p *Publisher) serve(c *peer, r *bufio.Reader) {
 			more = false
 		}
 	}
-	p.leave(s)
-	<-gone
 }
 
 // leave ends a subscriber and its connection.

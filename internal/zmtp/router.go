@@ -19,14 +19,14 @@ type Router struct {
 }
 
 // NewRouter listens on e, whether it is one to bind or not. answer is called by many
-// goroutines.
-func NewRouter(e Endpoint, answer Answerer) (*Router, error) {
+// goroutines. failed is told of panics, each of which has ended one connection.
+func NewRouter(e Endpoint, answer Answerer, failed func(error)) (*Router, error) {
 	l, err := net.Listen("tcp", e.Addr)
 	if err != nil {
 		return nil, fmt.Errorf("zmtp: %w", err)
 	}
 	r := &Router{listener: l, answer: answer}
-	r.peers.start(r.serve)
+	r.peers.start(r.serve, failed)
 	r.peers.listen(l)
 	return r, nil
 }

@@ -17,19 +17,24 @@ import (
 	"time"
 
 	"github.com/go-zeromq/zmq4"
+
+	"github.com/lutra-lm/lutra/internal/parallel"
 )
 
 var loopback = Endpoint{Addr: "127.0.0.1:0", Binds: true}
 
 func publish(t *testing.T) *Publisher {
 	t.Helper()
-	p, err := NewPublisher(loopback)
+	p, err := NewPublisher(loopback, panics(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { p.Close(0) })
 	return p
 }
+
+// panics returns what fails t with each panic of a connection.
+func panics(t *testing.T) func(error) { return func(err error) { t.Error(err) } }
 
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
@@ -113,7 +118,7 @@ func TestAPublisherConnectsToWhoListens(t *testing.T) {
 	if err := sub.SetOption(zmq4.OptionSubscribe, ""); err != nil {
 		t.Fatal(err)
 	}
-	p, err := NewPublisher(Endpoint{Addr: sub.Addr().String()})
+	p, err := NewPublisher(Endpoint{Addr: sub.Addr().String()}, panics(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,7 +189,7 @@ func TestBadPeersAreCutOff(t *testing.T) {
 			return errPeer
 		}
 		return send(request)
-	})
+	}, panics(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -259,7 +264,7 @@ func TestAPeerThatSeesItsEndIsNoLongerCounted(t *testing.T) {
 }
 
 func TestTheOldestSilentPeerGivesItsPlace(t *testing.T) {
-	router, err := NewRouter(loopback, func(request []byte, send func(...[]byte) error) error { return send(request) })
+	router, err := NewRouter(loopback, func(request []byte, send func(...[]byte) error) error { return send(request) }, panics(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -427,4 +432,31 @@ func FuzzPeersAreReadWithinBounds(f *testing.F) {
 			propertyOf(p.data, "Socket-Type")
 		}
 	})
+}
+
+func TestAPanicEndsTheConnectionThatItServesAlone(t *testing.T) {
+	told := make(chan error, 1)
+	router, err := NewRouter(loopback, func(request []byte, send func(...[]byte) error) error {
+		if string(request) == "boom" {
+			panic("boom")
+		}
+		return send(request)
+	}, func(err error) { told <- err })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer router.Close()
+	bad, good := raw(t, router.Addr(), "REQ"), raw(t, router.Addr(), "REQ")
+	bad.Write(message(nil, []byte("boom")))
+	var p *parallel.Panic
+	if err := <-told; !errors.As(err, &p) || p.Value != "boom" || !strings.Contains(err.Error(), bad.LocalAddr().String()) {
+		t.Errorf("the owner is told %v, want the panic and whose connection it was", err)
+	}
+	ends(t, "a connection whose goroutine panics", bad)
+	good.Write(message(nil, []byte("hello")))
+	want := message(nil, []byte("hello"))
+	answered := make([]byte, len(greeting)+len(command("READY", property(nil, "Socket-Type", "ROUTER")))+len(want))
+	if _, err := io.ReadFull(good, answered); err != nil || !bytes.HasSuffix(answered, want) {
+		t.Errorf("another connection is answered %q, %v", answered, err)
+	}
 }

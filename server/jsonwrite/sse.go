@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/lutra-lm/lutra/internal/parallel"
 )
 
 // Events writes server-sent events. After a silence it writes a keep-alive chunk,
@@ -36,7 +38,7 @@ const (
 
 // OpenEvents begins a stream. keepAlive makes the chunk that is sent after every
 // silence of length interval; gone is called when the client does not take one.
-// Close must be called before the handler returns. With lines each event is a line of
+// Close must be called before the handler returns, and panics as keepAlive has. With lines each event is a line of
 // JSON, as Ollama's clients read them.
 func OpenEvents(w http.ResponseWriter, lines bool, timeout, interval time.Duration, keepAlive func() any, gone func()) *Events {
 	openStream(w, lines)
@@ -50,14 +52,22 @@ func OpenEvents(w http.ResponseWriter, lines bool, timeout, interval time.Durati
 		if e.timer == nil || time.Now().Before(e.due) { // what held mu meanwhile has set it anew
 			return
 		}
-		if e.buf.Len() == 0 && !e.later {
-			e.write(keepAlive())
+		if err := parallel.Try(func() error { e.beat(keepAlive); return nil }); err != nil {
+			e.err = err
 		}
-		if e.push(); e.err != nil {
+		if e.err != nil {
 			gone()
 		}
 	})
 	return e
+}
+
+// beat sends what has gathered, or else a keep-alive chunk. It needs mu.
+func (e *Events) beat(keepAlive func() any) {
+	if e.buf.Len() == 0 && !e.later {
+		e.write(keepAlive())
+	}
+	e.push()
 }
 
 // openStream writes the header of a stream, where it has not been written.
@@ -203,4 +213,5 @@ func (e *Events) close() {
 	e.timer.Stop()
 	e.timer = nil
 	_ = e.rc.SetWriteDeadline(time.Time{})
+	parallel.Raise(e.err)
 }

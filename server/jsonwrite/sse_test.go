@@ -1,12 +1,15 @@
 package jsonwrite
 
 import (
+	"errors"
 	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/lutra-lm/lutra/internal/parallel"
 )
 
 // The events that end a stream are larger than what gathers, and each takes longer to
@@ -70,4 +73,36 @@ func TestAStreamThatBeginsWithNothingIsNotKeptAliveAtOnce(t *testing.T) {
 			t.Errorf("after a silence comes %q", got)
 		}
 	})
+}
+
+func TestAPanicOfAKeepAliveIsThatOfTheHandler(t *testing.T) {
+	boom := func() any { panic("boom") }
+	for what, end := range map[string]func(gone func()) func(){
+		"a stream": func(gone func()) func() {
+			return OpenEvents(httptest.NewRecorder(), true, time.Minute, time.Second, boom, gone).Close
+		},
+		"the end of a stream": func(gone func()) func() {
+			out := OpenEvents(httptest.NewRecorder(), true, time.Minute, time.Second, boom, gone)
+			return func() { out.End(func() any { return nil }) }
+		},
+		"a wait": func(gone func()) func() {
+			out := Wait(httptest.NewRecorder(), time.Minute, time.Second, nil, boom)
+			gone()
+			return func() { out.End() }
+		},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			gone := false
+			end := end(func() { gone = true })
+			time.Sleep(2 * time.Second)
+			synctest.Wait()
+			if !gone {
+				t.Errorf("%s: nobody is told that it has ended", what)
+			}
+			var p *parallel.Panic
+			if err := parallel.Try(func() error { end(); return nil }); !errors.As(err, &p) || p.Value != "boom" {
+				t.Errorf("%s ends with %v, want the panic of its timer", what, err)
+			}
+		})
+	}
 }

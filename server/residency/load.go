@@ -52,15 +52,14 @@ func (s *Set) begin(e *entry) *load {
 }
 
 // load makes room and loads a model.
-func (s *Set) load(e *entry, src *Source, l *load) (*Resident, error) {
-	if err := s.makeRoom(l.ctx, e, src); err != nil {
-		return nil, err
-	}
-	if s.opt.Changed != nil {
-		s.opt.Changed(src.Name, Loading, nil)
-	}
-	var r *Resident
-	err := parallel.Try(func() (err error) {
+func (s *Set) load(e *entry, src *Source, l *load) (r *Resident, err error) {
+	err = parallel.Try(func() (err error) {
+		if err = s.makeRoom(l.ctx, e, src); err != nil {
+			return err
+		}
+		if s.opt.Changed != nil {
+			s.opt.Changed(src.Name, Loading, nil)
+		}
 		r, err = src.Load(l.ctx, func(done, total int64) { l.read.Store(done); l.total.Store(total) })
 		if err == nil && r.Fingerprint == "" {
 			r.Fingerprint, err = registry.Fingerprint(r.Model)
@@ -71,7 +70,7 @@ func (s *Set) load(e *entry, src *Source, l *load) (*Resident, error) {
 	case err == nil:
 		return r, nil
 	case r != nil:
-		r.Unload()
+		_ = r.unload() // the load's error is told
 	}
 	return nil, cmp.Or(l.ctx.Err(), err)
 }
@@ -89,7 +88,7 @@ func (s *Set) came(e *entry, l *load, r *Resident, err error) {
 		if err != nil {
 			e.resident = nil
 			s.mu.Unlock()
-			r.Unload()
+			_ = r.unload() // the load's error is told
 			s.mu.Lock()
 		}
 	}

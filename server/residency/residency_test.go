@@ -511,3 +511,37 @@ func TestAPanicWhileAModelLoadsIsTheErrorOfThatLoad(t *testing.T) {
 		t.Errorf("the other model is %+v, and %d are in memory", st, m.used.Load())
 	}
 }
+
+func TestAPanicWhileAModelIsUnloadedEndsNothingElse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory(t, 3)
+		told := make(chan error, 9)
+		s := m.set(Options{KeepAlive: time.Minute, Changed: func(_ string, status Status, err error) {
+			if status == Unloaded {
+				told <- err
+			}
+		}}, "a", "b")
+		defer m.end(s)
+		load := s.entries[1].Load
+		s.entries[1].Load = func(ctx context.Context, progress func(done, total int64)) (*Resident, error) {
+			r, err := load(ctx, progress)
+			if err == nil {
+				free := r.Unload
+				r.Unload = func() { free(); panic("boom") }
+			}
+			return r, err
+		}
+		for range 2 { // it can be loaded again
+			hold(t, s, "b").Release()
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			var p *parallel.Panic
+			if err := <-told; !errors.As(err, &p) || p.Value != "boom" {
+				t.Errorf("of the timer's panic is told %v", err)
+			}
+			if st, _ := s.State("b"); st.Status != Unloaded {
+				t.Errorf("the model is %s", st.Status)
+			}
+		}
+	})
+}

@@ -245,9 +245,9 @@ func (s *Set) unload(e *entry) {
 	s.jobs.Add(1) // Close waits
 	defer s.jobs.Done()
 	s.mu.Unlock()
-	e.resident.Unload()
+	err := e.resident.unload()
 	if s.opt.Changed != nil {
-		s.opt.Changed(e.Name, Unloaded, nil)
+		s.opt.Changed(e.Name, Unloaded, err)
 	}
 	s.mu.Lock()
 	e.resident, e.going, e.leaving, e.keep = nil, false, false, nil

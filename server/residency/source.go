@@ -2,9 +2,11 @@ package residency
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
 	"time"
 
+	"github.com/lutra-lm/lutra/internal/parallel"
 	"github.com/lutra-lm/lutra/server/registry"
 )
 
@@ -37,6 +39,15 @@ type Resident struct {
 	registry.Served
 	Bytes  int64  // that would be free without it
 	Unload func() // frees them, once nobody uses the model; nil: it stays as long as the process
+}
+
+// unload frees them. Its error is a panic of Unload, after which the model is gone all the same.
+func (r *Resident) unload() error {
+	err := parallel.Try(func() error { r.Unload(); return nil })
+	if err != nil {
+		err = fmt.Errorf("while it was unloaded: %w", err)
+	}
+	return err
 }
 
 // Status says where a model is, in the words of llama-server.
