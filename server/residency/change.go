@@ -66,10 +66,12 @@ func (s *Set) Update(ctx context.Context, sources []Source, residents map[string
 	if err != nil {
 		return err
 	}
+	pinned := s.pin(next, sources)
 	for _, e := range next {
 		if err := s.hasCome(ctx, e); err != nil {
 			s.mu.Lock()
 			defer s.mu.Unlock()
+			s.unpin(pinned)
 			s.drop(next, s.entries)
 			return err
 		}
@@ -80,6 +82,7 @@ func (s *Set) Update(ctx context.Context, sources []Source, residents map[string
 	s.entries = next
 	if err := s.rebuild(); err != nil {
 		s.entries = before
+		s.unpin(pinned)
 		s.drop(next, before)
 		return err
 	}
@@ -92,6 +95,30 @@ func (s *Set) Update(ctx context.Context, sources []Source, residents map[string
 	s.drop(before, next)
 	s.tell()
 	return nil
+}
+
+// pin has the entries of pinned sources stay in memory from now on: none makes room for the next.
+// It returns those that were not pinned before.
+func (s *Set) pin(next []*entry, sources []Source) (pinned []*entry) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, e := range next {
+		if (sources[i].Pinned || i == 0) && !e.Pinned {
+			e.Pinned = true
+			e.rest()
+			pinned = append(pinned, e)
+		}
+	}
+	return pinned
+}
+
+// unpin has entries go again when nobody asks for them. It needs mu.
+func (s *Set) unpin(pinned []*entry) {
+	for _, e := range pinned {
+		if e.Pinned = false; e.resident != nil && e.leases == 0 && !e.going {
+			s.idle(e)
+		}
+	}
 }
 
 // drop takes those of entries out of the set that are not among others. A load of one ends, and
@@ -140,7 +167,7 @@ func (s *Set) successors(sources []Source, residents map[string]*Resident) ([]*e
 // hasCome loads a model that must be in memory, unless it is.
 func (s *Set) hasCome(ctx context.Context, e *entry) error {
 	s.mu.Lock()
-	if !e.Pinned || e.resident != nil {
+	if !e.Pinned || e.resident != nil && !e.leaving && !e.going {
 		s.mu.Unlock()
 		return nil
 	}

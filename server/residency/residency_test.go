@@ -545,3 +545,49 @@ func TestAPanicWhileAModelIsUnloadedEndsNothingElse(t *testing.T) {
 		}
 	})
 }
+
+func TestAModelThatAReloadPinsIsLoadedBeforeItEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory(t, 3)
+		s := m.set(Options{KeepAlive: time.Minute}, "a", "b", "c", "d")
+		defer m.end(s)
+		sources := func(pinned ...string) (list []Source) {
+			for _, name := range []string{"a", "b", "c", "d"} {
+				src := m.source(name)
+				src.Pinned = slices.Contains(pinned, name)
+				list = append(list, src)
+			}
+			return list
+		}
+		hold(t, s, "d").Release()
+		hold(t, s, "c").Release() // its clock runs
+		broken := errors.New("broken")
+		m.fail.Store(&broken)
+		if err := s.Update(t.Context(), sources("b", "c"), nil); !errors.Is(err, broken) {
+			t.Fatalf("Update = %v of a pinned model that cannot be loaded", err)
+		}
+		m.fail.Store(nil)
+		if err := s.Unload("b"); err != ErrAbsent {
+			t.Errorf("after an error Unload = %v, want it to be pinned no more than before", err)
+		}
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		if n := m.used.Load(); n != 1 {
+			t.Errorf("after an error %d models stay in memory, want the first alone", n)
+		}
+		hold(t, s, "d").Release()
+		hold(t, s, "c").Release()
+		if err := s.Update(t.Context(), sources("b", "c"), nil); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			for _, name := range []string{"a", "b", "c"} {
+				if st, _ := s.State(name); st.Model == nil {
+					t.Errorf("the pinned model %s is %s", name, st.Status)
+				}
+			}
+			time.Sleep(2 * time.Minute) // longer than what is not pinned stays
+			synctest.Wait()
+		}
+	})
+}
