@@ -16,6 +16,7 @@ import (
 	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/hexagon"
 	"github.com/lutra-lm/lutra/internal/config"
+	"github.com/lutra-lm/lutra/internal/cpulimit"
 	"github.com/lutra-lm/lutra/internal/engines"
 	"github.com/lutra-lm/lutra/internal/parallel"
 	"github.com/lutra-lm/lutra/internal/sandbox"
@@ -199,7 +200,7 @@ func serve(ctx context.Context, cfg config.Config, read func() (config.Config, e
 	cfg.Server.Tracer = tracer
 	cfg.Server.Documents = documentsOf(ctx)
 	srv := server.New(cfg.Server)
-	systemd := supervised{log: log}
+	systemd := supervised{log: log, stuck: cpulimit.Stuck}
 	stopperOf(ctx).atSecond(func(s stopSignal) {
 		log.Warn().Str("signal", s.String()).Msg("second signal: ending at once")
 	})

@@ -52,9 +52,10 @@ func open(o *server.Options) (net.Listener, error) {
 }
 
 // supervised tells systemd of the server (sd_notify(3)): that it is ready, that it drains,
-// and, as often as WatchdogSec= wants, that its engines go on. Without systemd it does nothing.
+// and, as often as WatchdogSec= wants, that it goes on. Without systemd it does nothing.
 type supervised struct {
 	log   zerolog.Logger
+	stuck func() bool               // work beside the engines does not move
 	steps map[*batcher.Engine]int64 // of engines that had work when they were last asked
 }
 
@@ -65,8 +66,9 @@ func (s *supervised) tell(state string) {
 	}
 }
 
-// watch tells systemd that the server is alive until ctx ends, unless an engine has work
-// and has taken no step since it was last asked. engines are those of now.
+// watch tells systemd that the server is alive until ctx ends, unless an engine has work and has
+// taken no step since it was last asked, or work beside the engines does not move: long prompts
+// would then wait until a restart. engines are those of now.
 func (s *supervised) watch(ctx context.Context, engines func() []*batcher.Engine) {
 	limit, err := daemon.SdWatchdogEnabled(false)
 	if err != nil {
@@ -78,10 +80,10 @@ func (s *supervised) watch(ctx context.Context, engines func() []*batcher.Engine
 	tick := time.NewTicker(limit / 2)
 	defer tick.Stop()
 	for {
-		if s.goOn(engines()) {
+		if fault := s.fault(engines()); fault == "" {
 			s.tell(daemon.SdNotifyWatchdog)
 		} else {
-			s.log.Error().Msg("an engine takes no steps: systemd will restart the server")
+			s.log.Error().Msg(fault + ": systemd will restart the server if that goes on")
 		}
 		select {
 		case <-ctx.Done():
@@ -91,18 +93,24 @@ func (s *supervised) watch(ctx context.Context, engines func() []*batcher.Engine
 	}
 }
 
-// goOn reports whether each engine that has work has taken a step since the last call.
-func (s *supervised) goOn(engines []*batcher.Engine) bool {
-	busy, all := map[*batcher.Engine]int64{}, true
+// fault says what has not gone on since the last call; empty: all does.
+func (s *supervised) fault(engines []*batcher.Engine) string {
+	busy, still := map[*batcher.Engine]int64{}, false
 	for _, e := range engines {
 		if !e.Busy() || e.Failed() != nil {
 			continue
 		}
 		steps := e.Stats().Steps
 		before, was := s.steps[e]
-		all = all && !(was && before == steps)
+		still = still || was && before == steps
 		busy[e] = steps
 	}
 	s.steps = busy
-	return all
+	switch {
+	case still:
+		return "an engine takes no steps"
+	case s.stuck():
+		return "work beside the engines does not move"
+	}
+	return ""
 }

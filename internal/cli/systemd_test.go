@@ -116,14 +116,15 @@ func underSystemd(t *testing.T, sockets ...*os.File) *exec.Cmd {
 	return cmd
 }
 
-func TestAnEngineThatTakesNoStepIsNotKeptAlive(t *testing.T) {
+func TestAServerIsNotKeptAliveWhoseEngineTakesNoStepOrWhoseOtherWorkDoesNotMove(t *testing.T) {
 	m := &toy.Model{Vocab: 4, Context: 64}
 	e := batcher.New(m, m.NewCache(4, 16), batcher.DefaultOptions())
-	s := supervised{log: zerolog.Nop()}
-	ask := func(want bool) {
+	stuck := false
+	s := supervised{log: zerolog.Nop(), stuck: func() bool { return stuck }}
+	ask := func(goesOn bool) {
 		t.Helper()
-		if got := s.goOn([]*batcher.Engine{e}); got != want {
-			t.Errorf("goOn = %v, want %v", got, want)
+		if fault := s.fault([]*batcher.Engine{e}); (fault == "") != goesOn {
+			t.Errorf("fault = %q, want none: %v", fault, goesOn)
 		}
 	}
 	ask(true)
@@ -142,4 +143,6 @@ func TestAnEngineThatTakesNoStepIsNotKeptAlive(t *testing.T) {
 		t.Fatal(err)
 	}
 	ask(true)
+	stuck = true
+	ask(false)
 }
