@@ -102,6 +102,9 @@ func TestAServerForOthersWarnsOnceAndNamesItsAddress(t *testing.T) {
 		var warnings []string
 		for _, e := range s.log {
 			message, _ := e["message"].(string)
+			if strings.HasPrefix(message, "stopping") {
+				break // a slow machine closes models late
+			}
 			if e["level"] == "warn" {
 				warnings = append(warnings, message)
 			}
