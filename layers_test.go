@@ -17,7 +17,7 @@ const module = "github.com/lutra-lm/lutra"
 // and back once. Keys are longest-prefix matches.
 var layers = map[string][]string{
 	"":                      {"internal/cli"},
-	"internal/cli":          {"internal/chat", "internal/replay", "internal/reference", "internal/bench", "internal/eval", "internal/npu", "hexagon", "internal/hub", "internal/engines", "internal/config", "internal/usage", "internal/output", "internal/errtext", "internal/apiclient", "internal/memory", "internal/doctor", "internal/manual", "web", "grammar", "server", "tts", "batcher", "models", "kernels", "internal/kvevents", "internal/workers", "internal/tracing", "internal/parallel", "internal/sandbox"},
+	"internal/cli":          {"internal/chat", "internal/replay", "internal/reference", "internal/bench", "internal/eval", "internal/npu", "hexagon", "internal/hub", "internal/engines", "internal/config", "internal/usage", "internal/output", "internal/errtext", "internal/apiclient", "internal/memory", "internal/doctor", "internal/manual", "web", "grammar", "server", "tts", "batcher", "models", "kernels", "internal/kvevents", "internal/workers", "internal/tracing", "internal/parallel", "internal/cpulimit", "internal/sandbox"},
 	"internal/chat":         {"internal/engines", "internal/config", "internal/apiclient", "internal/markdown", "internal/usage", "internal/output", "internal/errtext", "tts", "batcher/sampling", "models"},
 	"internal/markdown":     {},
 	"internal/replay":       {"internal/apiclient", "internal/output", "server/receipt"},
@@ -43,12 +43,12 @@ var layers = map[string][]string{
 	"internal/static":       {},
 	"server":                {"web", "internal/manual", "tts", "batcher", "models", "internal/cpulimit", "internal/errtext", "internal/parallel"},
 	"server/admission":      {},
-	"server/jsonread":       {},
-	"server/jsonwrite":      {},
+	"server/jsonread":       {"internal/errtext"},
+	"server/jsonwrite":      {"internal/parallel"},
 	"server/mcp":            {},
 	"server/metrics":        {"server/admission", "tts", "batcher"},
 	"server/receipt":        {"server/jsonread", "tts"},
-	"server/api":            {"server/residency", "server/admission", "server/registry", "server/jsonread", "server/jsonwrite", "tts", "internal/cpulimit"},
+	"server/api":            {"server/residency", "server/admission", "server/registry", "server/jsonread", "server/jsonwrite", "tts", "internal/cpulimit", "internal/errtext"},
 	"server/openai":         {"server/api", "server/receipt", "server/registry", "server/jsonread", "server/jsonwrite", "grammar", "internal/cpulimit", "internal/errtext", "tts", "batcher/sampling", "models", "models/template", "models/tokenizer"},
 	"server/vllm":           {"server/openai", "server/api", "server/registry", "server/jsonread", "server/jsonwrite", "internal/cpulimit", "tts", "models/template"},
 	"server/llamacpp":       {"server/residency", "server/registry", "server/openai", "server/api", "server/jsonread", "server/jsonwrite", "tts", "models/generation"},
@@ -58,7 +58,7 @@ var layers = map[string][]string{
 	"server/registry":       {"server/receipt", "tts", "models", "batcher/sampling"},
 	"server/residency":      {"server/registry", "internal/parallel"},
 	"tts/verify":            {"grammar", "tts/answer", "tts/scaling", "internal/cpulimit", "internal/sandbox"},
-	"internal/sandbox":      {"internal/cpulimit"},
+	"internal/sandbox":      {"internal/cpulimit", "internal/parallel"},
 	"tools/wasmfuel":        {}, // counts steps into interpreters
 	"tts":                   {"grammar", "batcher", "models", "internal/cpulimit", "internal/parallel"},
 	"tts/reward":            {"tts", "batcher", "models", "internal/cpulimit", "internal/parallel"},
@@ -73,7 +73,7 @@ var layers = map[string][]string{
 	"grammar/gbnf":          {"grammar", "grammar/regex"},
 	"tts/embed":             {"tts", "batcher", "models", "internal/parallel"},
 	"tts/ttstest":           {"tts", "batcher", "models", "kernels"},
-	"tts/scaling":           {"tts/answer"},
+	"tts/scaling":           {"tts/answer", "internal/errtext"},
 	"tts/profile":           {"tts/scaling"},
 	"tts/answer":            {},
 	"tts/toolcall":          {"grammar", "models/template"},
@@ -90,8 +90,8 @@ var layers = map[string][]string{
 	"internal/hub":          {"models/gguf/parts"},
 	"internal/parallel":     {},
 	"internal/tracing":      {},
-	"internal/kvevents":     {"internal/zmtp", "models/kv"},
-	"internal/zmtp":         {},
+	"internal/kvevents":     {"internal/zmtp", "models/kv", "internal/parallel"},
+	"internal/zmtp":         {"internal/parallel"},
 	"internal/workers":      {"tts", "batcher/sampling", "models/generation", "internal/parallel"},
 
 	// The floors of models (docs/adr/0020-rooms.md). hexagon is a backend, which
