@@ -48,7 +48,7 @@ func user(text string) openai.ChatCompletionMessage {
 func TestAPublicModelReadsNoTurnOfAConversationTwice(t *testing.T) {
 	c := servingReal(t, "smollm2.gguf")
 	seed := 7
-	req := openai.ChatCompletionRequest{Model: "smollm2", MaxTokens: 48, Seed: &seed}
+	req := openai.ChatCompletionRequest{Model: "smollm2", MaxCompletionTokens: 48, Seed: &seed}
 	before := 0
 	for turn := range 10 {
 		req.Messages = append(req.Messages, user(fmt.Sprintf("Tell me one more thing about the number %d, in a sentence.", turn+3)))
@@ -73,7 +73,7 @@ func TestAPublicModelAnswersWithinASchema(t *testing.T) {
 	schema := `{"type":"object","properties":{"city":{"type":"string","maxLength":40},"inhabitants":{"type":"integer"},"rivers":{"type":"array","items":{"type":"string","maxLength":30},"maxItems":3}},"required":["city","inhabitants","rivers"],"additionalProperties":false}`
 	for seed := range 3 {
 		m, _ := answered(t, c, openai.ChatCompletionRequest{
-			Model: "qwen2.5-coder-1.5b", Messages: []openai.ChatCompletionMessage{user("Describe the city of Vienna.")}, MaxTokens: 200, Seed: &seed,
+			Model: "qwen2.5-coder-1.5b", Messages: []openai.ChatCompletionMessage{user("Describe the city of Vienna.")}, MaxCompletionTokens: 200, Seed: &seed,
 			ResponseFormat: &openai.ChatCompletionResponseFormat{Type: openai.ChatCompletionResponseFormatTypeJSONSchema, JSONSchema: &openai.ChatCompletionResponseFormatJSONSchema{Name: "city", Strict: true, Schema: json.RawMessage(schema)}},
 		})
 		var city struct {
@@ -95,7 +95,7 @@ func TestAPublicModelCallsTheToolThatAQuestionWants(t *testing.T) {
 	}}
 	zero := 0
 	req := openai.ChatCompletionRequest{
-		Model: "qwen2.5-coder-1.5b", Tools: []openai.Tool{weather}, ToolChoice: "required", MaxTokens: 100, Seed: &zero,
+		Model: "qwen2.5-coder-1.5b", Tools: []openai.Tool{weather}, ToolChoice: "required", MaxCompletionTokens: 100, Seed: &zero,
 		Messages: []openai.ChatCompletionMessage{user("What is the weather in Paris?")},
 	}
 	m, _ := answered(t, c, req)
@@ -114,7 +114,7 @@ func TestStreamsOfAPublicModelHaveTheTokensThatTheyHaveAlone(t *testing.T) {
 	ask := func(i int) string {
 		seed := i
 		r, err := c.CreateChatCompletion(t.Context(), openai.ChatCompletionRequest{
-			Model: "smollm2", MaxTokens: 32, Temperature: 0.9, Seed: &seed,
+			Model: "smollm2", MaxCompletionTokens: 32, Temperature: 0.9, Seed: &seed,
 			Messages: []openai.ChatCompletionMessage{user(strings.Repeat("Once upon a time, ", i%5) + fmt.Sprintf("what comes after %d?", i))},
 		})
 		if err != nil {
