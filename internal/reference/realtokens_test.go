@@ -1,6 +1,7 @@
 package reference
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
@@ -19,7 +20,10 @@ import (
 var unlike = map[string]struct {
 	most int
 	why  string
-}{}
+}{
+	"deepseek_v3": {10, "its rules ask for letters and symbols, and the reference knows none of Unicode 16"},
+	"minilm":      {3, "the reference has the accents and punctuation of an older Unicode"},
+}
 
 func TestPublicTokenizersCutOddStringsAsTheirReferences(t *testing.T) {
 	dir := filepath.Dir(realModel(t, "tokenizers"))
@@ -59,7 +63,7 @@ func TestPublicTokenizersCutOddStringsAsTheirReferences(t *testing.T) {
 				}
 			}
 			if differ > unlike[name].most {
-				t.Errorf("%d of %d strings are cut otherwise, want at most %d", differ, len(want.Strings), unlike[name].most)
+				t.Errorf("%d of %d strings are cut otherwise, want at most %d (%s)", differ, len(want.Strings), unlike[name].most, cmp.Or(unlike[name].why, "none may be"))
 			}
 		})
 	}

@@ -70,12 +70,12 @@ func (w *wordPiece) encode(out *output, text string, _ bool) {
 	}
 	for r := range w.characters(text) {
 		switch {
-		case r == '\t' || r == '\n' || r == '\r' || unicode.Is(unicode.Zs, r):
+		case r == '\t' || r == '\n' || r == '\r' || unicode.Is(unicode.Z, r):
 			end()
 			if !out.pause() {
 				return
 			}
-		case r == 0 || r == utf8.RuneError || unicode.Is(unicode.C, r) || w.strip && unicode.Is(unicode.Mn, r):
+		case r == 0 || r == utf8.RuneError || unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co) || w.strip && unicode.Is(unicode.Mn, r):
 		case stands(r):
 			end()
 			w.encodeWord(out, string(r), 1)

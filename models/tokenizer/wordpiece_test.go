@@ -35,6 +35,8 @@ func TestWordsAreDividedIntoTheLongestPieces(t *testing.T) {
 		"un able":                      {2, 4, 1, 3}, // a word must begin with a piece that begins one
 		"[SEP]":                        {2, 1, 1, 1, 3},
 		"a\u0300\u0301b \x00\xff ab":   {2, 8, 9, 8, 9, 3},
+		"ab\u2028ab\u2029ab":           {2, 8, 9, 8, 9, 8, 9, 3},
+		"ab\u0378":                     {2, 1, 3}, // a character that is not assigned is one of its word
 		"a" + strings.Repeat("b", 99):  append([]int32{2, 8}, append(slices.Repeat([]int32{9}, 99), 3)...),
 		"a" + strings.Repeat("b", 1e5): {2, 1, 3},
 	} {
