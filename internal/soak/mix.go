@@ -113,17 +113,17 @@ func longText(r *rand.Rand) any {
 	return object{"model": generator(r), "prompt": strings.Repeat("A box holds 12 eggs. ", 2300+r.IntN(100))}
 }
 
-// checked is a search whose candidates are checked.
+// checked is a search whose candidates, which are programs and JSON, are checked.
 func checked(r *rand.Rand, verify object) object {
-	return chat(r, object{"test_time_scaling": object{"method": "best_of_n", "n": 4, "verify": verify}})
+	return chat(r, object{"guided_choice": []string{"0", "1", "2", "3"}, "test_time_scaling": object{"method": "best_of_n", "n": 4, "verify": verify}})
 }
 
 // hostileSchemas are small to send and, to whoever takes them as they are, large to compile or to check.
 var hostileSchemas = []func() object{
 	func() object {
 		var parts []any
-		for range 2300 {
-			parts = append(parts, object{"pattern": `^\pL{900}$`})
+		for range 2000 {
+			parts = append(parts, object{"pattern": `^\p{L}{900}$`})
 		}
 		return object{"json_schema": object{"allOf": parts}}
 	},

@@ -157,7 +157,7 @@ func (r *Report) carryOut(ctx context.Context, opt *Options, s *server, c *clien
 			r.Samples = halve(r.Samples)
 		}
 		if opt.Progress != nil {
-			fmt.Fprintf(opt.Progress, "%d of %d, %.0f/s, %.0f MB, %.0f goroutines\n", now.Requests, opt.Requests, float64(now.Requests)/now.At.Seconds(), now.Resident/1e6, now.Goroutines)
+			fmt.Fprintf(opt.Progress, "%d requests, %.0f/s, %.0f MB, %.0f goroutines\n", now.Requests, float64(now.Requests)/now.At.Seconds(), now.Resident/1e6, now.Goroutines)
 		}
 	}
 }
