@@ -160,6 +160,7 @@ func newSandbox(t *testing.T, base string) *sandbox {
 	for _, e := range hub.Catalogue() {
 		models.Put(e.Ref.ID(), e.Ref.File, thinks)
 	}
+	models.PutOllama("library/smollm2", "135m", hubtest.Layer{Kind: "model", Contents: thinks})
 	config, err := os.ReadFile(filepath.Join(repository, "config.yaml"))
 	if err != nil {
 		t.Fatal(err)
@@ -193,7 +194,7 @@ func newSandbox(t *testing.T, base string) *sandbox {
 	write(".curlrc", "fail-with-body\nsilent\nshow-error\n") // an HTTP error fails the command
 	return &sandbox{dir: dir, sub: substitutes(base), env: append(os.Environ(), asCommand+"=1", "HOME="+dir, "CURL_HOME="+dir, "XDG_STATE_HOME=",
 		"PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"), "LUTRA_SERVER_ADDR=127.0.0.1:0", "LUTRA_SERVER_LAME_DUCK=0s", "NO_PROXY=*", "no_proxy=*",
-		"HF_ENDPOINT="+models.URL, "HF_HOME="+filepath.Join(dir, "huggingface"), "HF_HUB_CACHE=", "HF_TOKEN=", "HF_HUB_OFFLINE=")}
+		"HF_ENDPOINT="+models.URL, "LUTRA_OLLAMA_REGISTRY="+models.URL, "HF_HOME="+filepath.Join(dir, "huggingface"), "HF_HUB_CACHE=", "HF_TOKEN=", "HF_HUB_OFFLINE=")}
 }
 
 func (s *sandbox) command(t *testing.T, name string, args ...string) *exec.Cmd {

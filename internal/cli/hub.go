@@ -39,6 +39,7 @@ func (g *getter) open() (*hub.Hub, error) {
 	o.Agent = "lutra/" + version()
 	o.Waiting = g.waiting
 	o.Chose = g.chose
+	o.Unused = g.unused
 	o.Retrying = g.retrying
 	return hub.New(o)
 }
@@ -50,6 +51,15 @@ func (g *getter) chose(file, why string) {
 		return
 	}
 	fmt.Fprintf(g.errOut, "%s of several models: %s\n", file, why)
+}
+
+// unused tells what comes with a model and is not read.
+func (g *getter) unused(what string) {
+	if g.log != nil {
+		g.log.Warn().Msg(what)
+		return
+	}
+	fmt.Fprintln(g.errOut, what)
 }
 
 // waiting tells why nothing comes.

@@ -43,7 +43,7 @@ func withHub(t *testing.T) *hubtest.Hub {
 }
 
 func hubEnvironment(t *testing.T, h *hubtest.Hub) map[string]string {
-	return map[string]string{"HF_ENDPOINT": h.URL, "HF_HOME": t.TempDir(), "HF_HUB_CACHE": "", "HF_TOKEN": "", "HF_HUB_OFFLINE": "", "NO_PROXY": "*"}
+	return map[string]string{"HF_ENDPOINT": h.URL, "LUTRA_OLLAMA_REGISTRY": h.URL, "HF_HOME": t.TempDir(), "HF_HUB_CACHE": "", "HF_TOKEN": "", "HF_HUB_OFFLINE": "", "NO_PROXY": "*"}
 }
 
 func TestAModelOfTheHubIsDownloadedBeforeItIsServed(t *testing.T) {

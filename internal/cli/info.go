@@ -76,6 +76,7 @@ loads nothing.`,
 			}
 			defer f.Close()
 			info := describe(args[0], f)
+			info.Sampling, info.unsaid = m.Published.Or(info.Sampling), append(info.unsaid, m.Warnings...)
 			if asJSON {
 				return output.JSON(cmd.OutOrStdout(), info)
 			}

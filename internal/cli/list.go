@@ -14,7 +14,7 @@ import (
 // storedModel is what `list --json` prints of a model of the cache.
 type storedModel struct {
 	Name     string    `json:"name"` // of the catalogue, else as File
-	File     string    `json:"file"` // hf:OWNER/REPO:FILE
+	File     string    `json:"file"` // hf:OWNER/REPO:FILE, or ollama:NAME:TAG
 	Path     string    `json:"path"`
 	Bytes    int64     `json:"bytes"`
 	Missing  int64     `json:"missing_bytes"` // of a download that stopped

@@ -22,12 +22,16 @@ is the repository's only model, else that of a type of few bits (PTQ1_0, PQ2_0, 
 I2_S, Q2_0, Q1_0), else UD-Q4_K_XL, Q4_K_M or Q8_0; of one without GGUF it is the directory
 with its safetensors. Which it is and why is told.
 
+ollama:NAME, ollama:NAME:TAG and ollama:NAMESPACE/NAME:TAG are models of Ollama's registry: the
+GGUF file comes, with the parameters that its answers are sampled by.
+
 A model in several parts (NAME-00001-of-00003.gguf) comes with all of them. An
 interrupted download goes on where it stopped. The file is held against its size and
 SHA-256. HF_TOKEN opens repositories that want one; HF_HOME moves the cache.`,
 		Example: `  lutra pull bonsai-1.7b
   lutra pull hf:Qwen/Qwen3-4B-GGUF:Q4_K_M
-  lutra pull hf:microsoft/bitnet-b1.58-2B-4T-gguf`,
+  lutra pull hf:microsoft/bitnet-b1.58-2B-4T-gguf
+  lutra pull ollama:smollm2:135m`,
 		Args: arguments("NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ref, err := hubName(args[0])
@@ -77,7 +81,7 @@ one so far. hf:OWNER/REPO alone deletes all that the cache has of the repository
 	}
 }
 
-// hubName reads a name of the hub or of the catalogue.
+// hubName reads a name of the hub, of Ollama's registry or of the catalogue.
 func hubName(arg string) (hub.Ref, error) {
 	ref, ok, err := hub.Resolve(arg)
 	switch {
@@ -86,7 +90,7 @@ func hubName(arg string) (hub.Ref, error) {
 	case !ok && looksRemote(arg) != "":
 		return ref, usage.Errorf("%q is not in the catalogue; did you mean %s?", usage.Brief(arg), looksRemote(arg))
 	case !ok:
-		return ref, usage.Errorf("%q is not in the catalogue (lutra list --catalogue); files of the hub are named as hf:OWNER/REPO:FILE%s",
+		return ref, usage.Errorf("%q is not in the catalogue (lutra list --catalogue); files of the hub are named as hf:OWNER/REPO:FILE, models of Ollama's registry as ollama:NAME:TAG%s",
 			usage.Brief(arg), usage.DidYouMean(arg, hub.Names()))
 	}
 	return ref, nil

@@ -39,7 +39,7 @@ type modelFlags struct {
 
 func (m *modelFlags) register(f *pflag.FlagSet) {
 	f.StringVar(&m.config, "config", "", "configuration `FILE` (see config.yaml)")
-	f.StringArray("model", nil, "GGUF `[NAME=]FILE`, hf:OWNER/REPO[:FILE|:QUANT], or a name of the catalogue or of an embedded model; may be repeated")
+	f.StringArray("model", nil, "GGUF `[NAME=]FILE`, hf:OWNER/REPO[:FILE|:QUANT], ollama:NAME[:TAG], or a name of the catalogue or of an embedded model; may be repeated")
 	f.StringArray("lora", nil, "LoRA adapter of the first model, `[NAME=]FILE[:SCALE]`: GGUF, or a directory that PEFT has saved; may be repeated")
 	f.StringArray("verifier", nil, "reward model that judges for searches, named as --model; may be repeated (default: the embedded one)")
 	f.BoolVar(&m.offline, "offline", false, "download no models")

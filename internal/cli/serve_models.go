@@ -217,8 +217,11 @@ func (f *fleet) found(cfg *config.Config) []config.Model {
 		m := config.Model{Name: gguf.ModelName(s.Ref.File), Path: s.Path, Aliases: []string{s.Ref.String()}}
 		if e, ok := hub.Named(s.Ref); ok {
 			m.Name = e.Name
-		} else if s.Ref.File == "" { // a directory of safetensors
+		} else if s.Ref.File == "" { // a directory of safetensors, or of Ollama's registry
 			m.Name = s.Ref.Name()
+		}
+		if err := m.ReadPublished(s.Ref); err != nil {
+			f.log.Warn().Err(err).Str("model", m.Name).Msg("the model is sampled without them")
 		}
 		list = append(list, m)
 	}

@@ -21,7 +21,7 @@ import (
 // Model names one model to serve. Exactly one of Path and Embedded is set.
 type Model struct {
 	Name     string    `yaml:"name"`     // API name; empty: the file's stem, the embedded name, or the one on the hub
-	Path     string    `yaml:"path"`     // GGUF file or directory of safetensors, hf:OWNER/REPO[:FILE|:QUANT], or a name of the catalogue
+	Path     string    `yaml:"path"`     // GGUF file or directory of safetensors, hf:OWNER/REPO[:FILE|:QUANT], ollama:NAME[:TAG], or a name of the catalogue
 	Embedded string    `yaml:"embedded"` // a model inside the binary
 	Aliases  []string  `yaml:"aliases"`  // further API names
 	Packing  string    `yaml:"packing"`  // ternary weights: auto, i1 (1.6 bit), i2 (2 bit) or stored (the file's own precision)
@@ -37,6 +37,8 @@ type Model struct {
 	// Published is what the place that the model was pulled from says of its sampling, beside the
 	// file; it counts more than the file.
 	Published generation.Config `yaml:"-"`
+	// Warnings say what of Published counts for nothing. Whoever loads the model logs them.
+	Warnings []string `yaml:"-"`
 	// Metadata replaces what the file says of itself: true or false, a number, or text.
 	Metadata map[string]string `yaml:"metadata"`
 }
@@ -131,7 +133,7 @@ func ModelFlag(arg string) (Model, error) { return modelArgument("--model", arg)
 // modelArgument does as ModelFlag for any flag, which errors name.
 func modelArgument(flag, arg string) (Model, error) {
 	name, path, ok := strings.Cut(arg, "=")
-	if _, err := os.Stat(arg); err == nil || !ok || strings.HasPrefix(arg, hub.Scheme) {
+	if _, err := os.Stat(arg); err == nil || !ok || hub.IsName(arg) {
 		name, path = "", arg // a file's name may contain a =
 	}
 	if IsEmbedded(path) {
@@ -169,7 +171,7 @@ func (m Model) APIName() string {
 		return m.Embedded
 	}
 	if ref, remote, err := m.Remote(); err == nil && remote {
-		if strings.HasPrefix(m.Path, hub.Scheme) {
+		if hub.IsName(m.Path) {
 			return ref.Name()
 		}
 		return m.Path

@@ -5,19 +5,19 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"strings"
 
 	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/internal/hub"
+	"github.com/lutra-lm/lutra/models/generation"
 )
 
 // Getter brings a file of the hub, and says where it is on this machine.
 type Getter func(ctx context.Context, ref hub.Ref) (path string, err error)
 
 // Remote returns the file of the hub that the model's path names, if it does: as
-// hf:OWNER/REPO or by a name of the catalogue. Files of this machine go first.
+// hf:OWNER/REPO or ollama:NAME, or by a name of the catalogue. Files of this machine go first.
 func (m Model) Remote() (ref hub.Ref, ok bool, err error) {
-	if _, err := os.Stat(m.Path); err == nil && !strings.HasPrefix(m.Path, hub.Scheme) {
+	if _, err := os.Stat(m.Path); err == nil && !hub.IsName(m.Path) {
 		return hub.Ref{}, false, nil
 	}
 	return hub.Resolve(m.Path)
@@ -36,6 +36,18 @@ func (m *Model) Get(ctx context.Context, get Getter) error {
 		return fmt.Errorf("model %s: %w", name, err)
 	}
 	m.Name, m.Path = name, path
+	return m.ReadPublished(ref)
+}
+
+// ReadPublished reads what came with the model of ref, whose file is at Path, beside that file.
+func (m *Model) ReadPublished(ref hub.Ref) error {
+	text, err := ref.Parameters(m.Path)
+	if err == nil && text != nil {
+		m.Published, m.Warnings, err = generation.FromOllama(text)
+	}
+	if err != nil {
+		return fmt.Errorf("parameters of %s: %w", ref, err)
+	}
 	return nil
 }
 

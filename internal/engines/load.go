@@ -74,7 +74,7 @@ func (r *Runtime) loadHost(ctx context.Context, cfg config.Config, m config.Mode
 	h := &Host{Config: m, Bundle: bundle, took: time.Since(start), Served: registry.Served{Model: tts.NewModel(bundle, nil), Aliases: m.Aliases, Demo: m.Embedded != ""}}
 	h.Model.Formats.Share(r.Formats)
 	h.Model.SampleAs(m.Published.Or(bundle.Sampling), m.Sampling, h.Demo)
-	for _, w := range bundle.Warnings {
+	for _, w := range slices.Concat(bundle.Warnings, m.Warnings) {
 		r.log.Warn().Str("model", bundle.Name).Msg(w)
 	}
 	if err := h.Model.CallsUnclear(); err != nil {

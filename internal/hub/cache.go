@@ -24,6 +24,13 @@ const (
 	foreign    = ".incomplete"
 )
 
+// What begins the names of folders of repositories. Each tag of Ollama's registry has one of
+// its own, whose commits are the SHA-256 of manifests.
+const (
+	hubFolder    = "models--"
+	ollamaFolder = "ollama--"
+)
+
 // repoFolder is where the cache keeps a repository.
 type repoFolder struct {
 	path  string
@@ -31,7 +38,10 @@ type repoFolder struct {
 }
 
 func (h *Hub) folder(r Ref) repoFolder {
-	name := "models--" + r.Owner + "--" + r.Repo
+	name := hubFolder + r.Owner + "--" + r.Repo
+	if r.Tag != "" {
+		name = ollamaFolder + r.Owner + "--" + r.Repo + "--" + r.Tag
+	}
 	return repoFolder{path: filepath.Join(h.o.Cache, name), locks: filepath.Join(h.o.Cache, ".locks", name)}
 }
 

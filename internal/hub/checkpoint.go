@@ -66,10 +66,14 @@ func ofCheckpoint(file string) bool {
 	return file == configFile || file == tokenizerFile || file == wholeWeights || file == weightIndex || slices.Contains(optionalFiles, file) || weightShard.MatchString(file)
 }
 
-// modelPath returns the path of a model whose first file that is: of a checkpoint its directory.
+// modelPath returns the path of a model whose first file that is: of a checkpoint its
+// directory, of parameters the model that they belong to.
 func (d repoFolder) modelPath(commit, file string) string {
-	if file == configFile {
+	switch file {
+	case configFile:
 		return filepath.Dir(d.pointer(commit, file))
+	case paramsFile:
+		return d.pointer(commit, layerFile)
 	}
 	return d.pointer(commit, file)
 }
@@ -81,7 +85,7 @@ func (d repoFolder) storedCheckpoint(ref Ref, commit string, files []string) (s 
 	if set == nil {
 		return s, false
 	}
-	s = Stored{Ref: Ref{Owner: ref.Owner, Repo: ref.Repo}, Path: d.modelPath(commit, configFile)}
+	s = Stored{Ref: ref.with(""), Path: d.modelPath(commit, configFile)}
 	newest := time.Time{}
 	for _, f := range set {
 		info, err := os.Stat(d.pointer(commit, f))

@@ -17,6 +17,7 @@ import (
 type Options struct {
 	Cache    string // folder of the cache
 	Endpoint string // base URL of the hub
+	Registry string // base URL of Ollama's registry; empty: the public one
 	Token    string // empty: none
 	Offline  bool   // ask nobody
 	Copy     bool   // make no symbolic links
@@ -24,6 +25,9 @@ type Options struct {
 	// Chose is called when Pull takes one of several models of a repository of its own accord;
 	// nil: nothing is.
 	Chose func(file, why string)
+	// Unused is called for what comes with a model of Ollama's registry and is not read; nil:
+	// nothing is.
+	Unused func(what string)
 	// Waiting is called when another process downloads the same file; nil: nothing is.
 	Waiting func()
 	// Retrying is called when the hub is asked the same again, after a pause, because of
@@ -39,7 +43,7 @@ const maxToken = 4096
 
 // FromEnvironment reads the variables that huggingface_hub reads: HF_HOME,
 // HF_HUB_CACHE, HF_ENDPOINT, HF_HUB_OFFLINE, HF_TOKEN, HF_TOKEN_PATH and the
-// older names of them. home is the user's folder; empty: there is none.
+// older names of them, and LUTRA_OLLAMA_REGISTRY. home is the user's folder; empty: there is none.
 func FromEnvironment(getenv func(string) string, home string) (Options, error) {
 	expand := func(p string) string {
 		if p == "~" || strings.HasPrefix(p, "~/") {
@@ -51,6 +55,7 @@ func FromEnvironment(getenv func(string) string, home string) (Options, error) {
 	o := Options{
 		Cache:    expand(cmp.Or(getenv("HF_HUB_CACHE"), getenv("HUGGINGFACE_HUB_CACHE"), within(hf, "hub"))),
 		Endpoint: cmp.Or(getenv("HF_ENDPOINT"), defaultEndpoint),
+		Registry: getenv("LUTRA_OLLAMA_REGISTRY"),
 		Offline:  isTrue(cmp.Or(getenv("HF_HUB_OFFLINE"), getenv("TRANSFORMERS_OFFLINE"))),
 		Copy:     isTrue(getenv("HF_HUB_DISABLE_SYMLINKS")),
 	}
@@ -93,15 +98,26 @@ func (o *Options) validate() error {
 	if o.Cache == "" {
 		return errors.New("there is no folder for the hub's cache: set HF_HOME")
 	}
-	u, err := url.Parse(strings.TrimRight(o.Endpoint, "/"))
-	switch {
-	case err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.RawQuery != "" || u.Fragment != "":
-		return fmt.Errorf("HF_ENDPOINT: %q is no URL such as %s", brief(o.Endpoint), defaultEndpoint)
-	case u.User != nil:
-		return errors.New("HF_ENDPOINT: a name or password in it is not supported; use HF_TOKEN")
+	if err := checkEndpoint("HF_ENDPOINT", o.Endpoint, defaultEndpoint); err != nil {
+		return err
+	}
+	if err := checkEndpoint("LUTRA_OLLAMA_REGISTRY", cmp.Or(o.Registry, defaultRegistry), defaultRegistry); err != nil {
+		return err
 	}
 	if len(o.Token) > maxToken || strings.ContainsFunc(o.Token, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return errors.New("HF_TOKEN: the token has characters that no token has")
+	}
+	return nil
+}
+
+// checkEndpoint refuses what is no base URL of a server.
+func checkEndpoint(variable, endpoint, example string) error {
+	u, err := url.Parse(strings.TrimRight(endpoint, "/"))
+	switch {
+	case err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.RawQuery != "" || u.Fragment != "":
+		return fmt.Errorf("%s: %q is no URL such as %s", variable, brief(endpoint), example)
+	case u.User != nil:
+		return fmt.Errorf("%s: a name or password in it is not supported", variable)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,7 +9,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -25,10 +25,11 @@ var (
 // Hub is a hub with its cache. Its methods may be called at once, and by several
 // processes.
 type Hub struct {
-	o    Options
-	c    *client
-	free func(dir string) (int64, error) // bytes that can be written to a folder's disk
-	part int64
+	o      Options
+	c      *client
+	ollama *client                         // of Ollama's registry
+	free   func(dir string) (int64, error) // bytes that can be written to a folder's disk
+	part   int64
 }
 
 // New does not ask the hub anything.
@@ -40,7 +41,13 @@ func New(o Options) (*Hub, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Hub{o: o, c: c, free: freeSpace, part: partSize}, nil
+	other := o
+	other.Endpoint, other.Token = cmp.Or(o.Registry, defaultRegistry), ""
+	ollama, err := newClient(other)
+	if err != nil {
+		return nil, err
+	}
+	return &Hub{o: o, c: c, ollama: ollama, free: freeSpace, part: partSize}, nil
 }
 
 // Offline tells whether Pull is refused.
@@ -89,7 +96,7 @@ func (h *Hub) Pull(ctx context.Context, ref Ref, tell Progress) (string, error) 
 	if h.o.Offline {
 		return "", ErrOffline
 	}
-	model, err := h.c.find(ctx, ref)
+	model, err := h.client(ref).find(ctx, ref)
 	if err != nil {
 		return "", err
 	}
@@ -110,6 +117,14 @@ func (h *Hub) Pull(ctx context.Context, ref Ref, tell Progress) (string, error) 
 		}
 	}
 	return d.modelPath(model[0].commit, model[0].ref.File), d.setMain(model[0].commit)
+}
+
+// client returns the client of the server that has a model.
+func (h *Hub) client(ref Ref) *client {
+	if ref.Tag != "" {
+		return h.ollama
+	}
+	return h.c
 }
 
 // bring makes sure that a file is in its snapshot.
@@ -174,7 +189,7 @@ func (h *Hub) download(ctx context.Context, d repoFolder, r *remote, tell Progre
 		return err
 	}
 	defer f.Close()
-	t := &transfer{c: h.c, r: r, f: f, tell: tell, j: readJournal(part+".json", r.ref.File, r.size, h.part)}
+	t := &transfer{c: h.client(r.ref), r: r, f: f, tell: tell, j: readJournal(part+".json", r.ref.File, r.size, h.part)}
 	if fresh >= 0 {
 		t.j.begin(fresh)
 	}
@@ -269,9 +284,9 @@ func (h *Hub) there(part string, r *remote) int64 {
 	return n
 }
 
-// Resolve reads a name of the hub or of the catalogue; false: it is neither.
+// Resolve reads a name of the hub, of Ollama's registry or of the catalogue; false: it is none.
 func Resolve(name string) (Ref, bool, error) {
-	if strings.HasPrefix(name, Scheme) {
+	if IsName(name) {
 		r, err := Parse(name)
 		return r, true, err
 	}

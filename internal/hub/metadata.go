@@ -41,11 +41,27 @@ type listing struct {
 func (c *client) list(ctx context.Context, ref Ref) (l listing, err error) {
 	u := c.at("api/models", ref.Owner, ref.Repo, "revision", mainRevision)
 	u.RawQuery = "blobs=true"
-	what := "the list of files of " + ref.ID()
+	text, err := c.text(ctx, ref, u, nil, "the list of files of "+ref.ID(), maxListing)
+	if err != nil {
+		return l, err
+	}
+	switch err := json.Unmarshal(text, &l); {
+	case err != nil:
+		return l, fmt.Errorf("what the hub says of %s is no JSON that could be read: %w", ref.ID(), err)
+	case !commitHash.MatchString(l.Commit):
+		return l, fmt.Errorf("the hub names no commit of %s", ref.ID())
+	case len(l.Files) > maxFiles:
+		return l, fmt.Errorf("%s has more than %d files", ref.ID(), maxFiles)
+	}
+	return l, nil
+}
+
+// text asks for a text of at most limit bytes about ref; what names it in errors.
+func (c *client) text(ctx context.Context, ref Ref, u *url.URL, header http.Header, what string, limit int64) (text []byte, err error) {
 	err = c.retry(ctx, func() error {
 		ctx, cancel := context.WithTimeoutCause(ctx, listTimeout, fmt.Errorf("%w: %s takes longer than %v", ErrUnreachable, what, listTimeout))
 		defer cancel()
-		a, err := c.send(ctx, http.MethodGet, u, nil, true)
+		a, err := c.send(ctx, http.MethodGet, u, header, true)
 		if err != nil {
 			return firstContact(err)
 		}
@@ -53,25 +69,10 @@ func (c *client) list(ctx context.Context, ref Ref) (l listing, err error) {
 		if a.StatusCode != http.StatusOK {
 			return c.refusal(ref, a)
 		}
-		text, err := a.read(ctx, what, maxListing)
-		if err != nil {
-			return err
-		}
-		l = listing{}
-		if err := json.Unmarshal(text, &l); err != nil {
-			return fmt.Errorf("what the hub says of %s is no JSON that could be read: %w", ref.ID(), err)
-		}
-		return nil
+		text, err = a.read(ctx, what, limit)
+		return err
 	})
-	switch {
-	case err != nil:
-		return l, err
-	case !commitHash.MatchString(l.Commit):
-		return l, fmt.Errorf("the hub names no commit of %s", ref.ID())
-	case len(l.Files) > maxFiles:
-		return l, fmt.Errorf("%s has more than %d files", ref.ID(), maxFiles)
-	}
-	return l, nil
+	return text, err
 }
 
 // firstContact makes an error final if there was no connection, or none that can
@@ -117,6 +118,9 @@ func (r *remote) hashed() bool {
 
 // find chooses a model and asks what its files are.
 func (c *client) find(ctx context.Context, ref Ref) ([]remote, error) {
+	if ref.Tag != "" {
+		return c.findOllama(ctx, ref)
+	}
 	l, err := c.list(ctx, ref)
 	if err != nil {
 		return nil, err

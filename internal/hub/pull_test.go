@@ -51,7 +51,7 @@ func newBench(t *testing.T) *bench {
 
 func (b *bench) open(t *testing.T, o Options) *Hub {
 	t.Helper()
-	o.Endpoint = b.server.URL
+	o.Endpoint, o.Registry = b.server.URL, b.server.URL
 	h, err := New(o)
 	if err != nil {
 		t.Fatal(err)

@@ -75,6 +75,9 @@ func (c *client) refusal(ref Ref, a *answer) error {
 		}
 		return passing(a.Response, err)
 	}
+	if ref.Tag != "" {
+		return ollamaRefusal(ref, a)
+	}
 	code := a.Header.Get("X-Error-Code")
 	switch {
 	case code == "GatedRepo", a.StatusCode == http.StatusForbidden:

@@ -80,7 +80,7 @@ func byModel(complete, partial []Stored) (list []Stored) {
 		k, known := at[first]
 		if !known {
 			k, at[first] = len(list), len(list)
-			list = append(list, Stored{Ref: Ref{Owner: s.Ref.Owner, Repo: s.Ref.Repo, File: first}, Path: s.Path, Parts: n.Count, Lacking: n.Count})
+			list = append(list, Stored{Ref: s.Ref.with(first), Path: s.Path, Parts: n.Count, Lacking: n.Count})
 		}
 		m := &list[k]
 		if n.No == 1 {
@@ -99,8 +99,16 @@ func byModel(complete, partial []Stored) (list []Stored) {
 
 // refOf reads the name of a repository's folder.
 func refOf(folder string) (Ref, bool) {
-	owner, repo, ok := strings.Cut(strings.TrimPrefix(folder, "models--"), "--")
-	return Ref{Owner: owner, Repo: repo}, ok && strings.HasPrefix(folder, "models--") && validRepoWord(owner) && validRepoWord(repo)
+	if rest, ok := strings.CutPrefix(folder, ollamaFolder); ok {
+		words := strings.Split(rest, "--")
+		if len(words) != 3 || slices.ContainsFunc(words, func(w string) bool { return !validOllamaWord(w) }) {
+			return Ref{}, false
+		}
+		return Ref{Owner: words[0], Repo: words[1], Tag: words[2]}, true
+	}
+	rest, ok := strings.CutPrefix(folder, hubFolder)
+	owner, repo, two := strings.Cut(rest, "--")
+	return Ref{Owner: owner, Repo: repo}, ok && two && validRepoWord(owner) && validRepoWord(repo)
 }
 
 // stored returns the files of all snapshots; of several versions the newest.
@@ -123,7 +131,7 @@ func (d repoFolder) stored(ref Ref) (list []Stored, err error) {
 			path := d.pointer(commit, f)
 			if info, err := os.Stat(path); err == nil && !seen[f] {
 				seen[f] = true
-				list = append(list, Stored{Ref: Ref{Owner: ref.Owner, Repo: ref.Repo, File: f}, Path: path, Size: info.Size(), Modified: info.ModTime()})
+				list = append(list, Stored{Ref: ref.with(f), Path: path, Size: info.Size(), Modified: info.ModTime()})
 			}
 		}
 	}
@@ -141,7 +149,7 @@ func (d repoFolder) partial(ref Ref) (list []Stored) {
 		if ofCheckpoint(j.File) { // which has the name of its repository
 			j.File = ""
 		}
-		list = append(list, Stored{Ref: Ref{Owner: ref.Owner, Repo: ref.Repo, File: j.File}, Path: path, Size: j.Size, Modified: info.ModTime(), Missing: j.Size - j.done()})
+		list = append(list, Stored{Ref: ref.with(j.File), Path: path, Size: j.Size, Modified: info.ModTime(), Missing: j.Size - j.done()})
 	}
 	return list
 }

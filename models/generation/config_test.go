@@ -51,3 +51,18 @@ func TestTheTextOfAFlagIsReadOrRefusedByName(t *testing.T) {
 		t.Errorf("a min_p of 2: %v", err)
 	}
 }
+
+func TestParametersOfOllamaAreReadAndWhatIsWrongIsNamed(t *testing.T) {
+	c, warnings, err := FromOllama([]byte(`{"temperature":0.6,"top_k":20,"top_p":"high","min_p":7,"repeat_penalty":1.1,"repeat_last_n":-1,"presence_penalty":1.5,"stop":["<|im_end|>"],"num_ctx":4096}`))
+	if got, want := c.String(), "temperature=0.6,top_k=20,repetition_penalty=1.1,repeat_last_n=-1,presence_penalty=1.5"; err != nil || got != want {
+		t.Errorf("read %s, want %s: %v", got, want, err)
+	}
+	if len(warnings) != 2 || !strings.Contains(warnings[0], "min_p") || !strings.Contains(warnings[1], "top_p") {
+		t.Errorf("warnings %q, want one of min_p and one of top_p", warnings)
+	}
+	for _, text := range []string{"", "[]", "5", "{", `"x"`} {
+		if c, _, err := FromOllama([]byte(text)); err == nil {
+			t.Errorf("FromOllama(%q) = %v", text, c)
+		}
+	}
+}

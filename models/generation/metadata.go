@@ -1,6 +1,7 @@
 package generation
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
@@ -63,4 +64,29 @@ func (c *Config) said(name string, x float64, number bool, raw any) error {
 		*c = before
 	}
 	return err
+}
+
+// ollama are the parameters of Ollama's models that are fields, by Ollama's words for them:
+// https://github.com/ollama/ollama/blob/main/docs/modelfile.mdx
+var ollama = map[string]string{
+	"temperature": "temperature", "top_k": "top_k", "top_p": "top_p", "min_p": "min_p", "typical_p": "typical_p",
+	"repeat_penalty": "repetition_penalty", "repeat_last_n": "repeat_last_n", "presence_penalty": "presence_penalty", "frequency_penalty": "frequency_penalty",
+}
+
+// FromOllama reads the parameters of a model of Ollama's registry, a JSON object. Words that are
+// no fields say nothing of sampling, or belong to Mirostat. Warnings name what counts for nothing.
+func FromOllama(text []byte) (c Config, warnings []string, err error) {
+	var params map[string]any
+	if err := json.Unmarshal(text, &params); err != nil {
+		return Config{}, nil, fmt.Errorf("no JSON object that could be read: %w", err)
+	}
+	for _, word := range slices.Sorted(maps.Keys(params)) {
+		name, known := ollama[word]
+		if x, number := params[word].(float64); known {
+			if err := c.said(name, x, number, params[word]); err != nil {
+				warnings = append(warnings, fmt.Sprintf("the registry's %s counts for nothing: %v", word, err))
+			}
+		}
+	}
+	return c, warnings, nil
 }

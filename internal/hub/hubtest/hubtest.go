@@ -1,5 +1,6 @@
-// Package hubtest is a hub for tests: a server that speaks the Hugging Face
-// hub's protocol, and a second one, of another host, that has the contents.
+// Package hubtest serves a hub for tests: a server that speaks the Hugging Face
+// hub's protocol and that of Ollama's registry, and a second one, of another host, that has
+// the contents.
 package hubtest
 
 import (
@@ -34,6 +35,9 @@ type Hub struct {
 	mu    sync.Mutex
 	repos map[string]map[string]file
 	seen  []Request
+
+	manifests map[string][]byte // of Ollama's registry, by NAMESPACE/NAME:TAG
+	blobs     map[string][]byte // of it, by SHA-256
 }
 
 // file is one of a repository. Its hash is computed once: it is asked for by every
@@ -55,7 +59,7 @@ type Request struct {
 // New starts the servers for as long as the test runs.
 func New(t testing.TB) *Hub {
 	t.Helper()
-	h := &Hub{repos: map[string]map[string]file{}}
+	h := &Hub{repos: map[string]map[string]file{}, manifests: map[string][]byte{}, blobs: map[string][]byte{}}
 	endpoint, cdn := httptest.NewServer(h.note(false, h.endpoint)), httptest.NewServer(h.note(true, h.contents))
 	t.Cleanup(endpoint.Close)
 	t.Cleanup(cdn.Close)
@@ -146,6 +150,10 @@ func (h *Hub) endpoint(w http.ResponseWriter, r *http.Request) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if strings.HasPrefix(r.URL.Path, "/v2/") {
+		h.registry(w, r)
+		return
+	}
 	path := strings.Split(strings.TrimPrefix(strings.TrimPrefix(r.URL.Path, "/"), "api/models/"), "/")
 	if len(path) < 4 {
 		refuse(w, http.StatusNotFound, "")
@@ -218,7 +226,7 @@ func (h *Hub) resolve(w http.ResponseWriter, r *http.Request, files map[string]f
 // contents sends a file, or ranges of it.
 func (h *Hub) contents(w http.ResponseWriter, r *http.Request) {
 	h.mu.Lock()
-	var found []byte
+	found := h.blobs[strings.TrimPrefix(r.URL.Path, "/")]
 	for _, files := range h.repos {
 		for _, f := range files {
 			if f.sha256 == strings.TrimPrefix(r.URL.Path, "/") {
