@@ -13,6 +13,7 @@ import (
 
 	"github.com/lutra-lm/lutra/internal/config"
 	"github.com/lutra-lm/lutra/internal/hub"
+	"github.com/lutra-lm/lutra/internal/memory"
 	"github.com/lutra-lm/lutra/internal/output"
 )
 
@@ -39,6 +40,7 @@ func (g *getter) open() (*hub.Hub, error) {
 	o.Agent = "lutra/" + version()
 	o.Waiting = g.waiting
 	o.Chose = g.chose
+	o.Memory = memory.Free
 	o.Unused = g.unused
 	o.Retrying = g.retrying
 	return hub.New(o)

@@ -19,7 +19,8 @@ func newPull() *cobra.Command {
 share, and prints where it is. NAME is one of the catalogue (lutra list --catalogue),
 or hf:OWNER/REPO:FILE, hf:OWNER/REPO:QUANT or hf:OWNER/REPO. Without FILE and QUANT it
 is the repository's only model, else that of a type of few bits (PTQ1_0, PQ2_0, TQ1_0, TQ2_0,
-I2_S, Q2_0, Q1_0), else UD-Q4_K_XL, Q4_K_M or Q8_0; of one without GGUF it is the directory
+I2_S, Q2_0, Q1_0), else UD-Q4_K_XL, Q4_K_M or Q8_0, and if that is larger than the memory that
+is free, the next of these that is not, or the largest; of one without GGUF it is the directory
 with its safetensors. Which it is and why is told.
 
 ollama:NAME, ollama:NAME:TAG and ollama:NAMESPACE/NAME:TAG are models of Ollama's registry: the

@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path"
@@ -19,7 +20,8 @@ var errSeveral = fmt.Errorf("%w", ErrChoice)
 
 // A repository that has several models, where none is asked for, gives the first of these that
 // it has: a type of few bits, which models are trained for, the smallest file of the same weights
-// first; then one that every model can be rounded to, as llama.cpp and Unsloth recommend.
+// first; then one that every model can be rounded to, as llama.cpp and Unsloth recommend. One that
+// is larger than free memory is passed over when it is pulled, see instead.
 var (
 	lowBitQuants  = []string{"PTQ1_0", "PQ2_0", "TQ1_0", "TQ2_0", "I2_S", "Q2_0", "Q1_0"}
 	defaultQuants = []string{"UD-Q4_K_XL", "Q4_K_M", "Q8_0"}
@@ -50,16 +52,19 @@ func choose(ref Ref, files []string) (string, error) {
 	return parts.First(found[0]), nil
 }
 
-// chosen returns the files of the model that ref names among those of a repository.
-func chosen(ref Ref, files []string) ([]string, error) {
+// chosen returns the files of the model that ref names among those of a repository, and why it
+// is that one; empty: there was no choice.
+func chosen(ref Ref, files []string, r room) (set []string, why string, err error) {
 	if set := checkpoint(files); set != nil && wantsCheckpoint(ref, files) {
-		return set, nil
+		return set, "", nil
 	}
 	file, err := choose(ref, files)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	return together(ref, file, files)
+	file, why = instead(ref, file, files, r)
+	set, err = together(ref, file, files)
+	return set, why, err
 }
 
 // candidates returns the files that ref can mean, one at least.
@@ -86,16 +91,8 @@ func candidates(ref Ref, files, models []string) ([]string, error) {
 	if all := firstParts(models); len(all) == 1 {
 		return all, nil
 	}
-	for _, q := range lowBitQuants {
-		plain := filter(models, func(f string) bool { return !strings.Contains(strings.ToLower(f), dynamic+strings.ToLower(q)) })
-		if found := quantised(plain, q); len(found) > 0 {
-			return found, nil
-		}
-	}
-	for _, q := range defaultQuants {
-		if found := quantised(models, q); len(found) > 0 {
-			return found, nil
-		}
+	if kinds := ofKinds(models); len(kinds) > 0 {
+		return kinds[0].files, nil
 	}
 	if len(models) == 0 {
 		return nil, choiceError(ErrChoice, ref, "has no GGUF model, nor the safetensors of one with config.json and tokenizer.json", nil)
@@ -103,24 +100,77 @@ func candidates(ref Ref, files, models []string) ([]string, error) {
 	return nil, choiceError(errSeveral, ref, "has several models; name one", firstParts(models))
 }
 
-// why tells for what reason choose took a file of several where none was asked for; empty: there
-// was no choice.
-func why(ref Ref, file string, files []string) string {
-	if ref.File != "" || ref.Quant != "" || len(firstParts(filter(files, isModel))) < 2 {
-		return ""
-	}
-	for _, q := range lowBitQuants {
-		if len(quantised([]string{file}, q)) > 0 {
-			return q + " is what a model of few bits was trained for"
-		}
-	}
-	for _, q := range defaultQuants {
-		if len(quantised([]string{file}, q)) > 0 {
-			return q + " is a good size for quality, and the repository has no type of few bits"
-		}
-	}
-	return ""
+// kind is a type that is preferred to the others, with the files that have it and the reason.
+type kind struct {
+	files []string
+	why   string
 }
+
+// ofKinds returns the types that models have, the best first.
+func ofKinds(models []string) (kinds []kind) {
+	for _, q := range lowBitQuants {
+		plain := filter(models, func(f string) bool { return !strings.Contains(strings.ToLower(f), dynamic+strings.ToLower(q)) })
+		if found := quantised(plain, q); len(found) > 0 {
+			kinds = append(kinds, kind{found, q + " is what a model of few bits was trained for"})
+		}
+	}
+	few := len(kinds) > 0
+	for _, q := range defaultQuants {
+		if found := quantised(models, q); len(found) > 0 {
+			why := q + " is a good size for quality"
+			if !few {
+				why += ", and the repository has no type of few bits"
+			}
+			kinds = append(kinds, kind{found, why})
+		}
+	}
+	return kinds
+}
+
+// room is the memory that a choice is made for. The zero room is boundless.
+type room struct {
+	free  int64                   // bytes; 0: whatever is needed
+	needs func(file string) int64 // bytes of all parts of the model that a file begins
+}
+
+// sameWeights is the least part of a preferred file's size that a smaller one of the same model
+// has: from 8 bits down to 2. What is smaller yet is another model, such as one that drafts.
+const sameWeights = 4
+
+// instead returns the model that is taken in place of file, which choose found for a name that
+// says no more than the repository, and why; with the reason empty there was no choice. A model
+// that is larger than the room is passed over for the next kind, or the largest model, that is not.
+func instead(ref Ref, file string, files []string, r room) (chosen, why string) {
+	models := filter(files, isModel)
+	if ref.File != "" || ref.Quant != "" || len(firstParts(models)) < 2 {
+		return file, ""
+	}
+	kinds := ofKinds(models)
+	why = kinds[0].why
+	if r.free == 0 || r.needs(file) <= r.free {
+		return file, why
+	}
+	passed := fmt.Sprintf("; %s has %s, and %s of memory are free", file, gigabytes(r.needs(file)), gigabytes(r.free))
+	fits := func(f string) bool {
+		n := r.needs(f)
+		return n <= r.free && n >= r.needs(file)/sameWeights
+	}
+	for _, k := range kinds[1:] {
+		if len(k.files) == 1 && fits(k.files[0]) {
+			return k.files[0], k.why + passed
+		}
+	}
+	smaller := filter(firstParts(models), fits)
+	if len(smaller) == 0 {
+		return file, why + passed + ", too few for it, and there is no smaller file of the model that fits"
+	}
+	largest := slices.MaxFunc(smaller, func(a, b string) int {
+		return cmp.Or(cmp.Compare(r.needs(a), r.needs(b)), strings.Compare(b, a))
+	})
+	return largest, "it is the largest that fits" + passed
+}
+
+func gigabytes(n int64) string { return fmt.Sprintf("%.1f GB", float64(n)/1e9) }
 
 // isModel tells language models by their names.
 func isModel(file string) bool {

@@ -41,6 +41,7 @@ type client struct {
 	retrying func(err error, pause time.Duration)
 	chose    func(file, why string) // as Options.Chose
 	unused   func(what string)      // as Options.Unused
+	memory   func() int64           // as Options.Memory
 }
 
 func newClient(o Options) (*client, error) {
@@ -48,7 +49,7 @@ func newClient(o Options) (*client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &client{endpoint: u, token: o.Token, unused: o.Unused, agent: o.Agent, wait: sleep, retrying: o.Retrying, chose: o.Chose, http: &http.Client{
+	return &client{endpoint: u, token: o.Token, unused: o.Unused, memory: o.Memory, agent: o.Agent, wait: sleep, retrying: o.Retrying, chose: o.Chose, http: &http.Client{
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Transport: &http.Transport{
 			Proxy:                  http.ProxyFromEnvironment,

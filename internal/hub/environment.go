@@ -22,6 +22,9 @@ type Options struct {
 	Offline  bool   // ask nobody
 	Copy     bool   // make no symbolic links
 	Agent    string // the program, as the hub is told
+	// Memory returns the bytes of memory that are free, which Pull chooses by where a repository
+	// has several models; nil, or 0: there is enough for all.
+	Memory func() int64
 	// Chose is called when Pull takes one of several models of a repository of its own accord;
 	// nil: nothing is.
 	Chose func(file, why string)

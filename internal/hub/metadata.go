@@ -11,6 +11,8 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+
+	"github.com/lutra-lm/lutra/models/gguf/parts"
 )
 
 const (
@@ -27,14 +29,17 @@ var (
 
 // listing is what the hub says of a repository.
 type listing struct {
-	Commit string `json:"sha"`
-	Files  []struct {
-		Name string `json:"rfilename"`
-		LFS  *struct {
-			SHA256 string `json:"sha256"`
-			Size   int64  `json:"size"`
-		} `json:"lfs"`
-	} `json:"siblings"`
+	Commit string    `json:"sha"`
+	Files  []sibling `json:"siblings"`
+}
+
+// sibling is a file of a listing.
+type sibling struct {
+	Name string `json:"rfilename"`
+	LFS  *struct {
+		SHA256 string `json:"sha256"`
+		Size   int64  `json:"size"`
+	} `json:"lfs"` // of large files
 }
 
 // list asks for the files of a repository's newest commit.
@@ -116,6 +121,20 @@ func (r *remote) hashed() bool {
 	return sha256Hash.MatchString(r.etag) || commitHash.MatchString(r.etag)
 }
 
+// room returns the memory that a choice among the files is made for.
+func (l *listing) room(memory func() int64) room {
+	if memory == nil {
+		return room{}
+	}
+	sizes := map[string]int64{} // of models, by the first part
+	for _, f := range l.Files {
+		if f.LFS != nil && f.LFS.Size > 0 {
+			sizes[parts.First(f.Name)] += min(f.LFS.Size, maxSize)
+		}
+	}
+	return room{free: memory(), needs: func(file string) int64 { return sizes[parts.First(file)] }}
+}
+
 // find chooses a model and asks what its files are.
 func (c *client) find(ctx context.Context, ref Ref) ([]remote, error) {
 	if ref.Tag != "" {
@@ -125,21 +144,21 @@ func (c *client) find(ctx context.Context, ref Ref) ([]remote, error) {
 	if err != nil {
 		return nil, err
 	}
-	files := make([]string, 0, len(l.Files))
+	all := make([]string, 0, len(l.Files))
 	for _, f := range l.Files {
 		if isGGUF(f.Name) || ofCheckpoint(f.Name) {
 			if err := validFile(f.Name); err != nil {
 				return nil, fmt.Errorf("%s: %w", ref.ID(), err)
 			}
-			files = append(files, f.Name)
+			all = append(all, f.Name)
 		}
 	}
-	all := files
-	if files, err = chosen(ref, all); err != nil {
+	files, why, err := chosen(ref, all, l.room(c.memory))
+	if err != nil {
 		return nil, err
 	}
-	if reason := why(ref, files[0], all); reason != "" && c.chose != nil {
-		c.chose(files[0], reason)
+	if why != "" && c.chose != nil {
+		c.chose(files[0], why)
 	}
 	model := make([]remote, len(files))
 	for i, file := range files {

@@ -1,7 +1,9 @@
 package hub
 
 import (
+	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -303,8 +305,47 @@ func TestAChoiceAmongSeveralModelsHasAReason(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := why(c.ref, file, c.files); !strings.HasPrefix(got, c.want) || (got == "") != (c.want == "") {
+		if _, got := instead(c.ref, file, c.files, room{}); !strings.HasPrefix(got, c.want) || (got == "") != (c.want == "") {
 			t.Errorf("%q of %q: %q, want %q", file, c.files, got, c.want)
+		}
+	}
+}
+
+func TestAModelLargerThanFreeMemoryIsPassedOver(t *testing.T) {
+	const gb = 1_000_000_000
+	sizes := map[string]int64{"T-F16.gguf": 54 * gb, "T-Q8_0.gguf": 29 * gb, "T-UD-Q4_K_XL.gguf": 18 * gb, "T-Q4_K_M.gguf": 17 * gb, "T-Q3_K_M.gguf": 13 * gb, "T-Q2_K.gguf": 10 * gb, "T-IQ1_S.gguf": 6 * gb,
+		"T-draft-Q4_0.gguf": gb, "T-BF16-00001-of-00002.gguf": 30 * gb, "T-BF16-00002-of-00002.gguf": 24 * gb}
+	var all, list []string
+	var l listing
+	for name, size := range sizes {
+		all = append(all, name)
+		list = append(list, fmt.Sprintf(`{"rfilename":%q,"lfs":{"size":%d}}`, name, size))
+	}
+	if err := json.Unmarshal([]byte(`{"siblings":[`+strings.Join(list, ",")+`]}`), &l); err != nil {
+		t.Fatal(err)
+	}
+	few := []string{"B-PQ2_0.gguf", "B-PTQ1_0.gguf", "B-F16.gguf", "B-Q2_0.gguf"}
+	for _, c := range []struct {
+		ref   Ref
+		files []string
+		free  int64
+		want  string
+		says  string
+	}{
+		{Ref{}, all, 0, "T-UD-Q4_K_XL.gguf", "good size"},
+		{Ref{}, all, 18 * gb, "T-UD-Q4_K_XL.gguf", "good size"},
+		{Ref{}, all, 18*gb - 1, "T-Q4_K_M.gguf", "Q4_K_M is a good size for quality, and the repository has no type of few bits; T-UD-Q4_K_XL.gguf has 18.0 GB, and 18.0 GB of memory are free"},
+		{Ref{}, all, 16 * gb, "T-Q3_K_M.gguf", "it is the largest that fits; T-UD-Q4_K_XL.gguf has 18.0 GB, and 16.0 GB of memory are free"},
+		{Ref{}, all, 6 * gb, "T-IQ1_S.gguf", "largest that fits"},
+		{Ref{}, all, 5 * gb, "T-UD-Q4_K_XL.gguf", "no smaller file of the model that fits"},
+		{Ref{Quant: "Q8_0"}, all, 5 * gb, "T-Q8_0.gguf", ""},
+		{Ref{File: "T-F16.gguf"}, all, 5 * gb, "T-F16.gguf", ""},
+		{Ref{}, []string{"T-BF16-00001-of-00002.gguf", "T-BF16-00002-of-00002.gguf"}, gb, "T-BF16-00001-of-00002.gguf", ""},
+		{Ref{}, few, 5 * gb, "B-PTQ1_0.gguf", "few bits"},
+	} {
+		set, why, err := chosen(c.ref, c.files, l.room(func() int64 { return c.free }))
+		if err != nil || set[0] != c.want || !strings.Contains(why, c.says) || (why == "") != (c.says == "") {
+			t.Errorf("with %d bytes free, %+v is %q (%s), %v; want %s (%s)", c.free, c.ref, set, why, err, c.want, c.says)
 		}
 	}
 }
