@@ -23,9 +23,9 @@ import (
 
 // server is the process under test.
 type server struct {
-	base string
-	pid  int
-	dir  string // holds its configuration and the file of the model that is swapped
+	base    string
+	process *os.Process
+	dir     string // holds its configuration and the file of the model that is swapped
 	// stop ends it and returns what it said, if it did not end well.
 	stop func() error
 }
@@ -74,7 +74,7 @@ log: {level: error}
 		_, _ = io.Copy(io.Discard, log) // a line that is too long
 		tail <- strings.Join(last, "\n")
 	}()
-	s := &server{pid: cmd.Process.Pid, dir: dir}
+	s := &server{process: cmd.Process, dir: dir}
 	s.stop = func() error {
 		_ = cmd.Process.Signal(syscall.SIGTERM)
 		said := <-tail
@@ -109,7 +109,7 @@ func (s *server) reload(times int) error {
 	if err := swap(s.dir, times); err != nil {
 		return err
 	}
-	return syscall.Kill(s.pid, syscall.SIGHUP)
+	return s.process.Signal(syscall.SIGHUP)
 }
 
 // Sample is what a server held at a time.
@@ -161,7 +161,7 @@ func (s *server) sample(ctx context.Context) (Sample, error) {
 			*to += m.GetGauge().GetValue()
 		}
 	}
-	if files, err := os.ReadDir("/proc/" + strconv.Itoa(s.pid) + "/fd"); err == nil {
+	if files, err := os.ReadDir("/proc/" + strconv.Itoa(s.process.Pid) + "/fd"); err == nil {
 		sample.Files = len(files)
 	}
 	return sample, nil
