@@ -287,10 +287,10 @@ func (s *encoder) close(list jsonwrite.List, status string) jsonwrite.List {
 	return append(list, s.event(event{Type: "response.output_item.done", Index: at, Item: &done}))
 }
 
-// KeepAlive repeats that the response is in progress, until its last item is done: its end
-// follows at once.
+// KeepAlive repeats that the response is in progress, from its first event until its last item is done:
+// its end follows at once.
 func (s *encoder) KeepAlive() any {
-	if s.end != "" {
+	if s.number == 0 || s.end != "" {
 		return nil
 	}
 	s.steps = append(s.steps, step{item: keptAlive})
