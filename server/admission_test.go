@@ -102,6 +102,10 @@ func TestAnAnswerThatWouldFillTheMemoryIsRefusedBeforeItIsBegun(t *testing.T) {
 	wantError(t, "log-probabilities of 64 prompts", status, answer, http.StatusRequestEntityTooLarge, "request_too_large", "")
 	status, _, answer = f.post("/v1/chat/completions", chatBody(`,"logprobs":true,"top_logprobs":20,"test_time_scaling":"bon64"`))
 	wantError(t, "log-probabilities of a search", status, answer, http.StatusRequestEntityTooLarge, "request_too_large", "")
+	for _, check := range []string{`"json_schema":{}`, `"language":"javascript","tests":["true"]`, `"language":"python","tests":["True"]`} {
+		status, _, answer = f.post("/v1/chat/completions", chatBody(`,"test_time_scaling":{"method":"best_of_n","n":2,"verify":{`+check+`}}`))
+		wantError(t, "a check by "+check, status, answer, http.StatusRequestEntityTooLarge, "request_too_large", "")
+	}
 }
 
 func TestAnAnswerThatOutgrowsTheMemoryIsEnded(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/batcher/sampling"
+	"github.com/lutra-lm/lutra/internal/cpulimit"
 	"github.com/lutra-lm/lutra/internal/errtext"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/server/admission"
@@ -108,6 +109,7 @@ var faults = []func(error) *api.Fault{
 		return unavailable("device_failed", "The device that computed this answer has failed. Please ask again: the model goes on without it.", time.Second)
 	}),
 	is(batcher.ErrBusy, busy("The server is busy. Please try again shortly.")),
+	is(cpulimit.ErrBusy, busyFor(cpulimit.RetryAfter, "Other requests' long texts and checks take all the time beside the engines. Please try again later.")),
 	is(admission.ErrBusy, busy("The server is busy. Please try again shortly.")),
 	as(func(e *admission.RateError) *api.Fault {
 		return &api.Fault{Status: http.StatusTooManyRequests, Type: api.TypeRateLimit, Code: "rate_limit_exceeded",
@@ -179,8 +181,11 @@ func tooLarge(format string, args ...any) *api.Fault {
 }
 
 // busy returns a 429.
-func busy(message string) *api.Fault {
-	return &api.Fault{Status: http.StatusTooManyRequests, Type: api.TypeRateLimit, Code: "server_busy", Message: message, RetryAfter: time.Second}
+func busy(message string) *api.Fault { return busyFor(time.Second, message) }
+
+// busyFor returns a 429 of a server that will be busy for some time.
+func busyFor(again time.Duration, message string) *api.Fault {
+	return &api.Fault{Status: http.StatusTooManyRequests, Type: api.TypeRateLimit, Code: "server_busy", Message: message, RetryAfter: again}
 }
 
 // broken returns a 500.

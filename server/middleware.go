@@ -13,6 +13,7 @@ import (
 	"github.com/rs/zerolog"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/lutra-lm/lutra/internal/cpulimit"
 	"github.com/lutra-lm/lutra/internal/errtext"
 	"github.com/lutra-lm/lutra/internal/parallel"
 	"github.com/lutra-lm/lutra/server/jsonread"
@@ -51,7 +52,7 @@ func (s *Server) observe(next http.Handler) http.Handler {
 			s.endSpan(span, r, rec, status)
 			s.logRequest(r, rec, status, ww.BytesWritten())
 		}()
-		next.ServeHTTP(ww, r.WithContext(context.WithValue(r.Context(), recordKey{}, rec)))
+		next.ServeHTTP(ww, r.WithContext(cpulimit.Request(context.WithValue(r.Context(), recordKey{}, rec))))
 	})
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/lutra-lm/lutra/batcher"
+	"github.com/lutra-lm/lutra/internal/cpulimit"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/toy"
 )
@@ -298,6 +299,9 @@ func TestAStreamOutlivesTheTimeForItsBody(t *testing.T) {
 func TestErrorsOfTheEngineHaveTheirStatus(t *testing.T) {
 	if e := toFault(fmt.Errorf("fork: %w", batcher.ErrBusy)); e.Status != http.StatusTooManyRequests || e.RetryAfter == 0 {
 		t.Errorf("a full queue is %d, want 429 with Retry-After", e.Status)
+	}
+	if e := toFault(fmt.Errorf("check: %w", cpulimit.ErrBusy)); e.Status != http.StatusTooManyRequests || e.RetryAfter != cpulimit.RetryAfter {
+		t.Errorf("long work that waits too long is %d, want 429 and to come back later", e.Status)
 	}
 	if e := toFault(batcher.ErrClosed); e.Status != http.StatusServiceUnavailable {
 		t.Errorf("a stopped engine is %d, want 503", e.Status)

@@ -90,8 +90,11 @@ func (b *Budget) OnRest(rest func()) { b.rest = rest }
 // lookAfter is how many steps are done between looks at what else goes on.
 const lookAfter = 1 << 12
 
-// Work charges steps before they are done. Its error ends the task: an *Error, or that
-// of the context.
+// Fail ends the task at hand with err, for which rest may have a reason.
+func (b *Budget) Fail(err error) { b.err = err }
+
+// Work charges steps before they are done. Its error ends the task: an *Error, the
+// context's, or one that Fail was given.
 func (b *Budget) Work(steps int) error {
 	if b.err != nil {
 		return b.err
@@ -109,7 +112,11 @@ func (b *Budget) look() error {
 	if b.rest != nil {
 		b.rest()
 	}
-	if b.err = context.Cause(b.ctx); b.err == nil && b.left < 0 {
+	switch {
+	case b.err != nil:
+	case b.ctx.Err() != nil:
+		b.err = context.Cause(b.ctx)
+	case b.left < 0:
 		b.err = &Error{Task: b.task, Limit: b.steps}
 	}
 	return b.err

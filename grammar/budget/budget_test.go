@@ -62,6 +62,20 @@ func TestATaskEndsWithItsContextAndRestsNowAndThen(t *testing.T) {
 	}
 }
 
+func TestATaskThatItsRestFailsEndsWithThatError(t *testing.T) {
+	b := New(t.Context(), 1<<30, 1<<20, nil)
+	busy := errors.New("busy")
+	b.OnRest(func() { b.Fail(busy) })
+	for b.Work(1) == nil {
+		if b.Spent() > 2*lookAfter {
+			t.Fatal("it goes on")
+		}
+	}
+	if b.Err() != busy {
+		t.Errorf("it ends with %v", b.Err())
+	}
+}
+
 func TestBytesAreBoundedAndDrawnInPortions(t *testing.T) {
 	a := &account{most: 1 << 20}
 	b := New(context.Background(), Steps, 3*portion, a)

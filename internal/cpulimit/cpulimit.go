@@ -4,7 +4,9 @@
 //	Enter ──▶ work ──Pause──▶ work ──▶ leave
 //
 // Waiting goroutines are served in order, and long work lets others go first now and
-// then: short work never waits for the end of long work.
+// then: short work never waits for the end of long work. Long work of several requests is done one
+// request after the other, in the order in which they came, and work of one that has had much time
+// after all others. Work that would wait in line for too long fails with ErrBusy.
 //
 // Together they take a quarter of the process's cores. With fewer than four cores there
 // is one place, which rests after each piece of work so that a quarter of the time is
@@ -31,25 +33,37 @@ type Limiter struct {
 	places *semaphore.Weighted
 	rest   float64 // how long a place rests, as a multiple of the time worked there
 	queue  queue
+	line   *line // in which long work waits before it waits for a place; nil: there is none
 
 	// With rest there is one place, and these are its holder's.
 	owed time.Duration // of rest, when the place was left
 	left time.Time
 }
 
-// New makes a limiter for a number of cores.
+const share = 4 // one core in four
+
+// places returns how many places there are for a number of cores.
+func places(cores int) int { return max(1, cores/share) }
+
+// New makes a limiter for a number of cores, with no bound on waiting.
 func New(cores int) *Limiter {
-	const share = 4 // one core in four
-	l := &Limiter{places: semaphore.NewWeighted(int64(max(1, cores/share)))}
+	l := &Limiter{places: semaphore.NewWeighted(int64(places(cores)))}
 	l.rest = max(0, share/float64(cores)-1)
 	return l
 }
 
+// withLine adds a line for long work, one request for each place.
+func (l *Limiter) withLine(cores int) *Limiter {
+	l.line = &line{free: places(cores)}
+	return l
+}
+
 // shared is the process's.
-var shared = New(runtime.GOMAXPROCS(0))
+var shared = New(runtime.GOMAXPROCS(0)).withLine(runtime.GOMAXPROCS(0))
 
 // Formats limits the work of compiling formats and of finding their masks. It has places of its
-// own, since that work takes them while it has locked a grammar.
+// own, since that work takes them while it has locked a grammar; and no line, since who has locked
+// one must not give up in the middle.
 var Formats = New(runtime.GOMAXPROCS(0))
 
 // Stuck reports whether work waits for places that nobody gives back.
@@ -63,7 +77,7 @@ type placeKey struct{}
 
 // Enter waits for a place, which is taken until leave is called. Within the
 // context that it returns, further calls of Enter take the same place. Its
-// error is ctx's.
+// error is ctx's, or ErrBusy.
 func Enter(ctx context.Context) (inside context.Context, leave func(), err error) {
 	return shared.Enter(ctx)
 }
@@ -85,7 +99,7 @@ func (l *Limiter) Enter(ctx context.Context) (inside context.Context, leave func
 	if holds(ctx) != nil {
 		return ctx, func() {}, nil
 	}
-	p := &place{l: l}
+	p := &place{l: l, r: requestOf(ctx)}
 	if err := p.take(ctx); err != nil {
 		return ctx, func() {}, err
 	}
@@ -93,14 +107,14 @@ func (l *Limiter) Enter(ctx context.Context) (inside context.Context, leave func
 }
 
 // Pause lets those who wait go first. Long work calls it every few
-// milliseconds. It fails when ctx has ended, and then the place is lost;
-// outside of a place it does nothing else.
+// milliseconds. It fails when ctx has ended, or with ErrBusy, and then the place is lost and the
+// work must end; outside of a place it does nothing else.
 func Pause(ctx context.Context) error {
 	p := holds(ctx)
 	if p == nil {
 		return context.Cause(ctx)
 	}
-	p.leave()
+	p.rest()
 	return p.take(ctx)
 }
 
@@ -136,9 +150,11 @@ func holds(ctx context.Context) *place {
 
 // place is one goroutine's.
 type place struct {
-	l     *Limiter
-	taken atomic.Bool
-	since time.Time
+	l      *Limiter
+	r      *request
+	taken  atomic.Bool
+	since  time.Time
+	inLine bool // others' long work waits for this one
 }
 
 const (
@@ -152,15 +168,12 @@ const (
 func (p *place) take(ctx context.Context) error {
 	l := p.l
 	if ctx.Err() != nil {
+		p.leaveLine()
 		return context.Cause(ctx)
 	}
-	if !l.places.TryAcquire(1) {
-		leave := l.queue.enter()
-		err := l.places.Acquire(ctx, 1)
-		leave()
-		if err != nil {
-			return context.Cause(ctx)
-		}
+	if err := p.queue(ctx); err != nil {
+		p.leaveLine()
+		return err
 	}
 	l.queue.moved()
 	if l.rest > 0 {
@@ -170,6 +183,7 @@ func (p *place) take(ctx context.Context) error {
 			case <-time.After(rest):
 			case <-ctx.Done():
 				l.places.Release(1) // the rest goes on
+				p.leaveLine()
 				return context.Cause(ctx)
 			}
 			rest = 0
@@ -181,19 +195,63 @@ func (p *place) take(ctx context.Context) error {
 	return nil
 }
 
+// queue waits in line, if the request's work is long, and then for a place.
+func (p *place) queue(ctx context.Context) error {
+	l := p.l
+	if l.line != nil {
+		rank, left := p.r.rank()
+		if p.inLine && l.line.waits(rank, p.r.number) {
+			p.leaveLine()
+		}
+		if rank > 0 && !p.inLine {
+			leave := l.queue.enter()
+			err := l.line.enter(ctx, p.r, rank, left)
+			leave()
+			if err != nil {
+				return err
+			}
+			p.inLine = true
+		}
+	}
+	if l.places.TryAcquire(1) {
+		return nil
+	}
+	leave := l.queue.enter()
+	defer leave()
+	if err := l.places.Acquire(ctx, 1); err != nil {
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+// leaveLine lets the next long work go on.
+func (p *place) leaveLine() {
+	if p.inLine {
+		p.inLine = false
+		p.l.line.leave()
+	}
+}
+
 // resting returns how much of the rest is yet to come.
 func (l *Limiter) resting() time.Duration {
 	return max(0, l.owed-max(0, time.Since(l.left)))
 }
 
 func (p *place) leave() {
+	p.rest()
+	p.leaveLine()
+}
+
+// rest gives the place back, but not what others wait for in line.
+func (p *place) rest() {
 	if !p.taken.Swap(false) {
 		return
 	}
 	l := p.l
 	l.queue.moved()
+	worked := min(time.Since(p.since), longestPiece)
+	p.r.work(worked)
 	if l.rest > 0 {
-		worked := min(time.Since(p.since), longestPiece)
 		l.owed, l.left = l.owed+time.Duration(l.rest*float64(worked)), time.Now()
 	}
 	l.places.Release(1)

@@ -10,6 +10,8 @@ import (
 	"sync"
 
 	"golang.org/x/sys/cpu"
+
+	"github.com/lutra-lm/lutra/internal/cpulimit"
 )
 
 // Program is code and what it is tested with.
@@ -95,7 +97,7 @@ func Load(ctx context.Context, language string) error {
 
 // Run runs the tests of a program, one after the other, each with at most that many steps. It pauses
 // within ctx's place of package cpulimit, and has been loaded before (Load). A program can fail in any way without an error: errors are
-// ctx's, or say that there is no such language.
+// ctx's, cpulimit.ErrBusy, or say that there is no such language.
 func Run(ctx context.Context, p *Program, steps int64) (Result, error) {
 	in, err := interpreterOf(p.Language)
 	if err != nil {
@@ -144,6 +146,8 @@ func (in *interpreter) run(ctx context.Context, p *pace, code, test string, step
 	case err == nil:
 	case ctx.Err() != nil:
 		return r, context.Cause(ctx)
+	case errors.Is(err, cpulimit.ErrBusy):
+		return r, cpulimit.ErrBusy
 	case errors.Is(err, errSteps):
 		r.fault = FaultSteps
 	case errors.Is(err, errForbidden):

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/lutra-lm/lutra/internal/cpulimit"
 )
 
 // testSteps is little, so that what never ends ends soon.
@@ -43,6 +45,31 @@ func TestTestsPassUnlessTheyThrowOrAreFalse(t *testing.T) {
 	} {
 		if r := run(t, c.language, c.code, c.tests...); r != c.want {
 			t.Errorf("%s %q: %+v, want %+v", c.language, c.code, r, c.want)
+		}
+	}
+}
+
+func TestAProgramThatCannotGoOnForOthersWorkIsNotFaulty(t *testing.T) {
+	for _, language := range Languages() {
+		if err := Load(t.Context(), language); err != nil {
+			t.Fatal(err)
+		}
+		in, err := interpreterOf(language)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var clock time.Time
+		slow := &pace{now: func() time.Time { clock = clock.Add(mostTime); return clock }}
+		pauses := 0
+		slow.pause = func(context.Context) error {
+			if pauses++; pauses < 3 {
+				return nil
+			}
+			return cpulimit.ErrBusy
+		}
+		loop := map[string]string{"javascript": "for (;;);", "python": "while True: pass"}[language]
+		if r, err := in.run(t.Context(), slow, loop, "1", testSteps); !errors.Is(err, cpulimit.ErrBusy) {
+			t.Errorf("%s: %+v, %v", language, r, err)
 		}
 	}
 }

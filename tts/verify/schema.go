@@ -3,6 +3,7 @@ package verify
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"strings"
 
 	"github.com/lutra-lm/lutra/grammar/budget"
@@ -19,10 +20,17 @@ const (
 	schemaBytes = 16 << 20
 )
 
+// pause lets others go first; tests replace it.
+var pause = cpulimit.Pause
+
 // schemaBudget returns the budget of a task, which pauses within its place for the CPU.
 func schemaBudget(ctx context.Context, task string) *budget.Budget {
 	b := budget.New(ctx, schemaSteps, schemaBytes, nil)
-	b.Begin(ctx, task, schemaSteps, func() { _ = cpulimit.Pause(ctx) }) // the budget sees the end of ctx
+	b.Begin(ctx, task, schemaSteps, func() {
+		if err := pause(ctx); err != nil {
+			b.Fail(err)
+		}
+	})
 	return b
 }
 
@@ -36,6 +44,8 @@ func newSchema(ctx context.Context, text string) (Check, error) {
 	switch {
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
+	case errors.Is(err, cpulimit.ErrBusy):
+		return nil, err
 	case err != nil:
 		return nil, fault("json_schema", "it cannot be used: %s", cut(strings.TrimPrefix(err.Error(), "schema: ")))
 	}
@@ -54,6 +64,8 @@ func (s *schema) Check(ctx context.Context, answer string) (Verdict, error) {
 		return Verdict{1, "it matches the schema"}, nil
 	case ctx.Err() != nil:
 		return Verdict{}, context.Cause(ctx)
+	case errors.Is(err, cpulimit.ErrBusy):
+		return Verdict{}, err
 	}
 	return Verdict{0, cut(strings.TrimPrefix(err.Error(), "schema: "))}, nil
 }

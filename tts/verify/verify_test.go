@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lutra-lm/lutra/internal/cpulimit"
 	"github.com/lutra-lm/lutra/internal/sandbox"
 	"github.com/lutra-lm/lutra/tts/answer"
 	"github.com/lutra-lm/lutra/tts/scaling"
@@ -159,6 +160,19 @@ func TestAChecksContextEndsIt(t *testing.T) {
 		if _, err := Checked(c).Check(ctx, text); err != left {
 			t.Errorf("%+v: %v, want the context's end", v, err)
 		}
+	}
+}
+
+func TestACheckThatCannotGoOnForOthersWorkIsNoVerdict(t *testing.T) {
+	defer func(was func(context.Context) error) { SetPause(was) }(SetPause(func(context.Context) error { return nil }))
+	list := "[" + strings.Repeat("1,", 5000) + "1]"
+	c := check(t, scaling.Verify{Schema: []byte(`{"items":{"type":"integer"}}`)})
+	SetPause(func(context.Context) error { return cpulimit.ErrBusy })
+	if v, err := c.Check(t.Context(), list); !errors.Is(err, cpulimit.ErrBusy) {
+		t.Errorf("an answer: %v, %v", v, err)
+	}
+	if _, err := New(t.Context(), &scaling.Verify{Schema: []byte(`{"enum":` + list + `}`)}, nil); !errors.Is(err, cpulimit.ErrBusy) {
+		t.Errorf("a schema: %v", err)
 	}
 }
 
