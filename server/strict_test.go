@@ -167,3 +167,82 @@ func TestOtherAPIsHoldAnswersToFormatsToo(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestAModelWithToolsAndAFormatCallsOneOrAnswersWithinTheFormatInEveryAPI(t *testing.T) {
+	const call = `<tool_call>{"name": "look", "arguments": {"at": "Oslo"}}</tool_call>`
+	tools := func(strict bool) []goopenai.Tool {
+		return []goopenai.Tool{{Type: "function", Function: &goopenai.FunctionDefinition{Name: "look", Strict: strict,
+			Parameters: json.RawMessage(`{"type":"object","properties":{"at":{"type":"string"}},"required":["at"],"additionalProperties":false}`)}}}
+	}
+	const answer = `{"city": "Rome", "days": 3}`
+	for said, want := range map[string]string{call: "a call", answer: "an answer", "Nothing of the kind.": "either", "I look. " + call: "either"} {
+		f := start(t, says(t, said), nil)
+		f.withTemplate(template.ChatML)
+		for _, strict := range []bool{false, true} {
+			openai := string(must(json.Marshal(tools(strict))))
+			flat := `[{"type":"function","name":"look","strict":` + fmt.Sprint(strict) + `,"parameters":` + string(tools(strict)[0].Function.Parameters.(json.RawMessage)) + `}]`
+			anthropic := `[{"name":"look","strict":` + fmt.Sprint(strict) + `,"input_schema":` + string(tools(strict)[0].Function.Parameters.(json.RawMessage)) + `}]`
+			for api, c := range map[string]struct {
+				path, body string
+				read       func(answer []byte) (call, text string)
+			}{
+				"chat": {"/v1/chat/completions", chatBody(`,"temperature":0,"max_tokens":200,"tools":` + openai + `,"response_format":{"type":"json_schema","json_schema":{"name":"f","schema":` + forecast + `}}`),
+					func(answer []byte) (string, string) {
+						var got goopenai.ChatCompletionResponse
+						_ = json.Unmarshal(answer, &got)
+						m := got.Choices[0].Message
+						if len(m.ToolCalls) > 0 {
+							return m.ToolCalls[0].Function.Name, m.Content
+						}
+						return "", m.Content
+					}},
+				"responses": {"/v1/responses", `{"model":"toy","input":"Hi","temperature":0,"max_output_tokens":200,"tools":` + flat + `,"text":{"format":{"type":"json_schema","name":"f","schema":` + forecast + `}}}`,
+					func(answer []byte) (call, text string) {
+						var got struct {
+							Output []struct {
+								Name    string
+								Content []struct{ Text string }
+							}
+						}
+						_ = json.Unmarshal(answer, &got)
+						for _, o := range got.Output {
+							call += o.Name
+							for _, c := range o.Content {
+								text += c.Text
+							}
+						}
+						return call, text
+					}},
+				"messages": {"/v1/messages", `{"model":"toy","temperature":0,"max_tokens":200,"messages":[{"role":"user","content":"Hi"}],"tools":` + anthropic + `,"output_config":{"format":{"type":"json_schema","schema":` + forecast + `}}}`,
+					func(answer []byte) (call, text string) {
+						var got struct{ Content []struct{ Name, Text string } }
+						_ = json.Unmarshal(answer, &got)
+						for _, c := range got.Content {
+							call, text = call+c.Name, text+c.Text
+						}
+						return call, text
+					}},
+				"ollama": {"/api/chat", `{"model":"toy","stream":false,"messages":[{"role":"user","content":"Hi"}],"options":{"num_predict":200,"temperature":0},"tools":` + openai + `,"format":` + forecast + `}`,
+					func(answer []byte) (call, text string) {
+						var got ollamaLine
+						_ = json.Unmarshal(answer, &got)
+						for _, c := range got.Message.Calls {
+							call += c.Function.Name
+						}
+						return call, got.Message.Content
+					}},
+			} {
+				status, _, answer := f.post(c.path, c.body)
+				if status != 200 {
+					t.Errorf("%s, strict %v: %s", api, strict, answer)
+					continue
+				}
+				call, text := c.read(answer)
+				fine := strings.HasPrefix(call, "look") && text == "" && want != "an answer" || call == "" && meets(text) == nil && want != "a call"
+				if !fine {
+					t.Errorf("%s, strict %v: %q becomes %s, want %s", api, strict, said, answer, want)
+				}
+			}
+		}
+	}
+}

@@ -9,6 +9,8 @@ import (
 
 	"github.com/lutra-lm/lutra/grammar"
 	grammarbudget "github.com/lutra-lm/lutra/grammar/budget"
+	"github.com/lutra-lm/lutra/grammar/schema"
+	"github.com/lutra-lm/lutra/tts/constrain"
 	"github.com/lutra-lm/lutra/tts/structure"
 	"github.com/lutra-lm/lutra/tts/toolcall"
 )
@@ -19,6 +21,9 @@ type Calling struct {
 	Tools  []toolcall.Tool
 	Single bool // further calls of a message are left out
 	Only   bool // the prompt tells of more tools than these, which alone may be called
+
+	held  []toolcall.Tool // that may or must be called
+	bound toolcall.CallConstraint
 }
 
 // Filter filters the events of a run of n choices.
@@ -68,31 +73,51 @@ func (c *Calling) Hold(ctx context.Context, req *Request, m *Model, must bool, n
 	if name != "" {
 		tools = slices.DeleteFunc(slices.Clone(tools), func(t toolcall.Tool) bool { return t.Name != name })
 	}
-	strict := slices.ContainsFunc(tools, func(t toolcall.Tool) bool { return t.Strict })
-	if !must && !strict && !c.Only {
-		return nil
-	}
-	h := toolcall.CallConstraint{Required: must, Single: c.Single || name != "", Special: m.Formats.Special}
+	c.held, c.bound = tools, toolcall.CallConstraint{Required: must, Single: c.Single || name != "", Special: m.Formats.Special}
 	if m.Thinks() {
 		marks := m.ThoughtMarks()
-		h.Thought = [2]string{marks.Begin, marks.End}
+		c.bound.Thought = [2]string{marks.Begin, marks.End}
 	}
-	format, err := c.format(ctx, m, tools, h)
-	if err != nil && ctx.Err() == nil && !errors.Is(err, structure.ErrBusy) && !strict { // all at once are too much: the model is trusted with the arguments
-		tools = slices.Clone(tools)
+	if !must && !c.strict() && !c.Only {
+		return nil
+	}
+	return c.hold(ctx, req, m, "")
+}
+
+// HoldAnswer holds the answers of a request, which Hold has prepared, to a format as well: whoever calls no
+// tool answers so. Errors are those of Hold and of constrain.Formats.Format.
+func (c *Calling) HoldAnswer(ctx context.Context, req *Request, m *Model, kind constrain.Kind, text string) error {
+	if _, err := m.Formats.Format(ctx, kind, text); err != nil || c.bound.Required {
+		return err
+	}
+	c.bound.Answer = func(f *schema.Combined) (grammar.Symbol, error) { return constrain.Answer(f, kind, text) }
+	return c.hold(ctx, req, m, string(kind)+" "+text)
+}
+
+// strict reports whether arguments must meet their schema.
+func (c *Calling) strict() bool {
+	return slices.ContainsFunc(c.held, func(t toolcall.Tool) bool { return t.Strict })
+}
+
+// hold holds the answers of a request to calls of the tools, and to what answers says of others.
+func (c *Calling) hold(ctx context.Context, req *Request, m *Model, answers string) error {
+	format, err := c.format(ctx, m, c.held, answers)
+	if err != nil && ctx.Err() == nil && !errors.Is(err, structure.ErrBusy) && !c.strict() { // all at once are too much: the model is trusted with the arguments
+		tools := slices.Clone(c.held)
 		for i := range tools {
 			tools[i].Schema = nil
 		}
-		format, err = c.format(ctx, m, tools, h)
+		format, err = c.format(ctx, m, tools, answers)
 	}
-	req.Format, req.FormatThoughts = format, h.Thought[0] != ""
+	req.Format, req.FormatThoughts = format, c.bound.Thought[0] != ""
 	return err
 }
 
 // format returns what answers with calls are held to.
-func (c *Calling) format(ctx context.Context, m *Model, tools []toolcall.Tool, h toolcall.CallConstraint) (*structure.Format, error) {
+func (c *Calling) format(ctx context.Context, m *Model, tools []toolcall.Tool, answers string) (*structure.Format, error) {
+	h := c.bound
 	var key strings.Builder
-	fmt.Fprintf(&key, "%s %v %v %v\n", c.Format.Name, h.Required, h.Single, h.Thought)
+	fmt.Fprintf(&key, "%s %v %v %v %q\n", c.Format.Name, h.Required, h.Single, h.Thought, answers)
 	for _, t := range tools {
 		fmt.Fprintf(&key, "%s %v %s\n", t.Name, t.Strict, t.Schema)
 	}

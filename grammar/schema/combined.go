@@ -65,9 +65,9 @@ func (f *Combined) Let(rule grammar.Symbol, alternatives ...[]grammar.Symbol) {
 	f.rules[rule] = alternatives
 }
 
-// document adds a schema whose values are objects. No string in them matches never. If quote is not None,
-// they are written as Marked says.
-func (f *Combined) document(text []byte, options Options, quote, never regex.Expr) (int, error) {
+// document adds a schema whose values are of a type as well. No string in them matches never. If quote is not
+// None, they are written as Marked says.
+func (f *Combined) document(text []byte, of *value, options Options, quote, never regex.Expr) (int, error) {
 	root, err := read(text)
 	if err != nil {
 		return 0, &Error{err}
@@ -78,7 +78,7 @@ func (f *Combined) document(text []byte, options Options, quote, never regex.Exp
 			c.quoting, c.quote = regex.Raw, quote
 			c.blank, c.indent, c.either = regex.Empty, regex.Empty, regex.Empty
 		}
-		err = c.build(subs{{schema: root}, {schema: ofType("object")}})
+		err = c.build(subs{{schema: root}, {schema: of}})
 	}
 	if err != nil {
 		return 0, &Error{err}
@@ -87,6 +87,9 @@ func (f *Combined) document(text []byte, options Options, quote, never regex.Exp
 	return len(f.documents) - 1, nil
 }
 
+// anyType is a schema that all values meet.
+var anyType = &value{kind: objects}
+
 // ofType returns the schema of a type.
 func ofType(name string) *value {
 	return &value{kind: objects, members: []member{{"type", &value{kind: strs, text: name}}}}
@@ -94,7 +97,16 @@ func ofType(name string) *value {
 
 // Object adds a symbol for an object that meets a schema. An error is an *Error.
 func (f *Combined) Object(schema []byte, options Options) (grammar.Symbol, error) {
-	d, err := f.document(schema, options, regex.None, regex.None)
+	return f.value(schema, ofType("object"), options)
+}
+
+// Value adds a symbol for a value that meets a schema. An error is an *Error.
+func (f *Combined) Value(schema []byte, options Options) (grammar.Symbol, error) {
+	return f.value(schema, anyType, options)
+}
+
+func (f *Combined) value(schema []byte, of *value, options Options) (grammar.Symbol, error) {
+	d, err := f.document(schema, of, options, regex.None, regex.None)
 	if err != nil {
 		return 0, err
 	}
@@ -105,7 +117,7 @@ func (f *Combined) Object(schema []byte, options Options) (grammar.Symbol, error
 // strings that are written as they are, and with names of properties that have no quotes. No string matches
 // never. Required properties whose names have characters that mean something are an *Error.
 func (f *Combined) Marked(schema []byte, options Options, quote, never regex.Expr) (grammar.Symbol, error) {
-	d, err := f.document(schema, options, quote, never)
+	d, err := f.document(schema, ofType("object"), options, quote, never)
 	if err != nil {
 		return 0, err
 	}
@@ -259,7 +271,7 @@ func (f *Combined) Elements(schema []byte, e Elements) (grammar.Symbol, error) {
 			*text = regex.Empty
 		}
 	}
-	d, err := f.document(schema, Options{python: e.Python}, regex.None, e.Never)
+	d, err := f.document(schema, ofType("object"), Options{python: e.Python}, regex.None, e.Never)
 	if err != nil {
 		return 0, err
 	}

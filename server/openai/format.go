@@ -50,7 +50,8 @@ func (f Fields) Format(req *tts.Request, m *tts.Model) {
 	f.HoldTo(req, m, one.name, one.kind, one.text)
 }
 
-// HoldTo holds answers to a format that a field asks for.
+// HoldTo holds answers to a format that a field asks for: those that are no calls of tools, which have been
+// read before.
 func (f Fields) HoldTo(req *tts.Request, m *tts.Model, name string, kind constrain.Kind, text string) {
 	for _, other := range []struct {
 		name string
@@ -58,7 +59,7 @@ func (f Fields) HoldTo(req *tts.Request, m *tts.Model, name string, kind constra
 	}{
 		{"min_tokens", req.MinTokens > 0}, {"allowed_token_ids", req.Allowed != nil}, {"ignore_eos", req.Sampling.IgnoreEOS},
 		{"continue_final_message", req.Prompt.Messages != nil && req.Prompt.Ending == tts.ContinueFinalMessage},
-		{"tools", req.Format != nil},
+		{"tools", req.Calling != nil && kind == constrain.Grammar},
 	} {
 		if other.bad {
 			f.Fail(jsonread.CodeValue, name, "it cannot be given together with '%s'.", other.name)
@@ -68,7 +69,12 @@ func (f Fields) HoldTo(req *tts.Request, m *tts.Model, name string, kind constra
 		return
 	}
 	var err error
-	if req.Format, err = m.Formats.Format(f.Context(), kind, text); err != nil {
+	if c := req.Calling; c != nil {
+		err = c.HoldAnswer(f.Context(), req, m, kind, text)
+	} else {
+		req.Format, err = m.Formats.Format(f.Context(), kind, text)
+	}
+	if err != nil {
 		FailFormat(f.Fields, jsonread.CodeValue, name, "", err)
 	}
 	if kind == constrain.Schema && err == nil {

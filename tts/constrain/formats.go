@@ -100,20 +100,38 @@ func compile(kind Kind, text string, b *grammarbudget.Budget) (*grammar.Grammar,
 		return schema.Compile([]byte(text), schema.Options{Listed: true, Budget: b})
 	case Grammar:
 		return gbnf.Compile(text, b)
-	case Choice:
-		arena := regex.Within(b)
-		return grammar.Single(arena, arena.Literals(strings.Split(text, "\x00")[1:]))
-	case Regex:
-		arena := regex.Within(b)
-		e, err := arena.Match(text, regex.Raw)
-		if err != nil {
-			return nil, err
-		}
-		g, err := grammar.Single(arena, e)
-		if err == nil && g.Start().Ended() {
-			err = errors.New("no text matches it")
-		}
-		return g, err
 	}
-	return nil, fmt.Errorf("%q is no kind of format", kind)
+	arena := regex.Within(b)
+	e, err := expression(arena, kind, text)
+	if err != nil {
+		return nil, err
+	}
+	g, err := grammar.Single(arena, e)
+	if err == nil && g.Start().Ended() {
+		err = errors.New("no text matches it")
+	}
+	return g, err
+}
+
+// expression returns the expression of a kind that is one.
+func expression(arena *regex.Arena, kind Kind, text string) (regex.Expr, error) {
+	switch kind {
+	case Choice:
+		return arena.Literals(strings.Split(text, "\x00")[1:]), nil
+	case Regex:
+		return arena.Match(text, regex.Raw)
+	}
+	return regex.None, fmt.Errorf("%q is no kind of format", kind)
+}
+
+// Answer adds a symbol for answers that are held to a format, of any kind but Grammar.
+func Answer(f *schema.Combined, kind Kind, text string) (grammar.Symbol, error) {
+	if kind == Schema {
+		return f.Value([]byte(text), schema.Options{Listed: true})
+	}
+	e, err := expression(f.Arena(), kind, text)
+	if err != nil {
+		return 0, err
+	}
+	return f.Match(e), nil
 }

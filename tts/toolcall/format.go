@@ -31,6 +31,7 @@ type Format struct {
 	// What follows is for grammars, in the language of pattern.
 	frames  []frame
 	bars    []string  // what text that is no call does not hold
+	answer  string    // what an answer without calls begins with that is held to a format, as a pattern
 	thought [2]string // what a thought before the answer begins and ends with; empty: models differ
 }
 
@@ -67,6 +68,7 @@ var (
 		form:   form{middle: "\n"},
 		frames: []frame{{open: "^", calls: []string{`%n\n%a`}, more: ">>>"}, {open: ">>>", calls: []string{`%n\n%a`}, more: ">>>"}},
 		bars:   []string{"^" + recipientLine, ">>>" + recipientLine},
+		answer: `all\n`,
 	}
 	// Harmony is that of gpt-oss: a message goes out on channels, of which a probe shows one. It ends with
 	// its call.
@@ -90,6 +92,7 @@ var (
 			{open: "^ to=functions\\.", calls: harmonyCalls("<|channel|>(commentary|analysis)"), end: "<|call|>", endOptional: true},
 		},
 		thought: [2]string{"<|channel|>analysis<|message|>", "<|end|><|start|>assistant"},
+		answer:  "<|channel|>final<|message|>",
 		bars:    []string{"<|channel|>%hto=", "<|start|>%hto=", "^[ \t\r\n]*to="},
 	}
 )

@@ -41,6 +41,9 @@ type CallConstraint struct {
 	Required bool                   // it is a call; else it may be text, or text before calls
 	Single   bool                   // it has one call at most
 	Special  func(mark string) bool // the mark is a special token; nil: none is
+	// Answer adds what an answer without calls is held to, and then no text stands before calls; nil: any
+	// text. An answer that is a call in any case needs none.
+	Answer func(*schema.Combined) (grammar.Symbol, error)
 	// Thought is what a thought begins and ends with that may stand before the
 	// answer; empty: none. Harmony has its own.
 	Thought [2]string
@@ -178,14 +181,27 @@ func (b *holder) answers() (all [][]grammar.Symbol, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if !b.hold.Required {
+	alone := b.hold.Answer != nil // calls are
+	switch {
+	case b.hold.Required:
+	case alone:
+		answer, err := b.hold.Answer(b.frame)
+		if err != nil {
+			return nil, err
+		}
+		begin, err := b.sequence(b.format.answer, -1)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, append(begin, answer))
+	default:
 		all = append(all, []grammar.Symbol{b.frame.Match(free)})
 	}
 	for _, fr := range b.format.frames {
 		open, first := strings.CutPrefix(fr.open, "^")
 		var one []grammar.Symbol
 		switch {
-		case b.hold.Required:
+		case b.hold.Required || alone:
 			open = fr.preamble + open
 		case !first:
 			one = append(one, b.frame.Match(free))
@@ -202,7 +218,7 @@ func (b *holder) answers() (all [][]grammar.Symbol, err error) {
 	}
 	if thought != regex.None {
 		cut := all[:0:0]
-		if !b.hold.Required { // an answer may end in its thought
+		if !b.hold.Required && !alone { // an answer may end in its thought
 			cut = append(cut, []grammar.Symbol{b.frame.Match(begun)})
 		}
 		maybe := b.frame.Match(b.arena.Optional(thought))

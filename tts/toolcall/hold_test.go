@@ -13,6 +13,7 @@ import (
 
 	"github.com/lutra-lm/lutra/grammar"
 	"github.com/lutra-lm/lutra/grammar/budget"
+	"github.com/lutra-lm/lutra/grammar/schema"
 )
 
 // strictTools returns two with schemas that random arguments do not meet.
@@ -189,6 +190,53 @@ func TestTextIsFreeUpToACallThatIsHeldToItsSchema(t *testing.T) {
 		}
 		if f != Llama && f != PythonBare && f != Functionary32 && accepts(lead+f.Write("other", "{}")) {
 			t.Errorf("%s: a call of an unknown tool is accepted", f.Name)
+		}
+	}
+}
+
+func TestAnAnswerIsHeldToAFormatOrIsCalls(t *testing.T) {
+	tools := strictTools(t)
+	const answer = `{"sum": 3}`
+	held := func(f *schema.Combined) (grammar.Symbol, error) {
+		return f.Value([]byte(`{"type":"object","properties":{"sum":{"type":"integer"}},"required":["sum"],"additionalProperties":false}`), schema.Options{Listed: true})
+	}
+	for _, f := range formats {
+		before := map[*Format]string{Functionary32: "all\n", Harmony: "<|channel|>final<|message|>"}[f]
+		for _, thought := range []string{"", "<think>3 < 4</think>\n\n"} {
+			c := CallConstraint{Answer: held}
+			if thought != "" {
+				c.Thought = [2]string{"<think>", "</think>"}
+			}
+			if thought != "" && f == Harmony {
+				thought = "<|channel|>analysis<|message|>3 < 4<|end|><|start|>assistant"
+			}
+			g, err := f.Grammar(budget.Default(), tools, c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for message, want := range map[string]bool{
+				before + answer:                                       true,
+				before + `{"sum": "3"}`:                               false,
+				before + "Three.":                                     false,
+				f.Write("now", `{"zone": "UTC"}`):                     true,
+				f.Write("now", `{"zone": 1}`):                         false,
+				"I look. " + f.Write("get_weather", good):             false,
+				before + answer + "\n" + f.Write("get_weather", good): false,
+				before + answer + "\nas asked":                        false,
+			} {
+				s, n, err := g.Start().Read([]byte(thought + message))
+				if got := err == nil && n == len(thought+message) && s.Accepts(); got != want {
+					t.Errorf("%s: %q is accepted: %v, want %v", f.Name, thought+message, got, want)
+				}
+			}
+			if list, text := calls(f, tools, before+answer); len(list) > 0 || text != answer {
+				t.Errorf("%s: the answer is read as %+v and %q", f.Name, list, text)
+			}
+		}
+		if _, err := f.Grammar(budget.Default(), tools, CallConstraint{Answer: func(f *schema.Combined) (grammar.Symbol, error) {
+			return f.Value([]byte(`{"type":7}`), schema.Options{})
+		}}); err == nil {
+			t.Errorf("%s: a schema that is none is taken", f.Name)
 		}
 	}
 }
