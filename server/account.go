@@ -23,6 +23,7 @@ type account struct {
 	searched bool
 	tokens   []int                 // of each choice so far
 	began    time.Time             // first token, whoever gets it
+	timed    bool                  // First and Last are by the engine's clock
 	prompt   func() batcher.Timing // of the first prompt; nil: its sequence is yet to be opened
 }
 
@@ -66,6 +67,9 @@ func (a *account) note(e tts.Event) {
 			a.Longest = max(a.Longest, len(c.IDs))
 		}
 	case tts.End:
+		if !a.searched && !w.Timing.First.IsZero() {
+			a.sampled(&w.Timing)
+		}
 		if e.Choice == 0 {
 			a.Finish, a.Timing = w.Finish, w.Timing
 		}
@@ -114,6 +118,18 @@ func (a *account) gained() {
 	if a.First.IsZero() {
 		a.First = a.Last
 	}
+}
+
+// sampled takes in when the tokens of a choice that has ended were sampled. The goroutine that reads
+// them, by which First and Last go until then, may run much later.
+func (a *account) sampled(t *tts.Timing) {
+	if !a.timed || t.First.Before(a.First) {
+		a.First = t.First
+	}
+	if !a.timed || t.Last.After(a.Last) {
+		a.Last = t.Last
+	}
+	a.timed = true
 }
 
 // log adds the account of a request that came at start to its log line.

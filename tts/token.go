@@ -50,6 +50,8 @@ type Timing struct {
 	Queue   time.Duration // until the prompt's first tokens were computed
 	Prefill time.Duration // from then to the first token
 	Decode  time.Duration // from the first token to the last
+
+	First, Last time.Time // tokens, by the engine's clock: whoever reads them may come later
 }
 
 // timing of a sequence whose prompt root computed.
@@ -61,5 +63,7 @@ func timing(root, seq batcher.Timing) Timing {
 		Queue:   root.Started.Sub(root.Opened),
 		Prefill: seq.FirstToken.Sub(root.Started),
 		Decode:  seq.LastToken.Sub(seq.FirstToken),
+		First:   seq.FirstToken,
+		Last:    seq.LastToken,
 	}
 }
