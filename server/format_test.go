@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+	goopenai "github.com/sashabaranov/go-openai"
 
 	"github.com/lutra-lm/lutra/internal/sweep"
 	"github.com/lutra-lm/lutra/models/toy"
@@ -189,6 +190,23 @@ func TestAFormatThatCannotBeHeldToIsRefusedByName(t *testing.T) {
 		if !strings.Contains(string(answer), want.text) {
 			t.Errorf("%s: %s does not mention %q", fields, answer, want.text)
 		}
+	}
+}
+
+func TestSixtyFourObjectsWithinOneAnotherAreAFormat(t *testing.T) {
+	f := start(t, says(t, "No."), nil)
+	schema := `{"type":"integer","maximum":9}`
+	for range 64 {
+		schema = `{"type":"object","properties":{"a":` + schema + `},"required":["a"],"additionalProperties":false}`
+	}
+	status, _, answer := f.post("/v1/chat/completions", chatBody(`,"max_tokens":2000,"temperature":0,"response_format":{"type":"json_schema","json_schema":{"name":"deep","schema":`+schema+`}}`))
+	var got goopenai.ChatCompletionResponse
+	if err := json.Unmarshal(answer, &got); err != nil || status != 200 {
+		t.Fatalf("%s", answer)
+	}
+	text := got.Choices[0].Message.Content
+	if !json.Valid([]byte(text)) || strings.Count(text, "{") != 64 {
+		t.Errorf("%s", text)
 	}
 }
 

@@ -76,7 +76,7 @@ const (
 
 // Bounds on every object.
 const (
-	MaxDepth   = 32   // levels of nesting
+	MaxDepth   = 160  // levels of nesting: 64 objects within one another in a schema take 133
 	MaxFields  = 128  // of an object
 	MaxNameLen = 256  // bytes of a field's name
 	MaxString  = 1024 // bytes of a string that no model reads
