@@ -89,7 +89,7 @@ func TestOllamasClientsGetAnswersWholeAndInLines(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := start(t, says(t, c.says), nil)
-			f.withTemplate(template.ChatML)
+			f.withTemplate(template.ChatML + "{# </think> #}")
 			body := `{"model":"toy:latest","messages":[{"role":"user","content":"Hi"}]` + c.fields
 			for _, stream := range []string{"", `,"stream":true`, `,"stream":false`} {
 				_, h, answer := f.post("/api/chat", body+stream+"}")
@@ -236,6 +236,8 @@ func TestOllamasClientsGetTheirOwnErrors(t *testing.T) {
 	}{
 		{"/api/chat", chat(`,"format":"xml"`), 400, "format"},
 		{"/api/chat", chat(`,"format":{"type":"nonsense"}`), 400, "format"},
+		{"/api/chat", chat(`,"think":true`), 400, "think"},
+		{"/api/chat", chat(`,"think":"high"`), 400, "think"},
 		{"/api/chat", chat(`,"think":7`), 400, "think"},
 		{"/api/chat", chat(`,"options":{"temperature":9}`), 400, "options.temperature"},
 		{"/api/chat", chat(`,"options":{"mirostat":2}`), 400, "options.mirostat"},

@@ -51,7 +51,7 @@ func (f fields) chat(req *tts.Request, m *tts.Model) (calling *tts.Calling, name
 	if n := len(p.Messages); n > 0 && p.Messages[n-1].Role == openai.RoleAssistant && p.Messages[n-1].ToolCalls == nil {
 		p.Ending = tts.ContinueFinalMessage
 	}
-	f.think(req)
+	f.think(req, m)
 	named = f.options(req, m)
 	f.logprobs(req)
 	o := openai.Fields{Fields: f.Fields}
@@ -82,7 +82,7 @@ func (f fields) generate(req *tts.Request, m *tts.Model) (named generation.Confi
 			req.Prompt.Messages = append(req.Prompt.Messages, template.Message{Role: openai.RoleUser, Content: text})
 		}
 	}
-	f.think(req)
+	f.think(req, m)
 	named = f.options(req, m)
 	f.logprobs(req)
 	f.format(req, m)
@@ -131,8 +131,8 @@ func (f fields) streaming() bool {
 	return stream
 }
 
-// think reads whether and how much the model thinks.
-func (f fields) think(req *tts.Request) {
+// think reads whether and how much the model thinks. One that does not is not asked to, as in Ollama.
+func (f fields) think(req *tts.Request, m *tts.Model) {
 	raw, ok := f.Take("think")
 	if !ok {
 		return
@@ -144,6 +144,9 @@ func (f fields) think(req *tts.Request) {
 		vars["enable_thinking"] = on == "true"
 	} else {
 		f.WrongType("think", "true, false, low, medium or high", raw)
+	}
+	if vars["enable_thinking"] == true && !m.Thinks() && !m.ThinkingSwitches() {
+		f.Fail(jsonread.CodeUnsupported, "think", "the model '%s' does not support thinking.", m.Name)
 	}
 	req.Prompt.Extra = vars
 }
