@@ -14,6 +14,7 @@ import (
 
 	"github.com/lutra-lm/lutra/models/template"
 	"github.com/lutra-lm/lutra/models/toy"
+	"github.com/lutra-lm/lutra/server/api"
 	"github.com/lutra-lm/lutra/server/jsonread"
 	"github.com/lutra-lm/lutra/tts/toolcall"
 )
@@ -365,6 +366,44 @@ func TestAConversationIsCompacted(t *testing.T) {
 	without := created[answered](f, `"input":`+input(compacted.Output[0]))
 	if n := goesOn.Usage.Input - without.Usage.Input; n <= compacted.Usage.Output {
 		t.Errorf("the summary has %d tokens, the model reads %d of it", compacted.Usage.Output, n)
+	}
+}
+
+func TestFunctionsOfANamespaceAreCalledByTheirOwnName(t *testing.T) {
+	type output struct {
+		Output []struct {
+			Type, Name, Namespace, Arguments string
+			CallID                           string `json:"call_id"`
+		}
+		Tools json.RawMessage
+	}
+	f := start(t, says(t, toolcall.Hermes.Write("agents__close", `{"target": "a"}`)), nil)
+	f.withTemplate(template.ChatML)
+	const space = `{"type":"namespace","name":"agents","description":"Others.","tools":[{"type":"function","name":"close","parameters":{"type":"object","properties":{"target":{"type":"string"}}},"strict":true}]}`
+	const tools = `,"client_metadata":{"session_id":"s"},"tools":[{"type":"function","name":"close","parameters":null,"strict":false},` + space + `,{"type":"web_search","external_web_access":false}]`
+	for _, choice := range []string{"", `,"tool_choice":{"type":"function","namespace":"agents","name":"close"}`} {
+		status, h, answer := f.post("/v1/responses", `{"model":"toy","input":"Hi"`+tools+choice+`}`)
+		var whole output
+		if err := json.Unmarshal(answer, &whole); err != nil || status != 200 || len(whole.Output) != 1 {
+			t.Fatalf("%s", answer)
+		}
+		if call := whole.Output[0]; call.Type != "function_call" || call.Namespace != "agents" || call.Name != "close" || call.Arguments != `{"target": "a"}` {
+			t.Errorf("the call is %+v", call)
+		}
+		if !strings.Contains(h.Get(api.Warning), "web_search") {
+			t.Errorf("the warning is %q", h.Get(api.Warning))
+		}
+		if !strings.Contains(string(whole.Tools), space) || strings.Contains(string(whole.Tools), "web_search") {
+			t.Errorf("the tools are %s", whole.Tools)
+		}
+	}
+	streamed := string(f.sent("/v1/responses", `{"input":"Hi","stream":true`+tools+`}`))
+	if got := strings.Count(streamed, `"name":"close","namespace":"agents"`); got != 3 {
+		t.Errorf("a stream names the namespace %d times, want it of the item's beginning and end and of the whole:\n%s", got, streamed)
+	}
+	prompt := string(f.sent("/v1/responses/input_tokens", `{"input":[{"role":"user","content":"Hi"},{"type":"function_call","call_id":"x","name":"close","namespace":"agents","arguments":"{}"},{"type":"function_call_output","call_id":"x","output":"Done."}]`+tools+`}`))
+	if !strings.Contains(prompt, "input_tokens") {
+		t.Error(prompt)
 	}
 }
 

@@ -227,7 +227,13 @@ func (s *encoder) call(list jsonwrite.List, c *toolcall.Call) jsonwrite.List {
 		kind = itemCustom
 	}
 	if c.Name != "" {
-		list = s.beginCall(list, kind, c.ID, c.Name)
+		namespace, name := "", c.Name
+		for _, n := range s.settings.spaced {
+			if n.seen == c.Name {
+				namespace, name = n.namespace, n.name
+			}
+		}
+		list = s.beginCall(list, kind, c.ID, namespace, name)
 	}
 	piece := c.Arguments
 	if kind == itemCustom {
@@ -237,9 +243,9 @@ func (s *encoder) call(list jsonwrite.List, c *toolcall.Call) jsonwrite.List {
 }
 
 // beginCall opens a call.
-func (s *encoder) beginCall(list jsonwrite.List, kind, id, name string) jsonwrite.List {
+func (s *encoder) beginCall(list jsonwrite.List, kind, id, namespace, name string) jsonwrite.List {
 	it := newItem(kind)
-	it.CallID, it.Name = id, name
+	it.CallID, it.Namespace, it.Name = id, namespace, name
 	list = s.begin(list, it)
 	s.steps = append(s.steps, step{item: int32(*s.place())})
 	return list

@@ -37,7 +37,7 @@ func (f fields) create(req *tts.Request, m *tts.Model, stored owned) (*tts.Calli
 	c := o.ToolChoice(req, m)
 	f.format(req, m, s)
 	f.Refuse("background", "conversation", "prompt", "context_management", "moderation")
-	f.Ignore("service_tier", "prompt_cache_key", "prompt_cache_retention", "prompt_cache_options", "safety_identifier", "stream_options")
+	f.Ignore("service_tier", "prompt_cache_key", "prompt_cache_retention", "prompt_cache_options", "safety_identifier", "stream_options", "client_metadata")
 	return c, s, named
 }
 

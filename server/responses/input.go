@@ -86,6 +86,7 @@ func (f fields) item(stored owned) *item {
 	case itemCall:
 		it.Arguments = new("")
 		f.Text("arguments", it.Arguments)
+		f.String("namespace", &it.Namespace)
 		f.called(it)
 	case itemCustom:
 		it.Input = new("")

@@ -25,6 +25,7 @@ type item struct {
 	Encrypted string  `json:"encrypted_content,omitempty"` // of thoughts and compactions, for the client to send back
 	CallID    string  `json:"call_id,omitempty"`           // of calls and their outputs
 	Name      string  `json:"name,omitempty"`              // of calls
+	Namespace string  `json:"namespace,omitempty"`         // of calls of functions that are in one
 	Arguments *string `json:"arguments,omitempty"`         // of calls of functions
 	Input     *string `json:"input,omitempty"`             // of calls of custom tools
 	Output    *string `json:"output,omitempty"`            // of outputs
@@ -191,7 +192,7 @@ func (c *conversation) add(i *item) {
 		}
 		c.assistant().ReasoningContent += thought
 	case itemCall:
-		c.call(i.CallID, i.Name, *i.Arguments)
+		c.call(i.CallID, joined(i.Namespace, i.Name), *i.Arguments)
 	case itemCustom:
 		c.call(i.CallID, i.Name, customArguments(*i.Input))
 	case itemOutput, itemCustomOutput:

@@ -57,6 +57,9 @@ func (s *Store) create(c *api.Call) (*api.Ask, error) {
 	o.Bookkeeping()
 	e := newEncoder(a.Name, req, settings, stored)
 	e.report = report
+	if settings.leftOut {
+		c.W.Header().Add(api.Warning, "web_search is left out of the tools: this server searches nothing")
+	}
 	a.Requests, a.Filters, a.Encoder, a.Kept = []*tts.Request{req}, append(a.Filters, a.Model.Model.Apart(calling, req.N)...), e, true
 	if a.Stream && settings.Store {
 		a.Begin = func(cancel context.CancelCauseFunc) func() { return stored.Begin(e.response.ID, cancel) }

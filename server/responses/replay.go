@@ -42,7 +42,7 @@ func (r *record) events(yield func(jsonwrite.Event) bool) {
 		switch it.Type {
 		case itemCall, itemCustom:
 			if len(p.Output) <= int(st.item) {
-				list = s.beginCall(list, it.Type, it.CallID, it.Name)
+				list = s.beginCall(list, it.Type, it.CallID, it.Namespace, it.Name)
 			}
 			list = s.writeCall(list, it.Type, piece)
 		default:

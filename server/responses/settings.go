@@ -26,10 +26,15 @@ type settings struct {
 	Text         any
 	Earlier      int // bytes of the items of the responses that it follows
 
-	items     []*item  // of the conversation
-	custom    []string // names of the custom tools
-	encrypted bool     // thoughts are handed out for the client to keep
+	items     []*item      // of the conversation
+	custom    []string     // names of the custom tools
+	spaced    []spacedName // functions of namespaces
+	leftOut   bool         // tools of the server's own are
+	encrypted bool         // thoughts are handed out for the client to keep
 }
+
+// spacedName is a function of a namespace.
+type spacedName struct{ seen, namespace, name string } // seen by models
 
 func newSettings() *settings {
 	return &settings{Store: true, Parallel: true, Truncation: "disabled", Text: textSettings{Format: &textFormat{Type: "text"}},

@@ -14,8 +14,10 @@ import (
 
 // The types of tools.
 const (
-	toolFunction = "function"
-	toolCustom   = "custom"
+	toolFunction  = "function"
+	toolCustom    = "custom"
+	toolNamespace = "namespace"
+	toolWebSearch = "web_search" // of the server's own
 )
 
 // functionTool is a function as a response repeats it.
@@ -56,52 +58,120 @@ type chatTool struct {
 // inputArgument is the argument of a custom tool.
 const inputArgument = "input"
 
+// namespaceTool is a list of functions with a name of its own. Models see them beside the others, by the
+// names of both.
+type namespaceTool struct {
+	Type        string         `json:"type"`
+	Name        string         `json:"name"`
+	Description string         `json:"description,omitempty"`
+	Tools       []functionTool `json:"tools"`
+}
+
+// joined returns the name by which models see a function of a namespace; empty: it has none.
+func joined(namespace, name string) string {
+	if namespace == "" {
+		return name
+	}
+	return namespace + "__" + name
+}
+
+// toolReader reads the tools of a request.
+type toolReader struct {
+	model *tts.Model
+	s     *settings
+	chat  []*chatTool // that models see
+	names []string    // of these
+}
+
 // tools reads this API's tools, which are flat, and puts those of chats in their place.
 func (f fields) tools(m *tts.Model, s *settings) {
 	if !f.Has("tools") {
 		return
 	}
-	nested := []*chatTool{}
-	var names []string
+	r := &toolReader{model: m, s: s, chat: []*chatTool{}}
 	for _, o := range f.Each("tools", openai.MaxTools) {
-		t := &chatTool{Type: toolFunction}
-		nested = append(nested, t)
-		fn := &t.Function
-		var kind string
-		o.String("type", &kind)
-		o.String("name", &fn.Name)
-		o.Text("description", &fn.Description)
-		switch kind {
-		case toolFunction:
-			s.Tools = append(s.Tools, fields{o}.function(t))
-		case toolCustom:
-			s.Tools = append(s.Tools, fields{o}.custom(m, t))
-			s.custom = append(s.custom, fn.Name)
-		default:
-			o.Fail(jsonread.CodeUnsupported, "type", "this server has no tools of its own; expected function or custom, but got '%s'.", jsonread.Brief(kind))
+		if echo := r.tool(fields{o}); echo != nil {
+			s.Tools = append(s.Tools, echo)
 		}
-		switch {
-		case !toolcall.ValidName(fn.Name):
-			o.Fail(jsonread.CodeValue, "name", "a name has 1 to 64 letters, digits, dots, underscores and dashes.")
-		case slices.Contains(names, fn.Name):
-			o.Fail(jsonread.CodeValue, "name", "there are two tools of this name.")
-		}
-		names = append(names, fn.Name)
-		o.Refuse("defer_loading", "output_schema")
-		if callers := string(o.Raw("allowed_callers")); callers == `["direct"]` {
-			o.Ignore("allowed_callers")
-		}
-		o.Refuse("allowed_callers")
 	}
 	if f.Err != nil {
 		return
 	}
-	raw, err := json.Marshal(nested)
+	raw, err := json.Marshal(r.chat)
 	if err != nil {
 		f.Fail(jsonread.CodeValue, "tools", "%v.", err)
 		return
 	}
 	f.Put("tools", raw)
+}
+
+// tool reads one, and returns what a response repeats of it; nil: it is left out.
+func (r *toolReader) tool(f fields) any {
+	var kind string
+	switch f.String("type", &kind); kind {
+	case toolFunction:
+		return r.function(f, "")
+	case toolCustom:
+		t := r.named(f, "")
+		r.s.custom = append(r.s.custom, t.Function.Name)
+		return f.custom(r.model, t)
+	case toolNamespace:
+		return r.namespace(f)
+	case toolWebSearch: // which a model may call, and so may also do without
+		r.s.leftOut = true
+		f.Ignore("external_web_access", "filters", "search_context_size", "search_content_types", "user_location")
+		return nil
+	}
+	f.Fail(jsonread.CodeUnsupported, "type", "this server has no tools of its own; expected function, custom or namespace, but got '%s'.", jsonread.Brief(kind))
+	return nil
+}
+
+// namespace reads the functions of one.
+func (r *toolReader) namespace(f fields) namespaceTool {
+	echo := namespaceTool{Type: toolNamespace, Tools: []functionTool{}}
+	f.String("name", &echo.Name)
+	f.Text("description", &echo.Description)
+	if !toolcall.ValidName(echo.Name) {
+		f.Fail(jsonread.CodeValue, "name", "a name has 1 to 64 letters, digits, dots, underscores and dashes.")
+	}
+	for _, o := range f.Each("tools", openai.MaxTools-len(r.chat)) {
+		kind := ""
+		o.OneOf("type", jsonread.CodeUnsupported, &kind, toolFunction)
+		echo.Tools = append(echo.Tools, r.function(fields{o}, echo.Name))
+	}
+	return echo
+}
+
+// function reads a function of a namespace; empty: of none.
+func (r *toolReader) function(f fields, namespace string) functionTool {
+	t := r.named(f, namespace)
+	echo := f.function(t)
+	if t.Function.Name = joined(namespace, echo.Name); namespace != "" {
+		r.s.spaced = append(r.s.spaced, spacedName{t.Function.Name, namespace, echo.Name})
+	}
+	return echo
+}
+
+// named reads what all tools have that models see.
+func (r *toolReader) named(f fields, namespace string) *chatTool {
+	t := &chatTool{Type: toolFunction}
+	fn := &t.Function
+	f.String("name", &fn.Name)
+	f.Text("description", &fn.Description)
+	seen := joined(namespace, fn.Name)
+	switch {
+	case fn.Name == "" || !toolcall.ValidName(seen):
+		f.Fail(jsonread.CodeValue, "name", "a name, that of its namespace included, has 1 to 64 letters, digits, dots, underscores and dashes.")
+	case slices.Contains(r.names, seen):
+		f.Fail(jsonread.CodeValue, "name", "there are two tools of this name.")
+	}
+	r.chat, r.names = append(r.chat, t), append(r.names, seen)
+	f.Refuse("defer_loading", "output_schema")
+	if callers := string(f.Raw("allowed_callers")); callers == `["direct"]` {
+		f.Ignore("allowed_callers")
+	}
+	f.Refuse("allowed_callers")
+	return t
 }
 
 // function reads a function into t.
@@ -165,7 +235,8 @@ func (f fields) custom(m *tts.Model, t *chatTool) customTool {
 	return echo
 }
 
-// toolChoice turns the choice of a custom tool into that of the function that models see.
+// toolChoice turns the choice of a custom tool, or of one of a namespace, into the choice of the function that
+// models see.
 func (f fields) toolChoice(s *settings) {
 	raw := f.Raw("tool_choice")
 	if raw == nil || string(raw) == "null" {
@@ -177,8 +248,14 @@ func (f fields) toolChoice(s *settings) {
 		return
 	}
 	nest := func(v any) {
-		if o, ok := v.(map[string]any); ok && o["type"] == toolCustom {
+		o, ok := v.(map[string]any)
+		if ok && o["type"] == toolCustom {
 			o["type"] = toolFunction
+		}
+		name, named := o["name"].(string)
+		if space, spaced := o["namespace"].(string); named && spaced {
+			o["name"] = joined(space, name)
+			delete(o, "namespace")
 		}
 	}
 	nest(choice)
