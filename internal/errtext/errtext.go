@@ -11,7 +11,7 @@ import (
 // packages are the names that errors of this module begin with. A test compares them
 // with the source.
 var packages = []string{
-	"ablation", "admission", "answer", "batcher", "config", "cpu", "doctor", "embed", "embedded", "eval", "experts", "gbnf", "gguf", "grammar",
+	"ablation", "admission", "answer", "batcher", "config", "cpu", "cpulimit", "doctor", "embed", "embedded", "eval", "experts", "gbnf", "gguf", "grammar",
 	"hexagon", "huggingface", "jinja", "kernels", "kv", "kvevents", "manual", "matrices", "mcp", "models", "moecost", "mutate", "npu", "profile", "quantize", "regex",
 	"residency", "responses", "reward", "sampling", "sandbox", "scaling", "schema", "server", "soak", "structure", "synthetic", "template", "ternary",
 	"tiles", "tiling", "tokenizer", "toy", "tts", "verify", "web", "weights", "workers", "zmtp",
