@@ -4,11 +4,14 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/lutra-lm/lutra/models/template"
 	"github.com/lutra-lm/lutra/models/tokenizer"
+	"github.com/lutra-lm/lutra/models/toy"
 	"github.com/lutra-lm/lutra/tts/toolcall"
 )
 
@@ -202,6 +205,38 @@ func TestAnthropicsClientsGetTheirOwnErrors(t *testing.T) {
 		}
 		if got.Type != "error" || got.Error.Type != c.kind || got.Error.Param != c.param || got.Error.Message == "" {
 			t.Errorf("%s: %s, want %s about %q", c.body, answer, c.kind, c.param)
+		}
+	}
+}
+
+func TestClaudeCodeIsToldInItsWordsThatAPromptIsTooLong(t *testing.T) {
+	f := start(t, &toy.Model{Context: 64}, nil)
+	status, _, answer := f.post("/v1/messages", `{"model":"toy","max_tokens":4,"messages":[{"role":"user","content":"`+strings.Repeat("long ", 100)+`"}]}`)
+	var got struct {
+		Error struct{ Type, Message string }
+	}
+	_ = json.Unmarshal(answer, &got)
+	if said := regexp.MustCompile(`^prompt is too long: (\d+) tokens > 64 maximum$`).FindStringSubmatch(got.Error.Message); status != 400 || got.Error.Type != "invalid_request_error" || said == nil || len(said[1]) < 2 {
+		t.Errorf("%d %s", status, answer)
+	}
+}
+
+func TestACallThatTheBoundOfTokensCutsKeepsWhatItHasOfItsArguments(t *testing.T) {
+	f := start(t, says(t, toolcall.Hermes.Write("note", `{"path": "a.go", "text": "Twelve apples and twelve pears"}`)), nil)
+	f.withTemplate(template.ChatML)
+	for path, body := range map[string]string{
+		"/v1/messages": claudeBody(`,"tools":[{"name":"note","input_schema":{"type":"object","properties":{"path":{"type":"string"},"text":{"type":"string"}}}}]`),
+		"/api/chat":    `{"model":"toy","stream":false,"messages":[{"role":"user","content":"Hi"}],"options":{"num_predict":200},"tools":[{"type":"function","function":{"name":"note","parameters":{}}}]}`,
+	} {
+		cut := ""
+		for bound := 10; bound < 60 && cut == ""; bound++ {
+			_, _, answer := f.post(path, strings.ReplaceAll(body, "200", strconv.Itoa(bound)))
+			if m := regexp.MustCompile(`"path": ?"a.go", ?"text": ?"(Twelve [^"]*)"`).FindSubmatch(answer); m != nil {
+				cut = string(m[1])
+			}
+		}
+		if cut == "" || strings.HasSuffix(cut, "pears") {
+			t.Errorf("%s: a cut call has %q", path, cut)
 		}
 	}
 }

@@ -171,8 +171,10 @@ func tooLong(e *tts.ContextError) *api.Fault {
 	if e.Part != tts.PartPrompt {
 		what, verb = string(e.Part), "have"
 	}
-	return api.Invalid(api.CodeContext, string(e.Part), "This model's maximum context length is %d tokens. However, your %s %s at least %d tokens. Please shorten the %s.",
+	f := api.Invalid(api.CodeContext, string(e.Part), "This model's maximum context length is %d tokens. However, your %s %s at least %d tokens. Please shorten the %s.",
 		e.Limit, what, verb, e.Prompt, what)
+	f.Tokens, f.MaxTokens = e.Prompt, e.Limit
+	return f
 }
 
 // tooLarge returns a 413.

@@ -105,11 +105,7 @@ func (s *encoder) Full(p *jsonwrite.Reply, u tts.Usage) {
 		m.Content = append(m.Content, block{Type: "text", Text: &text})
 	}
 	for _, c := range c.Calls {
-		input := json.RawMessage(c.Arguments)
-		if !json.Valid(input) { // it was cut off
-			input = json.RawMessage("{}")
-		}
-		m.Content = append(m.Content, block{Type: "tool_use", ID: c.ID, Name: c.Name, Input: input})
+		m.Content = append(m.Content, block{Type: "tool_use", ID: c.ID, Name: c.Name, Input: c.Object()})
 	}
 	m.StopReason, m.StopSequence = stopReason(&c.End)
 	m.Context, m.Scaling = s.edited(), s.report.Answer()

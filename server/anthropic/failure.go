@@ -1,6 +1,7 @@
 package anthropic
 
 import (
+	"fmt"
 	"net/http"
 	"strconv"
 	"time"
@@ -25,6 +26,9 @@ func failure(f *api.Fault, id string) any {
 		Details *details `json:"details,omitempty"`
 	}
 	body := fault{Type: errorType(f.Status), Message: f.Message, Param: f.Param}
+	if f.MaxTokens > 0 { // clients shorten the conversation by themselves if they are told in these words
+		body.Message = fmt.Sprintf("prompt is too long: %d tokens > %d maximum", f.Tokens, f.MaxTokens)
+	}
 	if f.Param == fieldThread {
 		body.Details = &details{"thread_unsupported_request", []string{fieldThread}}
 	}

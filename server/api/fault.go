@@ -15,6 +15,8 @@ type Fault struct {
 	Param      string // the request field at fault; empty: none
 	Message    string
 	RetryAfter time.Duration // 0: no header
+
+	Tokens, MaxTokens int // of a prompt that is too long: at least so many, and as many as may be; 0: it is not
 }
 
 func (f *Fault) Error() string { return f.Message }

@@ -119,10 +119,7 @@ func (s *encoder) line(text, thinking string, calls []toolcall.Call) *answer {
 	a.Message = &message{Role: openai.RoleAssistant, Content: text, Thinking: thinking}
 	for _, c := range calls {
 		w := call{ID: c.ID}
-		w.Function.Index, w.Function.Name, w.Function.Arguments = c.Index, c.Name, json.RawMessage(c.Arguments)
-		if !json.Valid(w.Function.Arguments) { // it was cut off
-			w.Function.Arguments = json.RawMessage("{}")
-		}
+		w.Function.Index, w.Function.Name, w.Function.Arguments = c.Index, c.Name, c.Object()
 		a.Message.Calls = append(a.Message.Calls, w)
 	}
 	return a
