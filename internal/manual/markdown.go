@@ -12,6 +12,7 @@ import (
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/extension"
+	extast "github.com/yuin/goldmark/extension/ast"
 	"github.com/yuin/goldmark/text"
 )
 
@@ -32,6 +33,7 @@ type document struct {
 type section struct {
 	level                 int
 	anchor, heading, text string
+	names                 []string // that its tables explain
 }
 
 // parse reads a document. Links to other files lead where resolve says.
@@ -102,6 +104,10 @@ func (d *document) divide(root ast.Node, source []byte) {
 		h, ok := n.(*ast.Heading)
 		if !ok {
 			write(&said, n, source)
+			if t, ok := n.(*extast.Table); ok && len(d.sections) > 0 {
+				last := &d.sections[len(d.sections)-1]
+				last.names = append(last.names, firstColumn(t, source)...)
+			}
 			continue
 		}
 		end()
@@ -121,6 +127,18 @@ func (d *document) divide(root ast.Node, source []byte) {
 		}
 	}
 	end()
+}
+
+// firstColumn returns what the rows of a table are about: fields, settings, flags, questions.
+func firstColumn(t *extast.Table, source []byte) (names []string) {
+	for row := t.FirstChild(); row != nil; row = row.NextSibling() {
+		var cell strings.Builder
+		if _, ok := row.(*extast.TableRow); ok && row.FirstChild() != nil {
+			write(&cell, row.FirstChild(), source)
+			names = append(names, strings.TrimSpace(cell.String()))
+		}
+	}
+	return names
 }
 
 // write appends the text of a node without its markup.

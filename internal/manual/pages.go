@@ -20,7 +20,7 @@ var groups = []struct {
 	Title string
 	names []string
 }{
-	{"Begin", []string{start, "docs/install.md", "docs/models.md", "docs/command-line.md", "docs/web.md"}},
+	{"Begin", []string{start, "docs/install.md", "docs/models.md", "docs/command-line.md", "docs/web.md", "CHANGELOG.md"}},
 	{"Call it", []string{"docs/clients.md", "docs/api.md", "docs/test-time-scaling.md", "docs/examples"}},
 	{"Run it for others", []string{"docs/serving.md", "docs/metrics.md", "docs/fleet.md", "docs/soak.md", "deploy/helm/lutra/README.md"}},
 	{"Mixtures and NPUs", []string{"docs/mixtures.md", "docs/npu.md"}},
@@ -110,12 +110,12 @@ func shown(d *document, titles map[string]string) map[string]any {
 }
 
 // found is a page as the search has it: its address, title, whether it is a decision, and its
-// sections, each with anchor, heading and text.
+// sections, each with anchor, heading, text and a line for each name that its tables explain.
 type found struct {
 	Path     string      `json:"path"`
 	Title    string      `json:"title"`
 	Decision bool        `json:"decision,omitempty"`
-	Sections [][3]string `json:"sections"`
+	Sections [][4]string `json:"sections"`
 }
 
 // index returns the script that hands the text of all pages to the search: a script, not JSON,
@@ -138,7 +138,7 @@ func (b *builder) index() ([]byte, error) {
 	for _, d := range b.documents {
 		p := found{Path: target(d.name), Title: d.title, Decision: path.Dir(d.name) == path.Dir(decisions)}
 		for _, s := range d.sections {
-			p.Sections = append(p.Sections, [3]string{s.anchor, s.heading, s.text})
+			p.Sections = append(p.Sections, [4]string{s.anchor, s.heading, s.text, strings.Join(s.names, "\n")})
 		}
 		pages = append(pages, p)
 	}

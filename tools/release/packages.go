@@ -65,6 +65,11 @@ func describe(b bundle, format, dir string) (*nfpm.Info, error) {
 			installed = append(installed, file{to, f.mode, data})
 		}
 	}
+	settings, err := os.ReadFile(filepath.Join(b.root, "deploy/systemd/config.yaml"))
+	if err != nil {
+		return nil, err
+	}
+	installed = append(installed, file{"/etc/lutra/config.yaml", 0o644, settings})
 	if format != "apk" { // Alpine has no systemd
 		for _, unit := range []string{"lutra.service", "lutra.socket"} {
 			data, err := os.ReadFile(filepath.Join(b.root, "deploy/systemd", unit))
@@ -105,7 +110,7 @@ func place(name, format string) string {
 	case "LICENSE":
 		return "/usr/share/doc/lutra/copyright"
 	case "config.yaml":
-		return "/etc/lutra/config.yaml"
+		return "/usr/share/doc/lutra/config.yaml" // all settings; those of a machine are in /etc, which an upgrade leaves
 	case "lutra.bash":
 		return "/usr/share/bash-completion/completions/lutra"
 	case "_lutra":

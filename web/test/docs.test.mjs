@@ -23,10 +23,23 @@ test('the page leads to the documents, whose search leads to a section', async (
   await page.keyboard.press('ArrowDown');
   await page.keyboard.press('Enter');
   await page.waitForURL(/docs\/\w+.*\.html/);
-  await page.locator('#site-query').fill('no such words anywhere');
+  await page.locator('#site-query').fill('xyzzy plugh');
   await page.locator('#site-results', { hasText: 'Nothing found' }).waitFor();
   await page.keyboard.press('Escape');
   assert.equal(await page.locator('#site-results').isVisible(), false);
+});
+
+test('what people ask leads where it is answered', async () => {
+  await page.goto(`${server.url}/docs/`);
+  for (const [query, ...found] of [
+    ['how do I set a default temperature?', 'sampling', 'temperature'], ['temperature', 'Request fields'], ['windows', 'Installing'], ['max_tokens', 'Request fields'],
+    ['--api-keys-file', 'serv', 'command'], ['uninstall', 'Uninstalling'], ['upgrade', 'Upgrading'], ['gpu', 'Installing'], ['best of n', 'test-time'],
+  ]) {
+    await page.locator('#site-query').fill(query);
+    await page.locator('#site-results a').first().waitFor();
+    const first = (await page.locator('#site-results li').allTextContents()).slice(0, 3).join('\n');
+    assert.ok(found.some((name) => first.toLowerCase().includes(name.toLowerCase())), `${query} finds ${first}`);
+  }
 });
 
 test('documents fit a phone, and the contents are one tap away', async () => {

@@ -5,13 +5,13 @@
   const input = document.getElementById('site-query');
   const list = document.getElementById('site-results');
   const count = document.getElementById('site-count');
-  const most = 20; // results shown
+  const shown = 20; // results
   let pages; // what search.js holds; undefined until it is there
 
   // searchable is called by search.js, which is loaded when somebody wants to search.
   window.searchable = (all) => {
-    pages = all.map((page) => ({...page, sections: page.sections.map(([anchor, heading, text]) =>
-      ({anchor, heading, text, low: text.toLowerCase(), lowHeading: `${page.title} ${heading}`.toLowerCase()}))}));
+    pages = all.map((page) => ({...page, sections: page.sections.map(([anchor, heading, text, names]) =>
+      ({anchor, heading, text, low: text.toLowerCase(), lowHeading: `${page.title} ${heading}`.toLowerCase(), names: names.toLowerCase()}))}));
     show();
   };
   const load = () => {
@@ -26,22 +26,38 @@
   // literal is a word as a pattern.
   const literal = (word) => word.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
 
-  // score says how well a section fits all words; 0: not at all.
-  const score = (page, section, words) => {
-    let sum = page.decision ? 0 : 2;
-    for (const word of words) {
-      const at = section.low.indexOf(word);
-      const named = section.lowHeading.includes(word);
-      if (at < 0 && !named) return 0;
-      sum += (named ? 8 : 0) + (at < 0 ? 0 : new RegExp(`(?<![a-z0-9])${literal(word)}(?![a-z0-9])`).test(section.low) ? 2 : 1);
+  // Words of questions that say nothing of what is looked for.
+  const empty = new Set(('a an and are as at be by can do does for from get have how i if in into is it its me my of on or set should '
+    + 'so than that the there this to use using want was what when where which who why will with you your').split(' '));
+
+  // wanted are the words of a query, with what finds each: where it begins a word, and where it is one.
+  const wanted = (query) => {
+    const all = [...new Set(query.toLowerCase().split(/[\s?!,;]+/).filter(Boolean))].slice(0, 12);
+    const words = all.filter((word) => !empty.has(word));
+    return (words.length > 0 ? words : all).map((word) => {
+      const begins = /^[a-z0-9]/.test(word) ? `(?<![a-z0-9])${literal(word)}` : literal(word);
+      return {word, begins: new RegExp(begins), whole: new RegExp(`${begins}(?![a-z0-9])`), name: new RegExp(`(^|[\n ,.])${literal(word)}($|[\n ,:=])`)};
+    });
+  };
+
+  // score says how many of the words a section has, and how well it fits them: what it is called and what its
+  // tables explain says more than what it mentions.
+  const score = (section, words) => {
+    let found = 0;
+    let points = 0;
+    for (const {begins, whole, name} of words) {
+      const of = (text, most, least) => (whole.test(text) ? most : begins.test(text) ? least : 0);
+      const here = of(section.lowHeading, 10, 5) + (name.test(section.names) ? 8 : of(section.names, 4, 2)) + of(section.low, 2, 1);
+      found += here > 0 ? 1 : 0;
+      points += here;
     }
-    return sum + (words.length > 1 && section.low.includes(words.join(' ')) ? 6 : 0);
+    return {found, points: points + (words.length > 1 && section.low.includes(words.map(({word}) => word).join(' ')) ? 6 : 0)};
   };
 
   // marked is text with the words in it marked; never parsed as markup.
   const marked = (text, words) => {
     const parts = document.createDocumentFragment();
-    text.split(new RegExp(`(${words.map(literal).join('|')})`, 'i')).forEach((part, i) => {
+    text.split(new RegExp(`((?<![a-z0-9])(?:${words.map(literal).join('|')}))`, 'i')).forEach((part, i) => {
       if (i % 2 === 0) return parts.append(part);
       const mark = document.createElement('mark');
       mark.textContent = part;
@@ -66,14 +82,17 @@
   };
 
   const show = () => {
-    const words = [...new Set(input.value.toLowerCase().split(/\s+/).filter(Boolean))].slice(0, 8);
+    const words = wanted(input.value);
     list.hidden = words.length === 0 || !pages;
     count.textContent = '';
     if (list.hidden) return;
-    const hits = pages.flatMap((page) => page.sections.map((section) => ({page, section, points: score(page, section, words)})))
-      .filter((hit) => hit.points > 0).sort((a, b) => b.points - a.points);
+    const all = pages.flatMap((page) => page.sections.map((section) => ({page, section, ...score(section, words)})));
+    const most = Math.max(...all.map((hit) => hit.found));
+    // Without a section that has all words, those with most of them. Decisions say why, which few look for.
+    const hits = all.filter((hit) => hit.found > 0 && hit.found === most)
+      .sort((a, b) => Boolean(a.page.decision) - Boolean(b.page.decision) || b.points - a.points);
     count.textContent = hits.length === 0 ? 'Nothing found' : `${hits.length} sections`;
-    list.replaceChildren(...hits.slice(0, most).map((hit) => result(hit, words)));
+    list.replaceChildren(...hits.slice(0, shown).map((hit) => result(hit, words.map(({word}) => word))));
     if (hits.length === 0) {
       const nothing = document.createElement('li');
       nothing.textContent = 'Nothing found';
