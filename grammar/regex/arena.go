@@ -106,6 +106,7 @@ type Arena struct {
 	readings   []reading
 	readingIDs map[reading]Expr
 	anyRune    map[Quoting]Expr
+	anySpelled Expr // a character of a string of JSON, in every spelling; None: not made yet
 	classOf    [256]uint8
 	examples   []byte // a byte of each class
 	frozen     bool

@@ -58,6 +58,26 @@ func (a *Arena) Texts(least, most int, quoting Quoting) Expr {
 	return a.Repeat(c, least, most)
 }
 
+// Spelled matches every text of least to most characters within a JSON string, however they are escaped: what
+// models write that were trained on texts of Python's json, which escapes all but ASCII. Where a pattern bounds
+// texts, each has one spelling (JSON), since what is none of a pattern's must be none in any.
+// The error says that the arena's budget is spent.
+func (a *Arena) Spelled(least, most int) (Expr, error) {
+	if a.anySpelled == None {
+		escape, err := a.Match(anyEscape, Raw)
+		if err != nil {
+			return None, err
+		}
+		if a.anySpelled = a.Or(a.Texts(1, 1, JSON), escape); a.anySpelled != None {
+			a.infos[a.anySpelled].flags |= covers
+		}
+	}
+	return a.Repeat(a.anySpelled, least, most), nil
+}
+
+// anyEscape matches the escape of one character. Those that JSON writes as two are a pair of surrogates.
+const anyEscape = `\\(/|u([0-9a-cA-Ce-fE-F][0-9a-fA-F]{3}|[dD][0-7][0-9a-fA-F]{2}|[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}))`
+
 // whole matches whole texts. before and after: something may stand there, unless
 // an anchor says no.
 func (a *Arena) whole(n *node, before, after bool, quoting Quoting) (Expr, error) {

@@ -4,6 +4,7 @@
 // annotations.
 //
 // Of the texts of an instance the grammar accepts some: properties stand in the
-// order of the schema, those that it does not name after the others; characters are
-// escaped only where they must be; white space has bounds.
+// order of the schema, those that it does not name after the others; characters of
+// names, and of texts that an enumeration, a pattern or a format bounds, are escaped only where they
+// must be; white space has bounds.
 package schema

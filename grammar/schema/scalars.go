@@ -25,6 +25,14 @@ func (c *compiler) content(s *shape) regex.Expr {
 	return a.And(all...)
 }
 
+// spelled is content in every spelling, where no pattern wants one.
+func (c *compiler) spelled(s *shape) (regex.Expr, error) {
+	if c.quoting == regex.Raw || len(s.texts) > 0 || c.never != regex.None {
+		return c.content(s), nil
+	}
+	return c.arena.Spelled(s.least, s.most)
+}
+
 // escaped returns a text as strings have it.
 func (c *compiler) escaped(text string) string {
 	if c.quoting == regex.Raw {
@@ -90,7 +98,11 @@ func (c *compiler) scalars(s *shape) (regex.Expr, error) {
 		es = append(es, e)
 	}
 	if s.types&strs != 0 {
-		es = append(es, c.quoted(c.content(s)))
+		text, err := c.spelled(s)
+		if err != nil {
+			return regex.None, err
+		}
+		es = append(es, c.quoted(text))
 	}
 	return a.Or(es...), nil
 }
