@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"regexp"
 	"strings"
 
 	"github.com/lutra-lm/lutra/models/template/jinja"
@@ -47,3 +48,20 @@ var probeLimits = jinja.Limits{Steps: 500_000, Bytes: 8 << 20, Depth: 1000}
 
 // ProbeTools are the tools that Turn tells of: names that no template has.
 var ProbeTools = [2]string{"lutra_first", "lutra_second"}
+
+// MarkPattern matches what may be a token of its own in what a template writes: a tag, or words between brackets. A
+// tag may be of tokens itself, of which <|sep|> is the last, as Kimi K3 has them.
+var MarkPattern = regexp.MustCompile(`<\|\w+\|>[^<>\s"=']{1,80}<\|sep\|>|<[^<>\s"=']{1,80}>|\[/?[A-Z][A-Z_ ]{1,40}\]`)
+
+// Marks returns what MarkPattern finds in a text.
+func Marks(text string) []string { return MarkPattern.FindAllString(text, -1) }
+
+// MarkStart returns where the mark begins that a place in a text is within, else that place.
+func MarkStart(text string, at int) int {
+	for _, mark := range MarkPattern.FindAllStringIndex(text, -1) {
+		if mark[0] < at && at < mark[1] {
+			return mark[0]
+		}
+	}
+	return at
+}

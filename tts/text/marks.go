@@ -2,7 +2,7 @@ package text
 
 import (
 	"encoding/json"
-	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/lutra-lm/lutra/models/template"
@@ -17,38 +17,64 @@ var usual = []Marks{
 }
 
 // MarksOf returns those of a model with a chat template: what that puts around a thought, else the usual ones
-// that it knows, else those of Think.
+// that it knows, else those of Think; and what it puts around an answer itself.
 func MarksOf(t *template.Template) Marks {
+	none := Think
+	none.None = true
 	if t == nil {
-		none := Think
-		none.None = true
 		return none
 	}
 	source := t.Source()
 	if strings.Contains(source, Channel.Begin) && strings.Contains(source, Channel.End) {
 		return Channel // which may come again, as no probe shows
 	}
-	if m, ok := shown(t); ok {
-		return m
-	}
-	for _, m := range usual {
-		if strings.Contains(source, m.End) {
-			return m
+	m, ok := shown(t)
+	if !ok {
+		m = none
+		if i := slices.IndexFunc(usual, func(m Marks) bool { return strings.Contains(source, m.End) }); i >= 0 {
+			m = usual[i]
 		}
 	}
-	none := Think
-	none.None = true
-	return none
+	m.Before, m.After = m.answer(t)
+	return m
 }
+
+// answer returns what a template puts around an answer, behind what the prompt ends with and a thought.
+func (m *Marks) answer(t *template.Template) (before, after string) {
+	turn, err := t.Turn(template.Message{Role: "assistant", Content: probeText})
+	before, after, found := strings.Cut(turn, probeText)
+	header, fault := t.Header()
+	if err != nil || fault != nil || !found {
+		return "", ""
+	}
+	n := 0
+	for n < min(len(before), len(header)) && before[n] == header[n] {
+		n++
+	}
+	n = template.MarkStart(before, n)
+	if open := strings.TrimSpace(header[n:]); open != "" && !strings.HasPrefix(open, m.Begin) {
+		return "", "" // the prompt has what answers in messages have not
+	}
+	before = strings.TrimSpace(before[n:])
+	before = strings.TrimSpace(strings.TrimPrefix(before, m.Begin))
+	before = strings.TrimSpace(strings.TrimPrefix(before, m.End))
+	if after = strings.TrimSpace(after); before == "" || len(before)+len(after) > mostAround {
+		return "", ""
+	}
+	if marks := template.Marks(after); len(marks) == 0 || !strings.HasPrefix(after, marks[0]) {
+		after = ""
+	}
+	return before, after
+}
+
+// mostAround bounds what stands around an answer, in bytes.
+const mostAround = 512
 
 // What a probe says and thinks stands in no template.
 const (
 	probeText    = "lutra_says"
 	probeThought = "lutra_thinks"
 )
-
-// markPattern matches what may be a mark: a tag, or words between brackets.
-var markPattern = regexp.MustCompile(`<[^<>\s"=']{1,80}>|\[/?[A-Z][A-Z_ ]{1,40}\]`)
 
 // shown returns the marks that a template puts around a thought; false: it shows none.
 func shown(t *template.Template) (Marks, bool) {
@@ -78,6 +104,9 @@ func shown(t *template.Template) (Marks, bool) {
 			continue
 		}
 		header, _ := t.Header()
+		if marks, ok := apart(with, without, header); ok {
+			return marks, true
+		}
 		if marks, ok := around(before, after, without, header); ok {
 			return marks, true
 		}
@@ -85,17 +114,30 @@ func shown(t *template.Template) (Marks, bool) {
 	return Marks{}, false
 }
 
+// apart returns the marks of a thought that is a part of a message, as the answer is: what stands before each in
+// place of the other, and what ends the thought and begins the next part.
+func apart(with, without, header string) (m Marks, ok bool) {
+	part, found := strings.CutPrefix(with, header)
+	answer, found2 := strings.CutPrefix(without, header)
+	begin, part, found3 := strings.Cut(part, probeThought)
+	end, _, found4 := strings.Cut(part, probeText)
+	before, _, found5 := strings.Cut(answer, probeText)
+	m = Marks{Begin: strings.TrimSpace(begin), End: strings.TrimSpace(strings.TrimSuffix(end, before))}
+	return m, found && found2 && found3 && found4 && found5 && strings.TrimSpace(before) != "" &&
+		strings.HasSuffix(end, before) && m.Begin != "" && len(template.Marks(m.End)) > 1
+}
+
 // around returns the marks between which a thought stands in a turn. without is the turn without it, header
 // what the prompt ends with.
 func around(before, after, without, header string) (m Marks, ok bool) {
-	begins, ends := markPattern.FindAllStringIndex(before, -1), markPattern.FindAllStringIndex(after, -1)
+	begins, ends := template.MarkPattern.FindAllStringIndex(before, -1), template.MarkPattern.FindAllStringIndex(after, -1)
 	if len(ends) == 0 || strings.TrimSpace(after[:ends[0][0]]) != "" {
 		return m, false
 	}
 	for n := range min(len(begins), len(ends)) { // as many tags as tell them from what is there without
 		m.Begin, m.End = strings.TrimSpace(before[begins[len(begins)-1-n][0]:]), after[ends[0][0]:ends[n][1]]
-		turns := markPattern.FindAllString(strings.TrimSuffix(strings.TrimSpace(header), m.Begin), -1)
-		if len(turns) > 0 && strings.Contains(m.End, turns[len(turns)-1]) { // the answer would be a turn of its own
+		turns := template.Marks(strings.TrimSuffix(strings.TrimSpace(header), m.Begin))
+		if len(turns) > 0 && slices.Contains(template.Marks(m.End), turns[len(turns)-1]) { // the answer would be a turn of its own
 			return m, false
 		}
 		i := strings.Index(without, m.Begin)
@@ -114,5 +156,7 @@ func around(before, after, without, header string) (m Marks, ok bool) {
 
 // has tells whether a special token of that name is one of the marks, or a part of one.
 func (m Marks) has(name string) bool {
-	return name != "" && (m.Begin == name || m.End == name || markPattern.MatchString(name) && (strings.Contains(m.Begin, name) || strings.Contains(m.End, name)))
+	all := []string{m.Begin, m.End, m.Before, m.After}
+	return name != "" && (slices.Contains(all, name) || template.MarkPattern.MatchString(name) &&
+		slices.ContainsFunc(all, func(mark string) bool { return strings.Contains(mark, name) }))
 }

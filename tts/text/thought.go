@@ -1,12 +1,19 @@
 package text
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/lutra-lm/lutra/models/template"
+)
 
 // Marks are what a family of models puts its thoughts between. Chat templates may write the first
 // one themselves.
 type Marks struct {
 	Begin, End string
 	Again      bool // thoughts may stand anywhere in an answer, not at its beginning alone
+
+	// Before and After stand around an answer itself, of models that say for whom each part of a message is.
+	Before, After string
 
 	// None says that the model's template knows no thoughts: these are the usual marks.
 	None bool
@@ -28,6 +35,12 @@ func (m Marks) NewThought(inThought, midway bool) Thought {
 	} else if midway {
 		t.state = answering
 	}
+	switch {
+	case m.Before == "":
+		t.around = behind
+	case midway:
+		t.around = inside
+	}
 	return t
 }
 
@@ -40,12 +53,22 @@ const (
 	answering
 )
 
+// place is where an answer stands by the marks around it.
+type place uint8
+
+const (
+	ahead place = iota
+	inside
+	behind // or there are none
+)
+
 // Thought divides one answer's text as it comes.
 type Thought struct {
-	marks Marks
-	state thinkingState
-	begun bool   // the part under way has had more than white space
-	held  string // not divided yet
+	marks  Marks
+	state  thinkingState
+	around place
+	begun  bool   // the part under way has had more than white space
+	held   string // not divided yet
 
 	answered bool // the answer has begun
 }
@@ -54,7 +77,7 @@ type Thought struct {
 // space, of which it is not known whether it ends a part, and the beginning
 // of a mark.
 func (t *Thought) Push(text string, last bool) (reasoning, answer string) {
-	if t.state == answering && t.begun && !t.marks.Again {
+	if t.state == answering && t.begun && t.around == behind && !t.marks.Again {
 		return "", text
 	}
 	t.held += text
@@ -105,7 +128,7 @@ func (t *Thought) think(last bool) string {
 
 // answer takes from held what is certainly no thought; more: a thought follows it.
 func (t *Thought) answer(last bool) (out string, more bool) {
-	out, t.held = t.held, ""
+	out = t.unwrapped(last)
 	if t.marks.Again {
 		at, end := strings.Index(out, t.marks.Begin), strings.Index(out, t.marks.End)
 		switch {
@@ -130,6 +153,49 @@ func (t *Thought) answer(last bool) (out string, more bool) {
 	return out, more
 }
 
+// unwrapped takes from held what is certainly of the answer, without the marks around it.
+func (t *Thought) unwrapped(last bool) (out string) {
+	if t.around == ahead {
+		head := strings.TrimLeft(t.held, " \t\r\n")
+		rest, marked := strings.CutPrefix(head, t.marks.Before)
+		switch {
+		case marked:
+			t.held, t.around = rest, inside
+		case strings.HasPrefix(t.marks.Before, head) && !last:
+			return ""
+		default:
+			t.around = behind
+		}
+	}
+	out, t.held = t.held, ""
+	if t.around == behind || t.marks.After == "" {
+		return out
+	}
+	mark := template.Marks(t.marks.After)[0]
+	at := strings.Index(out, mark)
+	if at < 0 {
+		n := partial(out, mark)
+		if last {
+			n = 0
+		}
+		out, t.held = out[:len(out)-n], out[len(out)-n:]
+		return out
+	}
+	out, t.held = out[:at], out[at:]
+	n := 0
+	for n < min(len(t.held), len(t.marks.After)) && t.held[n] == t.marks.After[n] {
+		n++
+	}
+	if n == len(t.held) && n < len(t.marks.After) && !last {
+		return out
+	}
+	if n < len(t.held) { // something else follows: marks of After that are whole
+		n = template.MarkStart(t.marks.After, n)
+	}
+	out, t.held, t.around = out+t.held[n:], "", behind
+	return out
+}
+
 // partial returns how many bytes at the end of text begin a mark.
 func partial(text, mark string) int {
 	n := min(len(mark)-1, len(text))
@@ -142,7 +208,7 @@ func partial(text, mark string) int {
 // Answer returns what a model has written without its thoughts: nothing while the first one
 // lasts. inThought tells that the prompt has begun it (Opening.Thinking).
 func (m Marks) Answer(text string, inThought bool) string {
-	if m.Again {
+	if m.Again || m.Before != "" {
 		t := m.NewThought(inThought, false)
 		_, answer := t.Push(text, true)
 		return answer
