@@ -76,7 +76,7 @@ var layers = map[string][]string{
 	"tts/scaling":           {"tts/answer", "internal/errtext"},
 	"tts/profile":           {"tts/scaling"},
 	"tts/answer":            {},
-	"tts/toolcall":          {"grammar", "models/template"},
+	"tts/toolcall":          {"tts/text", "grammar", "models/template", "models/tokenizer"},
 	"batcher":               {"models", "kernels", "internal/parallel"},
 	"batcher/sampling":      {"kernels"},
 	"batcher/schedule":      {},

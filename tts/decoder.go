@@ -2,6 +2,7 @@ package tts
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/tts/text"
@@ -84,7 +85,7 @@ func (d *decoder) piece(id int32) []byte {
 	case d.Special:
 		return d.model.Bytes(id)
 	}
-	if name := d.model.Tokenizer.Token(id); slices.Contains(d.Marks, name) {
+	if name := d.model.Tokenizer.Token(id); slices.Contains(d.Marks, strings.TrimRight(name, "\n")) {
 		return []byte(name)
 	}
 	return d.model.Mark(id)

@@ -141,6 +141,12 @@ var turnEnds = map[string]bool{ // text → may occur in ordinary text
 	"[EOS]": true, "<eos>": true, "</s>": true, "<|file_sep|>": false, "<|fim_pad|>": false, "<|repo_name|>": false,
 }
 
+// EndsTurn tells whether a token of that name is known to end a turn.
+func EndsTurn(name string) bool {
+	_, ok := turnEnds[name]
+	return ok
+}
+
 // markTurnEnds marks the well-known turn ends, as control tokens too.
 func (v *vocab) markTurnEnds() {
 	for text, ordinary := range turnEnds {

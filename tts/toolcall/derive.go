@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/lutra-lm/lutra/models/template"
+	"github.com/lutra-lm/lutra/models/tokenizer"
+	"github.com/lutra-lm/lutra/tts/text"
 )
 
 // What a template makes of a call is found by rendering some whose names, arguments and ids stand nowhere
@@ -61,7 +63,7 @@ func (p *probe) turn(content any, arguments ...string) (string, error) {
 	if err != nil {
 		return "", unclear(err.Error())
 	}
-	if len(text) > mostTurn || strings.Contains(text, holeID) || strings.Contains(text, holeIndex) {
+	if len(text) > mostTurn || strings.ContainsAny(text, holeID+holeIndex+holeName) {
 		return "", unclear("what it writes of them is too long, or has characters for private use")
 	}
 	if !strings.Contains(p.ids[0], firstName) {
@@ -131,9 +133,16 @@ func (d *derivation) form() (f form, err error) {
 	if d.ending = d.said[at+len(probeText):]; strings.TrimSpace(d.ending) == "" {
 		d.ending = d.behindText()
 	}
-	d.header = tagStart(d.one[:common(d.one, d.said[:at])])
+	d.header = tagStart(d.one, common(d.one, d.said[:at]))
 	if begun, err := d.t.Header(); err == nil && strings.HasPrefix(d.one, begun) && strings.HasPrefix(d.two, begun) {
-		d.header = max(d.header, len(begun))
+		n := len(begun)
+		for _, mark := range template.MarkPattern.FindAllStringIndex(d.one[:max(d.header, n)], -1) {
+			n = max(n, mark[1])
+		}
+		d.header = n // what a text and a call have alike behind the prompt are marks alone
+	}
+	if before := text.MarksOf(d.t).Before; before != "" {
+		f.all = d.said[strings.LastIndex(d.said[:at], before):at]
 	}
 
 	first, kind, err := d.call(d.two[d.header:], firstName, argumentA, &f)
@@ -146,19 +155,25 @@ func (d *derivation) form() (f form, err error) {
 	if err != nil {
 		return f, err
 	}
-	if end != "" && strings.Contains(first.before, end) {
+	apart := end != "" && strings.Contains(first.before, end)
+	if apart && tokenizer.EndsTurn(end) {
 		return f, unclear("a turn ends before the first")
 	}
 	first.before = d.bare(first.before)
-	if end != "" && strings.Contains(second.before, end) || second.before == "" && kind == objectKind { // each call is a turn of its own
+	f.tail = d.ending
+	if apart || end != "" && strings.Contains(second.before, end) || second.before == "" && kind == objectKind { // each call is a turn of its own
 		if first, _, err = d.call(d.one[d.header:], firstName, argumentA, &f); err != nil {
 			return f, err
 		}
 		f.once = true
 		f.begin = strings.TrimLeft(d.bare(first.before), " \t\r\n")
-		f.middle, f.end = first.middle, d.unended(first.after)
+		if f.middle, f.end = first.middle, d.unended(first.after); apart {
+			f.open = d.ending
+		}
 		return f, d.finish(&f)
 	}
+	first.before = strings.ReplaceAll(first.before, firstName, holeName)
+	second.before = strings.ReplaceAll(second.before, secondName, holeName)
 	d.number(&f, &first, &second)
 	if first.middle != second.middle {
 		return f, unclear("what stands between name and arguments differs from call to call")
@@ -167,7 +182,10 @@ func (d *derivation) form() (f form, err error) {
 	f.begin = strings.TrimLeft(commonEnd(first.before, second.before), " \t\r\n")
 	f.open = strings.TrimLeft(strings.TrimSuffix(first.before, f.begin), " \t\r\n")
 	rest := strings.TrimSuffix(second.before, f.begin)
-	f.end = rest[:tagStart(rest[:common(rest, second.after)])]
+	f.end = rest[:tagStart(rest, common(rest, second.after))]
+	if f.end == rest && f.begin == "" { // a line's end between calls stands behind the last one, too
+		f.end = strings.TrimRight(rest, " \t\r\n")
+	}
 	f.between = rest[len(f.end):]
 	f.close = strings.TrimRight(d.unended(second.after[len(f.end):]), " \t\r\n")
 	if strings.TrimSpace(f.open) == "" {
@@ -178,13 +196,18 @@ func (d *derivation) form() (f form, err error) {
 
 // finish looks at what has been found.
 func (d *derivation) finish(f *form) error {
-	if strings.Count(f.open+f.begin+f.middle, firstName) > 0 || strings.Count(f.begin+f.between, secondName) > 0 {
+	_, again, named := strings.Cut(f.begin, holeName)
+	if strings.Contains(f.open+f.begin+f.middle+f.between, "lutra_") || strings.Contains(f.open+again+f.between, holeName) ||
+		named && (len(template.Marks(again)) == 0 || !strings.HasPrefix(again, template.Marks(again)[0])) {
 		return unclear("the name stands more than once")
+	}
+	if f.open+f.begin == "" && (f.arguments != objectKind || f.objects.whole || strings.TrimSpace(f.middle) != "" || !strings.HasPrefix(f.middle, "\n") || strings.TrimSpace(f.between) == "") {
+		return unclear("nothing begins a call")
 	}
 	if len(strings.Join(f.texts(), f.between)) > mostForm {
 		return unclear("what stands around them is too long")
 	}
-	if f.arguments == elementKind && len(marksIn(f.end)) == 0 {
+	if f.arguments == elementKind && len(template.Marks(f.end)) == 0 {
 		return unclear("nothing ends a call")
 	}
 	if f.arguments != objectKind {
@@ -221,12 +244,18 @@ func isArguments(v any) bool {
 
 // bare returns what stands before a call without what belongs to a thought or to a text that are empty.
 func (d *derivation) bare(before string) string {
+	marks := text.MarksOf(d.t)
+	if rest, begun := strings.CutPrefix(strings.TrimSpace(before), marks.Begin); begun {
+		if rest, ended := strings.CutPrefix(strings.TrimSpace(rest), marks.End); ended {
+			before = rest
+		}
+	}
 	at := strings.Index(d.both, probeText)
 	if at < 0 {
 		return before
 	}
 	behind := d.both[at+len(probeText):]
-	if n := tagStart(behind[:common(behind, d.ending)]); strings.TrimSpace(behind[:n]) != "" {
+	if n := tagStart(behind, common(behind, d.ending)); strings.TrimSpace(behind[:n]) != "" {
 		if i := strings.Index(before, behind[:n]); i >= 0 {
 			return before[i+n:]
 		}
@@ -244,7 +273,7 @@ func (d *derivation) bare(before string) string {
 func (d *derivation) behindText() string {
 	text, err := d.t.Turn(template.Message{Role: "assistant", Content: probeText}, template.Message{Role: "user", Content: "x"})
 	_, behind, ok := strings.Cut(text, probeText)
-	if at := markPattern.FindStringIndex(behind); err == nil && ok && at != nil && strings.TrimSpace(behind[:at[0]]) == "" {
+	if at := template.MarkPattern.FindStringIndex(behind); err == nil && ok && at != nil && strings.TrimSpace(behind[:at[0]]) == "" {
 		return behind[:at[1]]
 	}
 	return ""
@@ -338,6 +367,13 @@ func commonEnd(a, b string) string {
 		n++
 	}
 	same := a[len(a)-n:]
+	for _, text := range []string{a, b} {
+		for _, mark := range template.MarkPattern.FindAllStringIndex(text, -1) {
+			if at := len(text) - len(same); mark[0] < at && at < mark[1] {
+				same = text[mark[1]:]
+			}
+		}
+	}
 	for _, pair := range []string{"<>", "[]"} {
 		if end := strings.IndexByte(same, pair[1]); end >= 0 && n < max(len(a), len(b)) {
 			if open := strings.IndexByte(same, pair[0]); open < 0 || open > end {
@@ -351,9 +387,10 @@ func commonEnd(a, b string) string {
 	return same
 }
 
-// tagStart returns the length of a text without a tag that it ends within.
-func tagStart(text string) int {
-	n := len(text)
+// tagStart returns where the tag begins that the first n bytes of a text end within, else n.
+func tagStart(text string, n int) int {
+	text = text[:template.MarkStart(text, n)]
+	n = len(text)
 	for n > 0 && n > len(text)-4 && text[n-1]&0xc0 == 0x80 {
 		n--
 	}

@@ -90,7 +90,7 @@ func (d *derivation) element(rest string, list []member, f *form) error {
 	}
 	e.open = strings.TrimLeft(commonEnd(before[0], before[1]), " \t\r\n")
 	between := strings.TrimSuffix(before[1], e.open)
-	e.close = between[:tagStart(between[:common(between, rest)])]
+	e.close = between[:tagStart(between, common(between, rest))]
 	if e.between = between[len(e.close):]; e.open == "" || strings.TrimSpace(e.close) == "" {
 		return unclear("the form of arguments")
 	}

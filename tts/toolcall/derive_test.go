@@ -31,12 +31,13 @@ func TestATemplateThatCannotTellIsNotGuessedAt(t *testing.T) {
 
 func TestANameThatIsAskedForStandsAsTheTemplateWritesIt(t *testing.T) {
 	for f, want := range map[*Format]string{
-		GLM:      "<tool_call>now\n<arg_key>a</arg_key>\n<arg_value>x</arg_value>\n</tool_call>",
-		Keyed:    `<|tools_prefix|>[{"now": {"a":"x"}}]<|tools_suffix|>`,
-		Numbered: "<|START_ACTION|>[\n    {\"tool_call_id\": \"0\", \"tool_name\": \"now\", \"parameters\": {\"a\":\"x\"}}\n]<|END_ACTION|>",
-		Python:   `<|tool_call_start|>[now(a="x")]<|tool_call_end|>`,
-		Kimi:     `<|tool_calls_section_begin|><|tool_call_begin|>functions.now:0<|tool_call_argument_begin|>{"a":"x"}<|tool_call_end|><|tool_calls_section_end|>`,
-		Granite:  `<|tool_call|>[{"name": "now", "arguments": {"a":"x"}}]`,
+		Recipients: "to=now<|message|><x:calls>\n<x:invoke name=\"now\">\n<x:parameter name=\"a\">x</x:parameter>\n</x:invoke>\n</x:calls>",
+		GLM:        "<tool_call>now\n<arg_key>a</arg_key>\n<arg_value>x</arg_value>\n</tool_call>",
+		Keyed:      `<|tools_prefix|>[{"now": {"a":"x"}}]<|tools_suffix|>`,
+		Numbered:   "<|START_ACTION|>[\n    {\"tool_call_id\": \"0\", \"tool_name\": \"now\", \"parameters\": {\"a\":\"x\"}}\n]<|END_ACTION|>",
+		Python:     `<|tool_call_start|>[now(a="x")]<|tool_call_end|>`,
+		Kimi:       `<|tool_calls_section_begin|><|tool_call_begin|>functions.now:0<|tool_call_argument_begin|>{"a":"x"}<|tool_call_end|><|tool_calls_section_end|>`,
+		Granite:    `<|tool_call|>[{"name": "now", "arguments": {"a":"x"}}]`,
 	} {
 		if got := f.Write("now", `{"a":"x"}`); got != want {
 			t.Errorf("%s: %q, want %q", f.Name, got, want)

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+
+	"github.com/lutra-lm/lutra/models/template"
 )
 
 // inElementName reads within a call whose arguments are elements, up to the end of its name.
@@ -30,7 +32,7 @@ func inElementName(p *Parser, last bool) bool {
 		after[0] = after[0][:at]
 	}
 	if after[0] == "" {
-		after = append(marksIn(f.end), f.elements.open)
+		after = append(template.Marks(f.end), f.elements.open)
 	}
 	found, partial := "", false
 	for _, a := range after {
@@ -71,7 +73,7 @@ func nameLength(text string) int {
 func inParameters(p *Parser, last bool) bool {
 	e := &p.format.form.elements
 	head := strings.TrimLeft(p.held, " \t\r\n")
-	ends := marksIn(p.format.form.end)
+	ends := template.Marks(p.format.form.end)
 	end := slices.IndexFunc(ends, func(m string) bool { return strings.HasPrefix(head, m) })
 	if end < 0 && last && head == "" && !p.object.begun { // cut off
 		p.held, p.state = "", inText
@@ -165,7 +167,7 @@ func looseIndex(text, literal string) (at, n int) {
 // valueEnds returns where an argument's value ends, and the length of the mark that ends it;
 // -1: not yet. A value may hold the end of a function, unless a call ends with it.
 func (p *Parser) valueEnds(value string, last bool) (to, skip int) {
-	mark, ends := strings.TrimSpace(p.format.form.elements.close), marksIn(p.format.form.end)
+	mark, ends := strings.TrimSpace(p.format.form.elements.close), template.Marks(p.format.form.end)
 	at := 0
 	if inside := strings.TrimLeft(value, " \t\r\n"); strings.HasPrefix(inside, cdata) {
 		end := strings.Index(inside, cdataEnd)

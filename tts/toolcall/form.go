@@ -6,15 +6,21 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/lutra-lm/lutra/models/template"
 )
 
 // form is how a template writes calls, to the letter:
 //
 //	open (begin NAME middle ARGUMENTS end) between (begin NAME middle ARGUMENTS end) … close
 //
-// In begin, middle and end a call's id stands at holeID, and its number at holeIndex.
+// In begin, middle and end a call's id stands at holeID, and its number at holeIndex; in begin its name, where that
+// stands twice, at holeName.
 type form struct {
 	open, begin, middle, end, between, close string
+
+	tail string // what ends the turn
+	all  string // what a part begins with that is text, where parts say for whom they are
 
 	arguments kind
 	base      int        // number of the first call, where they are numbered
@@ -27,6 +33,7 @@ type form struct {
 const (
 	holeID    = "\uE000"
 	holeIndex = "\uE001"
+	holeName  = "\uE002"
 )
 
 // kind is how arguments are written.
@@ -61,22 +68,24 @@ type named struct {
 	text    bool
 }
 
-// markPattern matches what may be a token of its own: a tag, or a word between brackets.
-var markPattern = regexp.MustCompile(`<[^<>\s"=']{1,80}>|\[/?[A-Z][A-Z_ ]{1,40}\]`)
-
-// innerPattern matches what may be a token within a tag, such as DeepSeek's <｜DSML｜invoke.
-var innerPattern = regexp.MustCompile(`(</?)(｜[^｜<>\s]{1,32}｜)([^>])`)
+// What may be a token within a tag: DeepSeek's <｜DSML｜invoke, Kimi K3's <|open|>call<|sep|>.
+var (
+	innerPattern = regexp.MustCompile(`(</?)(｜[^｜<>\s]{1,32}｜)([^>])`)
+	tokenPattern = regexp.MustCompile(`<\|\w+\|>`)
+)
 
 // innerMarks returns the tokens within tags of a text.
 func innerMarks(text string) (list []string) {
 	for _, m := range innerPattern.FindAllStringSubmatch(text, -1) {
 		list = append(list, m[2])
 	}
+	for _, m := range template.Marks(text) {
+		if tokens := tokenPattern.FindAllString(m, -1); len(tokens) > 1 {
+			list = append(list, tokens...)
+		}
+	}
 	return list
 }
-
-// marksIn returns the marks in a text.
-func marksIn(text string) []string { return markPattern.FindAllString(text, -1) }
 
 // newFormat makes the format of a form.
 func newFormat(name string, f form) *Format {
@@ -88,24 +97,43 @@ func newFormat(name string, f form) *Format {
 		return inCall
 	}}
 	for _, text := range f.texts() {
-		out.Marks = append(out.Marks, marksIn(text)...)
+		out.Marks = append(out.Marks, template.Marks(text)...)
 		out.Inner = append(out.Inner, innerMarks(text)...)
 	}
+	if len(out.Inner) > 0 { // of a mark of several tokens words would be left
+		out.Marks = append(out.Marks, template.Marks(f.tail)...)
+	}
+	out.Marks = slices.DeleteFunc(out.Marks, func(m string) bool { return slices.Contains(out.Inner, m) })
 	for _, list := range []*[]string{&out.Marks, &out.Inner} {
 		slices.Sort(*list)
 		*list = slices.Compact(*list)
 	}
-	begin := strings.TrimSpace(f.begin)
+	out.answer = pattern(f.all)
+	written, preamble, open := f.begin, f.open, f.begin
+	if before, behind, named := strings.Cut(f.begin, holeName); named {
+		mark := template.Marks(behind)[0]
+		out.lead = &lead{word: lastWord(f.between), before: strings.TrimSpace(before), after: mark}
+		_, written, _ = strings.Cut(behind, mark)
+	}
+	begin := strings.TrimSpace(written)
 	out.nameMark = begin
 	for _, hole := range []string{holeID, holeIndex} {
 		if at := strings.LastIndex(out.nameMark, hole); at >= 0 {
 			out.nameMark = out.nameMark[at+len(hole):]
 		}
 	}
-	preamble, open := f.open, f.begin
-	switch marks := marksIn(f.begin); {
+	switch marks := template.Marks(written); {
+	case f.open+f.begin == "":
+		out.opens, out.unmarked, out.first = []string{strings.TrimSpace(f.between)}, true, inRecipient
+		out.enter = func(*Parser, string) state { return inRecipient }
+		out.bars = []string{"^" + recipientLine, pattern(f.between) + recipientLine}
+	case len(marks) > 0 && slices.Contains(out.Inner, marks[0]): // which begins much else
+		out.opens, out.nameMark = []string{begin}, ""
 	case len(marks) > 0:
 		out.opens = marks[:1]
+		if words, _, ok := strings.Cut(begin, "{"); ok && f.objects.whole && !strings.ContainsAny(words, holeID+holeIndex) && len(template.Marks(words)) > 0 {
+			out.opens = []string{strings.TrimRight(words, " \n[")}
+		}
 		_, behind, _ := strings.Cut(out.nameMark, marks[0])
 		if strings.Contains(out.nameMark, marks[0]) {
 			out.nameMark = strings.TrimSpace(behind)
@@ -113,8 +141,8 @@ func newFormat(name string, f form) *Format {
 		if strings.HasPrefix(out.nameMark, "<") && !strings.Contains(out.nameMark, ">") {
 			out.opens = append(slices.Clip(out.opens), out.nameMark)
 		}
-	case len(marksIn(f.open)) > 0:
-		out.opens = marksIn(f.open)[:1]
+	case len(template.Marks(f.open)) > 0:
+		out.opens = template.Marks(f.open)[:1]
 		if strings.HasPrefix(out.nameMark, "<") && !strings.Contains(out.nameMark, ">") {
 			out.opens = append(slices.Clip(out.opens), out.nameMark)
 		}
@@ -135,33 +163,62 @@ func newFormat(name string, f form) *Format {
 	if at := strings.Index(f.begin, "functions."); at >= 0 && strings.HasPrefix(f.middle, ":"+holeIndex) { // the id has all
 		out.newID = func(index int, name string) string { return fmt.Sprintf("functions.%s:%d", name, index) }
 	}
+	open, again, named := strings.Cut(open, holeName)
+	space := ""
+	if named {
+		again, space = "%n"+pattern(again), " ?"
+		out.answer = space + out.answer
+	}
+	more, _, _ := strings.Cut(f.between+f.begin, holeName)
 	fr := frame{
-		preamble: pattern(preamble), open: pattern(open), end: pattern(f.close),
-		calls: []string{"%n" + pattern(f.middle) + f.arguments.hole() + pattern(f.end)},
+		preamble: pattern(preamble), open: space + pattern(open), end: pattern(f.close),
+		calls: []string{again + "%n" + pattern(f.middle) + f.arguments.hole() + pattern(f.end)},
 	}
 	if !f.once {
-		fr.more = pattern(f.between + f.begin)
+		fr.more = pattern(more)
 	}
-	fr.endOptional = len(marksIn(f.close)) == 1 && marksIn(f.close)[0] == strings.TrimSpace(f.close)
-	if out.bars = out.opens; out.unmarked {
-		fr.open = "^" + fr.open
+	fr.endOptional = len(template.Marks(f.close)) == 1 && template.Marks(f.close)[0] == strings.TrimSpace(f.close)
+	out.frames = []frame{fr}
+	switch {
+	case f.open+f.begin == "":
+		out.frames = []frame{fr, fr}
+		out.frames[0].open, out.frames[1].open = "^", fr.more
+	case out.unmarked:
+		out.frames[0].open = "^" + fr.open
 		out.bars = []string{"^[ \t\r\n]*" + pattern(strings.TrimSpace(open)) + "%n"}
-	} else {
-		out.bars = nil
+	default:
 		for _, o := range out.opens {
 			out.bars = append(out.bars, pattern(o))
 		}
 	}
-	out.frames = []frame{fr}
 	return out
 }
+
+// lead is what a part of a message begins with that is a call: the name of the tool, which stands again behind it.
+type lead struct {
+	word   string // may come first, of parts that are not the first
+	before string
+	after  string // a mark
+}
+
+// lastWord returns what stands behind all marks of a text.
+func lastWord(text string) string {
+	all := template.MarkPattern.FindAllStringIndex(text, -1)
+	if len(all) == 0 {
+		return ""
+	}
+	return strings.TrimSpace(text[all[len(all)-1][1]:])
+}
+
+// recipientLine is a part's first line, of one that is a call.
+const recipientLine = `[ \t\r]*%n[ \t\r]*\n[ \t\r\n]*\{`
 
 // idLength is that of ids which templates show, by Mistral's, which take no other.
 const idLength = 9
 
 // texts returns all that stands between names, arguments and values.
 func (f *form) texts() []string {
-	list := []string{f.open, f.begin, f.middle, f.end, f.close, f.elements.open, f.elements.close}
+	list := []string{f.all, f.open, f.begin, f.middle, f.end, f.between, f.close, f.elements.open, f.elements.close}
 	for _, n := range f.elements.named {
 		list = append(list, n.literal)
 	}
@@ -177,7 +234,7 @@ func pattern(text string) string {
 		s = strings.ReplaceAll(s, holeID, fmt.Sprintf("[a-zA-Z0-9]{%d}", idLength))
 		b.WriteString(strings.ReplaceAll(s, holeIndex, "[0-9]{1,4}"))
 	}
-	for _, at := range markPattern.FindAllStringIndex(text, -1) {
+	for _, at := range template.MarkPattern.FindAllStringIndex(text, -1) {
 		plain(text[last:at[0]])
 		b.WriteString(text[at[0]:at[1]])
 		last = at[1]
@@ -187,6 +244,6 @@ func pattern(text string) string {
 }
 
 // written fills the holes of a text for the first call of a message.
-func (f *Format) written(text, id string) string {
-	return strings.ReplaceAll(strings.ReplaceAll(text, holeID, id), holeIndex, fmt.Sprint(f.form.base))
+func (f *Format) written(text, id, name string) string {
+	return strings.NewReplacer(holeID, id, holeIndex, fmt.Sprint(f.form.base), holeName, name).Replace(text)
 }

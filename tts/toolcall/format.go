@@ -24,6 +24,7 @@ type Format struct {
 	bare     string   // what a message begins with that may be a call; empty: none
 	// unmarked says that nothing but a tool's name tells a call from text.
 	unmarked bool
+	lead     *lead                               // nil: there is none
 	first    state                               // of a message
 	enter    func(p *Parser, mark string) state  // after an opening; nil: it is none
 	newID    func(index int, name string) string // of a call; nil: any
@@ -60,16 +61,6 @@ var (
 		frames: []frame{{open: "^", calls: []string{llamaCall}, more: "; "}, {open: "<|python_tag|>", calls: []string{llamaCall}, more: "; "}},
 		bars:   []string{"^" + llamaBegin, "<|python_tag|>" + llamaBegin},
 	}
-	// Functionary32 divides a message into parts for all, which are text, and calls: what begins the first
-	// part stands in the prompt.
-	Functionary32 = &Format{
-		Name: "functionary-3.2", opens: []string{">>>"}, first: inRecipient, unmarked: true,
-		enter:  func(*Parser, string) state { return inRecipient },
-		form:   form{middle: "\n"},
-		frames: []frame{{open: "^", calls: []string{`%n\n%a`}, more: ">>>"}, {open: ">>>", calls: []string{`%n\n%a`}, more: ">>>"}},
-		bars:   []string{"^" + recipientLine, ">>>" + recipientLine},
-		answer: `all\n`,
-	}
 	// Harmony is that of gpt-oss: a message goes out on channels, of which a probe shows one. It ends with
 	// its call.
 	Harmony = &Format{
@@ -98,9 +89,8 @@ var (
 )
 
 const (
-	llamaBegin    = `[ \t\r\n;,]*\{[ \t\r\n]*("type"[ \t\r\n]*:[ \t\r\n]*"[^"\\]*"[ \t\r\n]*,[ \t\r\n]*)*"(name|function)"[ \t\r\n]*:[ \t\r\n]*"%n"`
-	llamaCall     = `\{("type": "function", )?"name": "%n", "parameters": %a\}`
-	recipientLine = `[ \t\r]*%n[ \t\r]*\n[ \t\r\n]*\{`
+	llamaBegin = `[ \t\r\n;,]*\{[ \t\r\n]*("type"[ \t\r\n]*:[ \t\r\n]*"[^"\\]*"[ \t\r\n]*,[ \t\r\n]*)*"(name|function)"[ \t\r\n]*:[ \t\r\n]*"%n"`
+	llamaCall  = `\{("type": "function", )?"name": "%n", "parameters": %a\}`
 )
 
 // harmonyCalls returns the ways to write a call after its name, whose channel stands
@@ -117,7 +107,6 @@ var listed = []struct {
 	always bool // whatever a probe shows
 }{
 	{[]string{"<|channel|>", "<|message|>"}, Harmony, true},
-	{[]string{">>>all"}, Functionary32, true},
 	{[]string{"<|python_tag|>"}, Llama, false},
 	{[]string{`"parameters": `, "ipython"}, Llama, false},
 	// Granite 3, Phi-4-mini and LFM2 leave it to the model's answer, or to the system message.
@@ -182,7 +171,7 @@ next:
 func (f *Format) Begin(name string) string { return f.begin(name, f.id(0, name)) }
 
 func (f *Format) begin(name, id string) string {
-	return f.written(f.form.open+f.form.begin, id) + name + f.written(f.form.middle, id)
+	return f.written(f.form.open+f.form.begin, id, name) + name + f.written(f.form.middle, id, name)
 }
 
 // Write returns a whole call. arguments are a JSON object.
@@ -196,7 +185,7 @@ func (f *Format) Write(name, arguments string) string {
 		arguments = writePython(arguments)
 	}
 	id := f.id(0, name)
-	return f.begin(name, id) + arguments + f.written(f.form.end, id) + f.form.close
+	return f.begin(name, id) + arguments + f.written(f.form.end, id, name) + f.form.close
 }
 
 // id returns that of a new call.

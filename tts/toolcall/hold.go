@@ -12,6 +12,7 @@ import (
 	"github.com/lutra-lm/lutra/grammar/budget"
 	"github.com/lutra-lm/lutra/grammar/regex"
 	"github.com/lutra-lm/lutra/grammar/schema"
+	"github.com/lutra-lm/lutra/models/template"
 )
 
 // frame is how the calls of a message stand in it, as patterns.
@@ -145,7 +146,7 @@ func (b *holder) arguments(f *schema.Combined, t *Tool, text string) (grammar.Sy
 	case elementKind:
 		e := &form.elements
 		ends := []string{regexp.QuoteMeta(strings.TrimSpace(e.close))}
-		if marks := marksIn(form.end); len(marks) > 0 && marks[0] != strings.TrimSpace(e.close) {
+		if marks := template.Marks(form.end); len(marks) > 0 && marks[0] != strings.TrimSpace(e.close) {
 			ends = append(ends, regexp.QuoteMeta(marks[0]))
 		}
 		never, err := a.Search(strings.Join(ends, "|"), regex.Raw)
@@ -358,7 +359,21 @@ func (b *holder) mark(text string) regex.Expr {
 
 // either returns a mark as a token of its own or spelt out.
 func (b *holder) either(text string) regex.Expr {
-	return b.arena.Or(b.arena.Literal(text), b.mark(text))
+	e := b.arena.Or(b.arena.Literal(text), b.mark(text))
+	if end := b.lines(text); end != "" {
+		e = b.arena.Or(e, b.arena.Literal(grammar.Special+text+end))
+	}
+	return e
+}
+
+// lines returns the ends of lines that a mark's token holds behind it, as GigaChat's do.
+func (b *holder) lines(mark string) string {
+	for _, end := range []string{"\n", "\n\n"} {
+		if b.hold.Special != nil && b.hold.Special(mark+end) {
+			return end
+		}
+	}
+	return ""
 }
 
 func (b *holder) isMark(piece string) bool {
@@ -389,7 +404,8 @@ func (b *holder) pieces(pattern string) (list []string) {
 
 // sequence returns the symbols of a pattern for a tool; -1: it names none.
 func (b *holder) sequence(pattern string, tool int) (list []grammar.Symbol, err error) {
-	for _, piece := range b.pieces(pattern) {
+	pieces := b.pieces(pattern)
+	for i, piece := range pieces {
 		e := regex.None
 		switch {
 		case piece == b.format.form.arguments.hole():
@@ -399,6 +415,10 @@ func (b *holder) sequence(pattern string, tool int) (list []grammar.Symbol, err 
 			e = b.arena.Literal(b.names[tool])
 		case b.isMark(piece):
 			e = b.mark(piece)
+			if end := b.lines(piece); end != "" && i+1 < len(pieces) && strings.HasPrefix(pieces[i+1], end) {
+				e = b.arena.Literal(grammar.Special + piece + end)
+				pieces[i+1] = pieces[i+1][len(end):]
+			}
 		default:
 			if e, err = b.arena.Match(piece, regex.Raw); err != nil {
 				return nil, err

@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+
+	"github.com/lutra-lm/lutra/models/template"
 )
 
 // Part is a piece of a message: text, or something of a call.
@@ -187,8 +189,8 @@ var cuts = func() (list []string) {
 }()
 
 // mark finds the first of the format's marks and openings in held. partial is how
-// many bytes at held's end may begin one.
-func (p *Parser) mark() (at int, mark string, opens bool, partial int) {
+// many bytes at held's end may begin one; last says that nothing follows them.
+func (p *Parser) mark(last bool) (at int, mark string, opens bool, partial int) {
 	at = -1
 	look := func(list []string, opening bool) {
 		for _, m := range list {
@@ -207,6 +209,9 @@ func (p *Parser) mark() (at int, mark string, opens bool, partial int) {
 	}
 	look(p.format.Marks, false)
 	look(p.format.opens, true)
+	if at >= 0 && !last && slices.ContainsFunc(p.format.opens, func(o string) bool { return len(o) > len(mark) && strings.HasPrefix(o, p.held[at:]) }) {
+		return -1, "", false, max(partial, len(p.held)-at) // it may begin what opens
+	}
 	return at, mark, opens || slices.Contains(p.format.opens, mark), partial
 }
 
@@ -224,6 +229,9 @@ func (p *Parser) beginsMark() bool {
 
 // inText reads within text.
 func inText(p *Parser, last bool) bool {
+	if p.format.lead != nil && !p.begun && !p.behindLead(last) {
+		return false
+	}
 	if p.format.bare != "" && !p.begun {
 		head := strings.TrimLeft(p.held, " \t\r\n;,")
 		switch {
@@ -236,7 +244,7 @@ func inText(p *Parser, last bool) bool {
 			return true
 		}
 	}
-	at, mark, opens, partial := p.mark()
+	at, mark, opens, partial := p.mark(last)
 	if at < 0 {
 		n := len(strings.TrimRight(p.held[:len(p.held)-partial], " \t\r\n"))
 		switch {
@@ -265,9 +273,29 @@ func inText(p *Parser, last bool) bool {
 	return true
 }
 
+// behindLead passes over the words that name whom a part is for. False: they may go on.
+func (p *Parser) behindLead(last bool) bool {
+	const space = " \t\r\n"
+	l, held := p.format.lead, strings.TrimLeft(p.held, space)
+	may := func(words, held string) bool { return !last && strings.HasPrefix(words, held) }
+	if may(l.word, held) || may(l.before, held) {
+		return false
+	}
+	held, ok := strings.CutPrefix(strings.TrimLeft(strings.TrimPrefix(held, l.word), space), l.before)
+	if !ok {
+		return !may(l.before, held)
+	}
+	n := nameLength(held)
+	if behind, ok := strings.CutPrefix(held[n:], l.after); ok {
+		p.held = behind
+		return true
+	}
+	return n > maxName || !may(l.after, held[n:])
+}
+
 // inTail reads after a call whose end has a mark.
 func inTail(p *Parser, last bool) bool {
-	at, _, _, partial := p.mark()
+	at, _, _, partial := p.mark(last)
 	if at < 0 {
 		if p.held = p.held[len(p.held)-partial:]; last {
 			p.held = ""
@@ -290,7 +318,7 @@ func inCall(p *Parser, _ bool) bool {
 		p.listed = true
 		p.take(1)
 	case head[0] == '{':
-		p.listed = p.listed || f.objects.whole && len(marksIn(f.begin)) == 0 // as the mark says that is before them
+		p.listed = p.listed || f.objects.whole && len(template.Marks(f.begin)) == 0 // as the mark says that is before them
 		p.state = inObject
 	case f.arguments == elementKind:
 		p.state = inElementName
@@ -358,16 +386,16 @@ func inRecipient(p *Parser, last bool) bool {
 	if at < 0 && len(p.held) <= maxName && !last {
 		return false
 	}
-	name, brace := "", false
+	name, brace, all := "", false, strings.TrimSpace(p.format.form.all)
 	if at >= 0 {
 		name = strings.TrimSpace(p.held[:at])
 		rest := strings.TrimLeft(p.held[at:], " \t\r\n")
-		if rest == "" && !last && name != "all" {
+		if rest == "" && !last && name != all {
 			return false
 		}
 		brace = strings.HasPrefix(rest, "{")
 	}
-	if name == "all" {
+	if name == all && all != "" {
 		p.raw, p.held, p.state = p.raw[:0], p.held[at+1:], inText
 		return true
 	}

@@ -39,6 +39,7 @@ var (
 	DeepSeek      = ofTemplate("deepseek")
 	Kimi          = ofTemplate("kimi")
 	Functionary31 = ofTemplate("functionary-3.1")
+	Functionary32 = ofTemplate("functionary-3.2")
 	Gemma         = ofTemplate("gemma4")
 	GLM           = ofTemplate("glm")
 	Seed          = ofTemplate("seed")
@@ -50,6 +51,10 @@ var (
 	Numbered      = ofTemplate("numbered")
 	Python        = ofTemplate("python")
 	PythonBare    = ofTemplate("python-bare")
+	PythonLines   = ofTemplate("python-lines")
+	Turn          = ofTemplate("turn")
+	Recipients    = ofTemplate(filepath.Join("thoughts", "recipients"))
+	Tags          = ofTemplate(filepath.Join("thoughts", "tags"))
 	Granite       = ofTemplate("granite3")
 	Phi           = ofTemplate("phi4")
 	LFM           = ofTemplate("lfm2")
@@ -59,6 +64,7 @@ var (
 var formats = []*Format{
 	Hermes, Llama, Mistral, QwenCoder, DeepSeek, Kimi, Functionary31, Functionary32, Gemma, Harmony, // the order of the fuzzer's seeds
 	MistralArgs, GLM, Seed, Invoke, Typed, Section, List, Keyed, Numbered, Python, PythonBare, Granite, Phi, LFM,
+	PythonLines, Turn, Recipients, Tags,
 }
 
 // called is a call in a test.
@@ -198,6 +204,14 @@ var messages = []struct {
 	{PythonBare, "[get_weather(city='Bonn'), now()]", "\"\"\nget_weather {\"city\": \"Bonn\"}\nnow {}"},
 	{PythonBare, "[1] is a list, f(x=1) is none.", `"[1] is a list, f(x=1) is none."`},
 	{PythonBare, "[f(x=1)]", `"[f(x=1)]"`},
+	{PythonLines, "I look.<function_calls>\nget_weather(city='Bonn', days=3, near=[true, null])\nnow()\n</function_calls>", "\"I look.\"\nget_weather {\"city\": \"Bonn\", \"days\": 3, \"near\": [true, null]}\nnow {}"},
+	{Turn, "I look.<|message_sep|>\n\nfunction call<|role_sep|>\n{\"name\": \"now\", \"arguments\": {}}<|message_sep|>\n\n", "\"I look.\"\nnow {}"},
+	{Turn, "A function call<|message_sep|>\n\n", "\"A function call\""},
+	{Recipients, " to=now<|message|><x:calls>\n<x:invoke name=\"now\">\n</x:invoke>\n</x:calls><|eom|><|start|>assistant to=get_weather<|message|><x:calls>\n<x:invoke name=\"get_weather\">\n<x:parameter name=\"city\">Bonn</x:parameter>\n</x:invoke>\n</x:calls>",
+		"\"\"\nnow {}\nget_weather {\"city\": \"Bonn\"}"},
+	{Recipients, "to be or not<|eom|><|start|>assistant to=user<|message|>assistants to be", "\"to be or notassistants to be\""},
+	{Tags, "<|open|>tools<|sep|><|open|>call tool=\"get_weather\" index=\"1\"<|sep|><|open|>argument key=\"city\" type=\"string\"<|sep|>12 <|open|><|close|>argument<|sep|><|open|>argument key=\"days\" type=\"number\"<|sep|>3<|close|>argument<|sep|><|close|>call<|sep|><|open|>call tool=\"now\" index=\"2\"<|sep|><|close|>call<|sep|><|close|>tools<|sep|><|close|>message<|sep|>",
+		"\"\"\nget_weather {\"city\": \"12 <|open|>\", \"days\": 3}\nnow {}"},
 	{Granite, "<|tool_call|>[{\"name\": \"now\", \"arguments\": {}}]", "\"\"\nnow {}"},
 	{Phi, "<|tool_call|>{\"name\": \"now\", \"arguments\": {}}<|/tool_call|>", "\"\"\nnow {}"},
 }

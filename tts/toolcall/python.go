@@ -79,6 +79,8 @@ func inNextPython(p *Parser, last bool) bool {
 		p.held, p.state = head[1:], inPython
 	case p.listed && head[0] == ']':
 		p.listed, p.held, p.state = false, head[1:], inText
+	case !p.listed && strings.TrimSpace(p.format.form.between) == "" && nameLength(head) > 0: // or a line each
+		p.held, p.state = head, inPython
 	default:
 		p.listed, p.held, p.state = false, head, inText
 	}
