@@ -17,9 +17,17 @@ import (
 	"github.com/lutra-lm/lutra/tts/toolcall"
 )
 
-// unclear are published templates whose calls no form covers: calls in a turn of their own, names that
-// stand twice, tags of three tokens, elements within elements.
-var unclear = []string{"GigaChat3-10B-A1.8B", "Kimi-K3", "MiniMax-M3", "muse-glimmer"}
+// unclear are published templates whose calls no form covers, and why.
+var unclear = map[string]string{
+	"MiniMax-M3":                        "elements within elements, named by their keys",
+	"vllm-tool_chat_template_phi4_mini": "arguments are no JSON: quotes are those of Python",
+	"xinference-deepseek_v3":            "arguments are no JSON: quotes are those of Python",
+	"xinference-MiniMax_M3":             "elements within elements",
+	"xinference-qwen1_5_moe_chat":       "a quote is missing behind the name",
+	"xinference-qwen2_instruct":         "a quote is missing behind the name",
+	"xinference-qwen2_moe_instruct":     "a quote is missing behind the name",
+	"xinference-qwen1_5_chat":           "a quote is missing behind the name",
+}
 
 // templatesIn returns templates by name: our own, and those of the folders that LUTRA_TEMPLATES and LUTRA_GOLDEN
 // name.
@@ -69,10 +77,12 @@ type family struct {
 	format   *toolcall.Format
 	marks    text.Marks
 	tools    []toolcall.Tool
+	header   string // what the prompt ends with
+	thinks   bool   // within a thought
 }
 
 // ends are tokens that end an answer which calls tools, where texts end otherwise.
-var ends = []string{"<|END_OF_TURN_TOKEN|>", "\n<|START_OF_TURN_TOKEN|>", "<|eom_id|>", "<|tool_response>", "<｜hy_eos:opensource｜>"}
+var ends = []string{"<|close|>message<|sep|>", "<|END_OF_TURN_TOKEN|>", "\n<|START_OF_TURN_TOKEN|>", "<|eom_id|>", "<|tool_response>", "<｜hy_eos:opensource｜>"}
 
 // message returns what a model writes of calls, as the template shows them, or else as the format writes them.
 func (f *family) message(calls ...toolcall.Call) string {
@@ -94,6 +104,9 @@ func (f *family) message(calls ...toolcall.Call) string {
 	if err != nil || err2 != nil || !f.template.ReadsCalls() {
 		return written
 	}
+	if strings.Contains(turn, "city=Bad") || strings.Contains(turn, `="Bad "`) { // it does not quote what it writes as Python
+		return written
+	}
 	before, after, _ := strings.Cut(said, "lutra_says")
 	n := 0
 	for n < min(len(before), len(turn)) && before[n] == turn[n] {
@@ -102,10 +115,13 @@ func (f *family) message(calls ...toolcall.Call) string {
 	if open := strings.LastIndexByte(turn[:n], '<'); open > strings.LastIndexByte(turn[:n], '>') {
 		n = open
 	}
-	if header, err := f.template.Header(); err == nil && strings.HasPrefix(turn, header) {
-		n = max(n, len(header))
+	if strings.HasPrefix(turn, f.header) {
+		n = len(f.header)
 	}
 	turn = turn[n:]
+	if rest, ended := strings.CutPrefix(strings.TrimSpace(turn), f.marks.End); ended && !f.thinks { // of a thought that the prompt has
+		turn = rest
+	}
 	for _, end := range ends {
 		turn, _, _ = strings.Cut(turn, end)
 	}
@@ -117,7 +133,7 @@ func (f *family) message(calls ...toolcall.Call) string {
 
 // read divides a message, byte by byte, as requests do.
 func (f *family) read(message string) (reasoning, said string, calls []toolcall.Call) {
-	thought, parser := f.marks.NewThought(false, false), f.format.NewParser(f.tools)
+	thought, parser := f.marks.NewThought(f.thinks && strings.Contains(message, f.marks.End), false), f.format.NewParser(f.tools)
 	for i := range len(message) + 1 {
 		piece, last := "", i == len(message)
 		if !last {
@@ -158,55 +174,81 @@ func TestCallsOfPublishedTemplatesAreReadAndForced(t *testing.T) {
 	if published > 0 && published < 14 {
 		t.Fatalf("%d templates", published)
 	}
-	clear := 0
+	passed := map[string]int{} // by case, of published templates that show calls or whose format is listed
+	var families []string      // those templates
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		t.Run(name, func(t *testing.T) {
 			format, why := toolcall.Of(all[name])
-			if hidden := slices.Contains(unclear, name); hidden || why != nil {
-				if !hidden || why == nil {
-					t.Fatalf("unclear: %v, want %v", why, hidden)
+			if reason := unclear[name]; reason != "" || why != nil {
+				if reason == "" || why == nil {
+					t.Fatalf("unclear: %v, want %q", why, reason)
 				}
 				return
 			}
-			clear++
+			counts := !strings.HasPrefix(name, "own") && (all[name].ReadsCalls() || format != toolcall.Hermes)
+			if counts {
+				families = append(families, name)
+			}
+			check := func(ok bool, what, wrong string, args ...any) {
+				t.Helper()
+				if !ok {
+					t.Errorf(what+": "+wrong, args...)
+				} else if counts {
+					passed[what]++
+				}
+			}
 			f := &family{T: t, template: all[name], format: format, marks: text.MarksOf(all[name])}
+			f.header, _ = all[name].Header()
+			f.thinks = f.marks.EndsInThought(f.header)
 			for _, c := range probeCalls {
 				f.tools = append(f.tools, toolcall.Tool{Name: c.Name, Schema: json.RawMessage(`{"type":"object","properties":{"city":{"type":"string"},"note":{"type":"string"},"zone":{"type":"string"}}}`)})
 			}
 			one := f.message(probeCalls[0])
 			_, said, calls := f.read(one)
-			if !is(calls, probeCalls[:1]) || strings.TrimSpace(said) != "" {
-				t.Errorf("one call: %q is read as %q and %v", one, said, calls)
+			check(is(calls, probeCalls[:1]) && strings.TrimSpace(said) == "", "one call", "%q is read as %q and %v", one, said, calls)
+			bare := f.apart(one)
+			if format != toolcall.Harmony && !strings.Contains(bare, "='") { // others are written in a second way
+				check(f.forced(bare), "forced call", "%q is refused", bare)
 			}
-			if bare := f.apart(one); !f.forced(bare) && format != toolcall.Functionary32 && format != toolcall.Harmony && !strings.Contains(bare, "='") {
-				t.Errorf("one call: %q cannot be forced", bare)
-			}
-			two := f.message(probeCalls...)
-			if _, said, calls = f.read(two); format != toolcall.Llama && format != toolcall.Functionary32 && (!is(calls, probeCalls) || strings.TrimSpace(said) != "") && f.several(two) {
-				t.Errorf("two calls: %q is read as %q and %v", two, said, calls)
+			if two := f.message(probeCalls...); format != toolcall.Llama && f.several(two) {
+				_, said, calls = f.read(two)
+				check(is(calls, probeCalls) && strings.TrimSpace(said) == "", "two calls", "%q is read as %q and %v", two, said, calls)
 			}
 			none := "Nothing <b> helps: {1, 2} < [3]."
-			if _, said, calls = f.read(none); said != none || len(calls) > 0 {
-				t.Errorf("no call: %q is read as %q and %v", none, said, calls)
+			_, said, calls = f.read(none)
+			check(said == none && len(calls) == 0 && !f.forced(none), "no call", "%q is read as %q and %v", none, said, calls)
+			thought := "\nI look.\n" + f.marks.End + "\n" + bare
+			if !f.thinks {
+				thought = f.marks.Begin + thought
 			}
-			if f.forced(none) {
-				t.Errorf("no call: %q passes for one", none)
-			}
-			bare := f.apart(one)
-			thought := f.marks.Begin + "\nI look.\n" + f.marks.End + "\n" + bare
-			if reasoning, said, calls := f.read(thought); format != toolcall.Harmony && (strings.TrimSpace(reasoning) != "I look." || strings.TrimSpace(said) != "" || !is(calls, probeCalls[:1])) {
-				t.Errorf("thought then call: %q is read as %q, %q and %v", thought, reasoning, said, calls)
-			}
+			reasoning, said, calls := f.read(thought)
+			check(strings.TrimSpace(reasoning) == "I look." && strings.TrimSpace(said) == "" && is(calls, probeCalls[:1]), "thought then call", "%q is read as %q, %q and %v", thought, reasoning, said, calls)
 			at := cmp.Or(strings.Index(one, "Rhein"), 1)
-			if _, said, calls = f.read(one[:at]); len(calls) != 1 || calls[0].Name != probeCalls[0].Name || json.Valid([]byte(calls[0].Arguments)) || strings.TrimSpace(said) != "" {
-				t.Errorf("cut call: %q is read as %q and %v", one[:at], said, calls)
-			}
+			_, said, calls = f.read(one[:at])
+			check(len(calls) == 1 && calls[0].Name == probeCalls[0].Name && !json.Valid([]byte(calls[0].Arguments)) && strings.TrimSpace(said) == "", "cut call", "%q is read as %q and %v", one[:at], said, calls)
 		})
 	}
-	if os.Getenv("LUTRA_TEMPLATES") != "" && clear < 30+25 {
-		t.Errorf("%d templates show their calls, with our own", clear)
+	if os.Getenv("LUTRA_TEMPLATES") == "" {
+		return
+	}
+	t.Logf("of %d published templates with calls: %v", len(families), passed)
+	for _, what := range []string{"one call", "forced call", "two calls", "no call", "thought then call", "cut call"} {
+		if passed[what] < 100 {
+			t.Errorf("%s: %d templates", what, passed[what])
+		}
+	}
+	for _, part := range wanted {
+		if !slices.ContainsFunc(families, func(name string) bool { return strings.Contains(strings.ToLower(name), part) }) {
+			t.Errorf("no template of %s is read", part)
+		}
 	}
 }
+
+// wanted are parts of the names of families that are to be read.
+var wanted = []string{"apertus", "command_a", "command-r-plus", "command-r7b", "deepseek-v3.1", "deepseek-v3.2", "deepseek-v4", "devstral", "exaone4", "functionary-medium-v3.1", "functionary-medium-v3.2",
+	"gemma-4", "gigachat3-", "gigachat3.1", "glm_4_5", "glm-4.6", "glm-4.7", "glm_5", "gpt-oss", "granite-3", "granite-4", "hermes-3", "kimi-k2", "kimi-k3", "kimi_k2_5", "laguna", "lfm2-", "lfm2.5", "ling-3", "llama-3.1", "llama-3.3",
+	"minicpm5", "minimax-m1", "minimax-m2", "minimax_m2_7", "ministral-3", "mistral-nemo", "mistral-small", "muse-glimmer", "nemotron-3", "nemotron-nano-v2", "qwen2.5", "qwen3-0.6b", "qwen3-coder", "qwen3.5", "qwen3_6", "qwen3_8", "qwq",
+	"reka", "seed-oss", "solar-open", "spark2.5", "stepfun3.5", "tencent-hy3"}
 
 // several tells whether a message holds both calls: some templates write a turn for each.
 func (f *family) several(message string) bool {
@@ -218,7 +260,7 @@ func (f *family) several(message string) bool {
 
 // apart returns a message without a thought that stands before it.
 func (f *family) apart(message string) string {
-	thought := f.marks.NewThought(false, false)
+	thought := f.marks.NewThought(f.thinks && strings.Contains(message, f.marks.End), false)
 	_, answer := thought.Push(message, true)
 	if rest, found := strings.CutPrefix(strings.TrimSpace(answer), f.marks.End); found { // of an empty thought whose beginning the prompt has
 		answer = rest
