@@ -7,7 +7,7 @@ import (
 )
 
 // Channels is the most channels that Conv takes.
-const Channels = 256
+const Channels = vector.MostOnes
 
 // MostTaps bounds the taps of a convolution.
 const MostTaps = 8
@@ -42,7 +42,7 @@ func Conv(x []float32, n, stride, channels int, w, tail []float32, ld, taps int,
 			vector.MulAdd(sum, w[i*ld:][:channels], row(t-taps+1+i))
 		}
 		if silu {
-			vector.SwiGLU(row(t), sum, ones[:channels])
+			vector.SwiGLU(row(t), sum, vector.Ones(channels))
 		} else {
 			copy(row(t), sum)
 		}
@@ -51,10 +51,3 @@ func Conv(x []float32, n, stride, channels int, w, tail []float32, ld, taps int,
 		copy(tail[i*ld:][:channels], next[i][:])
 	}
 }
-
-var ones = func() (one [Channels]float32) {
-	for i := range one {
-		one[i] = 1
-	}
-	return one
-}()
