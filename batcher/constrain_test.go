@@ -14,6 +14,7 @@ import (
 	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/kv"
+	"github.com/lutra-lm/lutra/models/synthetic"
 	"github.com/lutra-lm/lutra/models/toy"
 )
 
@@ -252,7 +253,7 @@ func (c counting1) Next(int32) sampling.Constraint { c.tokens++; return c }
 func (c counting1) Allow(mask []uint64)            { mask[0] = ^uint64(0) }
 
 func TestForcedTokensAreTheSameInACrowdOfARealRecurrentModel(t *testing.T) {
-	m, pool := recurrentModel(t)
+	m, pool := recurrentModel(t, synthetic.Qwen35)
 	opt := DefaultOptions()
 	opt.Pool = pool
 	const clients = 5

@@ -18,12 +18,13 @@ import (
 	"github.com/lutra-lm/lutra/models/toy"
 )
 
-// recurrentModel is a small random model with recurrent layers.
-func recurrentModel(t *testing.T) (models.Model, *pool.Pool) {
+// recurrentModel is a small random model with recurrent layers: gated delta nets, or state spaces.
+func recurrentModel(t *testing.T, arch synthetic.Arch) (models.Model, *pool.Pool) {
 	t.Helper()
 	file, err := synthetic.Build(synthetic.Shape{
 		Name: "recurrent", Hidden: 64, FFN: 64, Layers: 4, Heads: 2, KVHeads: 1, HeadDim: 32, Vocab: 300, Context: 512,
-		RopeBase: 10000, TiedEmbedding: true, Arch: synthetic.Qwen35, Delta: synthetic.Delta{KeyHeads: 2, ValueHeads: 4, Width: 16},
+		RopeBase: 10000, TiedEmbedding: true, Arch: arch, Delta: synthetic.Delta{KeyHeads: 2, ValueHeads: 4, Width: 16},
+		Spaces: synthetic.Spaces{Pattern: "MM-*", Heads: 4, HeadDim: 16, Groups: 2, Len: 16},
 	}, synthetic.Options{Blocks: gguf.F16, Head: gguf.F16, Seed: 2})
 	if err != nil {
 		t.Fatal(err)
@@ -72,7 +73,13 @@ func answer(t *testing.T, s *Sequence, p sampling.Params) (out []string) {
 // for few of them: the candidates are forks, are computed together while they agree,
 // are preempted, and begin at checkpoints.
 func TestARecurrentModelSaysTheSameAloneAndAmongOthers(t *testing.T) {
-	m, pool := recurrentModel(t)
+	for _, arch := range []synthetic.Arch{synthetic.Qwen35, synthetic.NemotronH} {
+		t.Run(string(arch), func(t *testing.T) { saysTheSame(t, arch) })
+	}
+}
+
+func saysTheSame(t *testing.T, arch synthetic.Arch) {
+	m, pool := recurrentModel(t, arch)
 	opt := DefaultOptions()
 	opt.Pool, opt.StepTokens = pool, 2*Tile
 	const requests, candidates, length = 6, 4, 40

@@ -153,6 +153,7 @@ func TestAnAdapterIsWhatItsProductIsMergedIntoTheWeights(t *testing.T) {
 var adaptedParts = []string{
 	"attn_q.weight", "attn_q_a.weight", "attn_q_b.weight", "attn_kv_a_mqa.weight", "attn_output.weight", "attn_k_b.weight", "attn_v_b.weight", "ffn_gate_inp.weight",
 	"ffn_gate_exps.weight", "ffn_up_exps.weight", "ffn_down_exps.weight", "ffn_gate_shexp.weight", "ffn_up_shexp.weight", "ffn_down_shexp.weight",
+	"ffn_latent_down.weight", "ffn_latent_up.weight", "ssm_in.weight", "ssm_out.weight",
 }
 
 // drawnAdapter writes an adapter of base, as llama.cpp's converter does, and tells which parts of
@@ -194,9 +195,10 @@ func drawnAdapter(t testing.TB, base *gguf.File, seed uint64) (path string, part
 	return path, parts
 }
 
-// Latents, heads' matrices and mixtures: with experts that all rows take, biases, a feed-forward beside.
+// Latents, heads' matrices, state spaces and mixtures: with experts that all rows take, biases, a feed-forward
+// beside, without gates, in a latent space.
 func TestAdaptersOfHeadsAndExpertsAreWhatTheirProductIsMergedIntoTheWeights(t *testing.T) {
-	for _, name := range []string{"deepseek2", "deepseek2-v3", "gpt-oss", "gemma4-moe", "qwen2moe"} {
+	for _, name := range []string{"deepseek2", "deepseek2-v3", "gpt-oss", "gemma4-moe", "qwen2moe", "nemotron_h_moe-latent"} {
 		b := loadBase(t, name, 2, LoadOptions{Exact: true})
 		file, parts := drawnAdapter(t, b.file, 5)
 		if len(parts) < 6 {

@@ -15,6 +15,7 @@ type architecture struct {
 	logitScale    bool        // logits are multiplied by logit_scale
 	rootEmbedding bool        // embeddings are multiplied by √Hidden
 	layerInputs   bool        // layers may have inputs of their own, and scale what they make
+	onePart       bool        // a layer is attention, a state space, a feed-forward or a mixture, and no two of them
 
 	positions positionTraits
 	attention attentionTraits
@@ -74,9 +75,9 @@ type normTraits struct {
 // ffnTraits say what a feed-forward is, or the mixture of experts in its place.
 type ffnTraits struct {
 	activation GatedUnit // 0: hidden_activation says
-	ungated    bool      // there is no gate, but biases and GELU
+	ungated    bool      // there is no gate, neither of experts; biases are as the file has them
 	gateUp     storage   // of the matrices of gate and up
-	downBias   bool      // ffn_down has one
+	biases     bool      // ffn_down has one, and ffn_up where there is no gate
 	widths     bool      // layers may have widths of their own
 	mixture    *mixtureTraits
 }
@@ -90,6 +91,7 @@ type mixtureTraits struct {
 	biases   bool // the router and all matrices of experts have biases
 	prefers  preference
 	grouped  bool    // experts may be chosen of the best groups alone
+	latent   bool    // experts may read and make fewer numbers than the stream has, moe_latent_size
 	dense    bool    // leading_dense_block_count layers have feed-forwards
 	mixes    bool    // the file may ask for sparsemixer, see authorsKey
 	clamp    float32 // what the activation clamps by, which swiglu_clamp_exp must not deny
@@ -273,7 +275,17 @@ var architectures = map[string]architecture{
 	},
 	// Falcon-LLM Team 2025, "Falcon-H1", §2.1.
 	"falcon-h1": {positions: halves, attention: attentionTraits{besideStates: true}, ffn: ffnTraits{activation: UnitSiLU}},
-	"minicpm":   {multipliers: multipliersOfMiniCPM, ffn: ffnTraits{activation: UnitSiLU}},
+	// NVIDIA 2025, "Nemotron-H", §2.1: attention does not rotate, and feed-forwards have no gates. Nemotron Nano 2.
+	"nemotron_h": {
+		onePart: true, positions: positionTraits{order: ropeNone}, attention: attentionTraits{stateSpaces: true},
+		ffn: ffnTraits{activation: UnitReLU2, ungated: true},
+	},
+	// NVIDIA 2025, "Nemotron 3", §2.1: the same with mixtures, from Super on in a latent space (§2.2).
+	"nemotron_h_moe": {
+		onePart: true, positions: positionTraits{order: ropeNone}, attention: attentionTraits{stateSpaces: true},
+		ffn: ffnTraits{activation: UnitReLU2, ungated: true, mixture: &mixtureTraits{prefers: preferred, grouped: true, latent: true, shared: sharedIfSaid, perChosen: true}},
+	},
+	"minicpm": {multipliers: multipliersOfMiniCPM, ffn: ffnTraits{activation: UnitSiLU}},
 	// Cohere 2024, "Command R7B": attention and feed-forward read the same norm, and layers that
 	// see all keys do not rotate.
 	"cohere2": {
@@ -319,12 +331,12 @@ var architectures = map[string]architecture{
 	// Devlin et al. 2019, "BERT", §3.
 	"bert": {
 		bidirectional: true, positions: positionTraits{order: ropeNone, embedded: true}, attention: attentionTraits{qkv: either},
-		norms: normTraits{kind: layerNorm, after: true}, ffn: ffnTraits{ungated: true},
+		norms: normTraits{kind: layerNorm, after: true}, ffn: ffnTraits{activation: UnitErfGELU, ungated: true, biases: true},
 	},
 	// Günther et al. 2023, "Jina Embeddings 2", §4: ALiBi and GELU-gated units.
 	"jina-bert-v2": {
 		bidirectional: true, positions: positionTraits{order: ropeNone, alibi: true}, attention: attentionTraits{qkv: either},
-		norms: normTraits{kind: layerNorm, after: true}, ffn: ffnTraits{activation: UnitErfGELU, gateUp: either, downBias: true},
+		norms: normTraits{kind: layerNorm, after: true}, ffn: ffnTraits{activation: UnitErfGELU, gateUp: either, biases: true},
 	},
 	// Nussbaum et al. 2024, "Nomic Embed", §4.1: rotary positions and SwiGLU in place of BERT's.
 	"nomic-bert": {

@@ -15,8 +15,11 @@ import (
 //
 //	x = embedding of the token
 //	in each layer:
-//		x += attention(norm(x))     or gatedDelta(norm(x))
+//		x += attention(norm(x))     or gatedDelta(norm(x), stateSpace(norm(x)), shortConv(norm(x))
 //		x += feedForward(norm(x))   or mixture(norm(x))
+//
+// or one of the two, where layers have one part alone, and
+//
 //	logits = head(norm(x))
 //
 // With a rank pooling type its head gives scores in place of logits: a reward
@@ -61,36 +64,27 @@ func newDecoder(l *loader) *decoder {
 	pass, kept, recurring := newExpertPass(l.opt.Pool, l.Local()), new([]float32), 0
 	for i := 0; i < l.cfg.Layers && l.Err() == nil; i++ {
 		y := decoderLayer{}
+		alone := l.rowsAlone(i)
 		if !a.norms.after && !a.norms.bare {
-			if y.norm = l.attentionNorm(i); !a.norms.parallel {
-				y.ffnNorm = l.rowNorm(layerNames(i)(a.norms.ffnNorm()))
+			first, second := l.attentionNorm(i), rowNorm{}
+			switch {
+			case alone:
+				first, second = second, first
+			case !a.norms.parallel && !a.onePart:
+				second = l.rowNorm(layerNames(i)(a.norms.ffnNorm()))
+			}
+			y.norm, y.ffnNorm = first, second
+		}
+		if !alone {
+			if y.mixer = l.mixer(i, recurring, places[i], mask, recurrent); l.recurs != nil && l.recurs[i] {
+				recurring++
+			}
+			if !places[i].reads {
+				m.last = i
 			}
 		}
-		switch {
-		case a.attention.latent:
-			y.mixer = l.latentAttention(i, places[i], mask)
-		case l.recurs == nil || !l.recurs[i]:
-			y.mixer = l.attention(i, places[i], mask, recurrent)
-		case a.attention.deltaNets:
-			y.mixer = l.gatedDelta(i, recurring, recurrent)
-			recurring++
-		case a.attention.stateSpaces:
-			y.mixer = l.stateSpaceAlone(i, recurring, recurrent)
-			recurring++
-		default:
-			y.mixer = l.shortConv(i, recurring, recurrent)
-			recurring++
-		}
-		if !places[i].reads {
-			m.last = i
-		}
-		switch {
-		case l.cfg.Experts == 0 || i < l.cfg.DenseLayers:
-			y.ffn = l.feedForward(i)
-		case l.cfg.beside:
-			y.ffn = l.beside(i, l.feedForward(i), l.mixture(i, experts, m.store, pass), kept)
-		default:
-			y.ffn = l.mixture(i, experts, m.store, pass)
+		if alone || !a.onePart {
+			y.ffn = l.rowFunction(i, experts, m.store, pass, kept)
 		}
 		y.end = l.layerEnd(i, m.inputs)
 		m.layers = append(m.layers, y)
@@ -114,6 +108,32 @@ func newDecoder(l *loader) *decoder {
 	m.cfg, m.targets = l.config(), l.targets
 	l.denseLayers(m)
 	return m
+}
+
+// mixer loads that of layer i, number recurring among those with a state if it has one.
+func (l *loader) mixer(i, recurring int, place kvPlace, mask attention.Mask, shape recurrent.Shape) mixer {
+	switch v := &l.arch.attention; {
+	case v.latent:
+		return l.latentAttention(i, place, mask)
+	case l.recurs == nil || !l.recurs[i]:
+		return l.attention(i, place, mask, shape)
+	case v.deltaNets:
+		return l.gatedDelta(i, recurring, shape)
+	case v.stateSpaces:
+		return l.stateSpaceAlone(i, recurring, shape)
+	}
+	return l.shortConv(i, recurring, shape)
+}
+
+// rowFunction loads the feed-forward, the mixture or both of layer i.
+func (l *loader) rowFunction(i int, p mixtureParams, store *expertStore, pass *expertPass, kept *[]float32) rowFunction {
+	switch {
+	case !l.mixes(i):
+		return l.feedForward(i)
+	case l.cfg.beside:
+		return l.beside(i, l.feedForward(i), l.mixture(i, p, store, pass), kept)
+	}
+	return l.mixture(i, p, store, pass)
 }
 
 // hyperParameters reads those that make up l.cfg.
@@ -146,7 +166,9 @@ func (l *loader) multipliers(m *decoder) {
 // rowWidth returns the numbers that a row has between project and attend, of the widest mixer.
 func (m *decoder) rowWidth() (width int) {
 	for i := range m.layers {
-		width = max(width, m.layers[i].mixer.rowWidth())
+		if y := m.layers[i].mixer; y != nil {
+			width = max(width, y.rowWidth())
+		}
 	}
 	return width
 }
@@ -162,8 +184,7 @@ func (m *decoder) stage(s *rowShard, i int) {
 	case i == 0:
 		m.embedTokens(s)
 	case i > s.whole:
-		m.layers[i-1].mixer.attend(s)
-		m.feedForward(s, i-1)
+		m.finishLayer(s, i-1)
 	}
 	if i >= s.whole && i < len(m.layers) {
 		s.whole = m.wholeLayers(s, i)
@@ -177,6 +198,9 @@ func (m *decoder) stage(s *rowShard, i int) {
 		return
 	}
 	y := &m.layers[i]
+	if y.mixer == nil {
+		return
+	}
 	y.norm.run(s)
 	y.mixer.project(s) // all rows of a sequence must have done so before one attends
 	if i == m.last {
@@ -204,21 +228,32 @@ func (m *decoder) embedTokens(s *rowShard) {
 	}
 }
 
-// feedForward does what follows in the layer: x += attention, x += feedForward(norm(x)).
-func (m *decoder) feedForward(s *rowShard, layer int) {
+// finishLayer does what follows in a layer once its rows have been projected: x += attention,
+// x += feedForward(norm(x)).
+func (m *decoder) finishLayer(s *rowShard, layer int) {
 	y := &m.layers[layer]
+	if y.mixer != nil {
+		y.mixer.attend(s)
+	}
 	if m.enc.normsBehind() {
 		m.enc.feedForward(s, layer, y.ffn)
 		return
 	}
-	s.ops.multiply(s.y, s.rows, m.cfg.Hidden, m.factor)
-	if m.parallel {
+	switch {
+	case y.mixer == nil:
+		y.ffnNorm.run(s)
+	case y.ffn == nil:
+	case m.parallel:
+		s.ops.multiply(s.y, s.rows, m.cfg.Hidden, m.factor)
 		y.norm.run(s)
 		s.ops.add(s.x, s.y, s.rows, m.cfg.Hidden)
-	} else {
+	default:
+		s.ops.multiply(s.y, s.rows, m.cfg.Hidden, m.factor)
 		y.ffnNorm.addAndRun(s)
 	}
-	y.ffn.run(s)
+	if y.ffn != nil {
+		y.ffn.run(s)
+	}
 	m.add(s)
 	if y.end != nil {
 		y.end.run(s)

@@ -155,7 +155,7 @@ func (n *rowNorm) dense() DenseNorm { return DenseNorm{n.weight, n.bias} }
 
 // dense describes the layer, nil if it has something that a DenseLayer has not.
 func (y *decoderLayer) dense(ropes []rope) *DenseLayer {
-	if y.end != nil || !y.norm.known() || !y.ffnNorm.known() {
+	if y.end != nil || y.mixer == nil || !y.norm.known() || !y.ffnNorm.known() {
 		return nil
 	}
 	d := &DenseLayer{Norm: y.norm.dense()}
@@ -169,7 +169,7 @@ func (y *decoderLayer) dense(ropes []rope) *DenseLayer {
 		d.FFNNorm, d.Width, d.GateUp, d.Unit, d.DownNorm, d.Down = y.ffnNorm.dense(), f.width, f.gateUp.Devices(), f.activation, f.subNorm, weights.Device(f.down)
 		d.DownBias, d.DownPostNorm = f.downBias, f.postNorm
 		if f.up != nil {
-			d.GateUp, d.GateUpBias, d.Ungated, d.Unit = []kernels.Linear{weights.Device(f.up)}, f.upBias, true, UnitErfGELU
+			d.GateUp, d.GateUpBias, d.Ungated, d.Unit = []kernels.Linear{weights.Device(f.up)}, f.upBias, true, f.activation
 		}
 	default:
 		return nil

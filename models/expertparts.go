@@ -15,10 +15,21 @@ type expertPart struct {
 	lo, rows, cols int
 }
 
-// expertParts finds gate, up and down of expert e of a layer.
-func (l *loader) expertParts(name func(string) string, e int) [3]expertPart {
-	width, hidden := l.cfg.ExpertFFN, l.cfg.Hidden
-	return [3]expertPart{l.expertPart(name, "gate", e, width, hidden), l.expertPart(name, "up", e, width, hidden), l.expertPart(name, "down", e, hidden, width)}
+// made names the matrices of a feed-forward besides down.
+func (l *loader) made() []string {
+	if l.arch.ffn.ungated {
+		return []string{"up"}
+	}
+	return []string{"gate", "up"}
+}
+
+// expertParts finds gate, if there is one, up and down of expert e of a layer.
+func (l *loader) expertParts(name func(string) string, e int) (parts []expertPart) {
+	width, reads := l.cfg.ExpertFFN, l.cfg.reads
+	for _, part := range l.made() {
+		parts = append(parts, l.expertPart(name, part, e, width, reads))
+	}
+	return append(parts, l.expertPart(name, "down", e, reads, width))
 }
 
 // expertPart finds a matrix: among those of all experts in one tensor, ffn_gate_exps;
@@ -41,16 +52,17 @@ func (l *loader) expertPart(name func(string) string, part string, e, rows, cols
 	return expertPart{stack, []int{cols, rows, experts}, e * rows, rows, cols}
 }
 
-// expert is one gated feed-forward.
+// expert is one feed-forward. gateUp has up alone where there are no gates.
 type expert struct{ gateUp, down weights.Stacked }
 
 // packExpert reads and packs expert e of a layer.
 func (l *loader) packExpert(name func(string) string, e int) expert {
-	var packed [3]*weights.Stored
-	for i, p := range l.expertParts(name, e) {
-		packed[i] = l.Rows(p.tensor, p.lo, p.lo+p.rows, p.dims...)
+	var packed []*weights.Stored
+	for _, p := range l.expertParts(name, e) {
+		packed = append(packed, l.Rows(p.tensor, p.lo, p.lo+p.rows, p.dims...))
 	}
-	return expert{gateUp: l.Stack(packed[0], packed[1]), down: l.Stack(packed[2])}
+	down := len(packed) - 1
+	return expert{gateUp: l.Stack(packed[:down]...), down: l.Stack(packed[down])}
 }
 
 // expertBiases loads the biases of a layer's experts.

@@ -37,7 +37,8 @@ type expertPass struct {
 	active  []int32   // of groups, those being multiplied, the one of most rows first
 	large   int       // of active: the whole pool multiplies each
 
-	gateUp, gate, out []float32    // [places] × [2·width], [width], [Hidden]
+	gateUp, gate, out []float32    // [places] × [makes(width)], [width], [reads]
+	latent, back      []float32    // [rows] × [reads], [Hidden] of a latent space
 	all               expertWorker // the whole pool, which multiplies large groups
 	own               []expertWorker
 
@@ -128,6 +129,7 @@ func (x *expertPass) choose(m *expertSet, s *rowShard) {
 func (x *expertPass) finish() {
 	m, s := x.m, x.s
 	x.multiplyShared()
+	x.intoLatent()
 	x.onBackend()
 	for _, packing := range m.packings {
 		s.acts.Quantise(x.pool, packing)
@@ -142,6 +144,7 @@ func (x *expertPass) finish() {
 		rest = rest[n:]
 	}
 	x.rows(combineRows)
+	x.outOfLatent()
 	x.end()
 }
 
@@ -174,7 +177,7 @@ func (x *expertPass) multiplyActive(experts []int32) {
 
 // reserve makes room for the rows.
 func (x *expertPass) reserve() {
-	m, n, hidden := x.m, x.s.rows, x.s.cfg.Hidden
+	m, n := x.m, x.s.rows
 	places := n * m.chosen
 	x.logits = cpu.Grow(x.logits, n*m.routing.experts)
 	x.experts, x.weights = cpu.Grow(x.experts, places), cpu.Grow(x.weights, places)
@@ -182,7 +185,10 @@ func (x *expertPass) reserve() {
 	x.first = cpu.Grow(x.first, m.routing.experts+1)
 	x.groups = slices.Grow(x.groups[:0], m.routing.experts)
 	values := max(places*m.width, n*m.sharedWidth)
-	x.gateUp, x.gate, x.out = cpu.Grow(x.gateUp, 2*values), cpu.Grow(x.gate, values), cpu.Grow(x.out, places*hidden)
+	x.gateUp, x.gate, x.out = cpu.Grow(x.gateUp, m.makes(values)), cpu.Grow(x.gate, values), cpu.Grow(x.out, places*m.reads)
+	if m.latent != nil {
+		x.latent, x.back = cpu.Grow(x.latent, n*m.reads), cpu.Grow(x.back, n*x.s.cfg.Hidden)
+	}
 }
 
 // rows does what there is to do with every row.
@@ -275,39 +281,39 @@ func (x *expertPass) route(i int) {
 // multiply sets out of the places of expert e, with what w has.
 func (x *expertPass) multiply(e int32, w *expertWorker) {
 	m, lo, n := x.m, int(x.first[e]), x.size(e)
-	ex, a, at, hidden := m.expert(e), &w.acts, x.rowAt[lo:lo+n], x.s.cfg.Hidden
+	ex, a, at, makes := m.expert(e), &w.acts, x.rowAt[lo:lo+n], m.makes(m.width)
 	w.plan(x.s, at)
 	var gateUpBias, downBias []float32
 	if m.downBias != nil {
-		gateUpBias, downBias = rowOf(m.gateUpBias, int(e), 2*m.width), rowOf(m.downBias, int(e), hidden)
+		gateUpBias, downBias = rowOf(m.gateUpBias, int(e), makes), rowOf(m.downBias, int(e), m.reads)
 	}
 	a.Gather(&x.s.acts.Rows, at)
 	if !x.local {
 		a.MakeRows(x.pool) // a device quantises by itself
 	}
-	gateUp, gate := rowsOf(x.gateUp, lo, lo+n, 2*m.width), rowsOf(x.gate, lo, lo+n, m.width)
+	gateUp, gate := rowsOf(x.gateUp, lo, lo+n, makes), rowsOf(x.gate, lo, lo+n, m.width)
 	ex.gateUp.Mul(gateUp, a, &w.part)
 	w.adapt.addAll(adaptProduct{on: m.onUp, matrix: int(e), read: &x.s.acts, at: at, y: gateUp}, w.adapters.groups)
 	if a.Pinned() {
 		start := x.pool.Meter().Start()
 		for i := range n {
-			both := rowOf(gateUp, i, 2*m.width)
+			both := rowOf(gateUp, i, makes)
 			if gateUpBias != nil {
 				vector.AddInto(both, gateUpBias)
 			}
-			m.activation.row(rowOf(gate, i, m.width), both[:m.width], both[m.width:])
+			m.activation.row(rowOf(gate, i, m.width), both)
 		}
 		x.pool.Meter().Stop(meter.Rows, start, 1, 0, 0)
 	} else {
 		x.s.ops.addBias(gateUp, n, gateUpBias)
-		x.s.ops.gate(m.activation, gate, gateUp, n, m.width)
+		x.s.ops.gate(m.activation, gate, gateUp, n, m.width, makes)
 	}
 	a.Set(gate, n, m.width)
-	out := rowsOf(x.out, lo, lo+n, hidden)
+	out := rowsOf(x.out, lo, lo+n, m.reads)
 	ex.down.Mul(out, a, &w.part)
 	w.adapt.addAll(adaptProduct{on: m.onDown, matrix: int(e), read: a, y: out}, w.adapters.groups)
 	for i := 0; i < n && downBias != nil; i++ {
-		vector.AddInto(rowOf(out, i, hidden), downBias)
+		vector.AddInto(rowOf(out, i, m.reads), downBias)
 	}
 }
 
@@ -319,25 +325,28 @@ func (x *expertPass) multiplyShared() {
 	}
 	m.shared.gateUp.Mul(x.gateUp, &s.acts, &x.all.part)
 	s.adapt(x.gateUp, m.onSharedUp)
-	s.ops.gate(m.activation, x.gate, x.gateUp, s.rows, width)
+	s.ops.gate(m.activation, x.gate, x.gateUp, s.rows, width, m.makes(width))
 	x.all.acts.Set(x.gate, s.rows, width)
 	m.shared.down.Mul(s.y, &x.all.acts, &x.all.part)
 	s.adaptOf(s.y, m.onSharedDown, &x.all.acts)
 }
 
-// combine sets row i of y to the weighted sum of its experts' outputs, the best
+// combine adds to row i of y, or of the latent space, the weighted sum of its experts' outputs, the best
 // expert first.
 func (x *expertPass) combine(i int) {
 	m, s, hidden := x.m, x.s, x.s.cfg.Hidden
 	y := rowOf(s.y, i, hidden)
+	if m.latent != nil {
+		y = rowOf(x.latent, i, m.reads)
+	}
 	switch {
-	case m.sharedWidth == 0:
+	case m.sharedWidth == 0 || m.latent != nil:
 		clear(y)
 	case m.sharedGate != nil:
 		vector.ScaleInto(y, m.sharedWeight(rowOf(s.h, i, hidden)))
 	}
 	for j := i * m.chosen; j < (i+1)*m.chosen; j++ {
-		out := rowOf(x.out, int(x.places[j]), hidden)
+		out := rowOf(x.out, int(x.places[j]), m.reads)
 		if !m.joins {
 			vector.Axpy(y, x.weights[j], out)
 			continue

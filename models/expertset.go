@@ -15,10 +15,13 @@ type expertSet struct {
 	factors          []float32      // [experts] of the weights; nil: ones
 	layer            int
 	width            int // of what gate and up make
+	reads            int // numbers that experts read and make: Hidden, or those of latent
+	ungated          bool
+	latent           *latentExperts // nil: experts read h
 
 	list     []expert
 	store    *expertStore     // has the experts of all layers, if they are not in list
-	packings []matrix.Packing // of the experts' matrices that read h
+	packings []matrix.Packing // of the experts' matrices that gate and up are
 	taken    []bool           // [experts] the Accelerator computes them; nil: there is none
 	// Biases of what the experts' matrices make, [experts] × [2·width] and [Hidden]; nil:
 	// none.
@@ -37,6 +40,14 @@ type expertSet struct {
 	onSharedUp, onSharedDown *target
 
 	routed func(experts []int32, weights []float32) // LoadOptions.Routed of this layer; may be nil
+}
+
+// makes returns the numbers that gate and up of a width make, or up alone.
+func (m *expertSet) makes(width int) int {
+	if m.ungated {
+		return width
+	}
+	return 2 * width
 }
 
 // gatedOf describes an expert of that width for an Accelerator, without biases.

@@ -36,7 +36,10 @@ func (l *loader) expertStore() *expertStore {
 	for i := range l.file.Tensors {
 		others += int64(l.file.Tensors[i].Bytes())
 	}
-	for i := l.cfg.DenseLayers; i < layers; i++ {
+	for i := range layers {
+		if !l.mixes(i) {
+			continue
+		}
 		for e := range experts {
 			size := 0
 			for _, part := range l.expertParts(layerNames(i), e) {
@@ -61,7 +64,7 @@ func (l *loader) expertStore() *expertStore {
 		l.Fail("experts that are not all in memory are multiplied by the CPU alone: the backend needs %d bytes for them, of %d", all, room)
 		return nil
 	}
-	n := int(min(room/int64(slot), int64((layers-l.cfg.DenseLayers)*experts)))
+	n := int(min(room/int64(slot), int64(l.mixtures()*experts)))
 	if n < 1 {
 		l.Fail("the memory for experts, %d bytes, does not hold one of %d bytes", room, slot)
 		return nil
@@ -75,7 +78,7 @@ func (l *loader) expertStore() *expertStore {
 	for i := range n {
 		s.slots = append(s.slots, memory[i*slot:(i+1)*slot:(i+1)*slot])
 	}
-	l.Params += int64(layers-l.cfg.DenseLayers) * int64(experts) * 3 * int64(l.cfg.ExpertFFN) * int64(l.cfg.Hidden)
+	l.Params += int64(l.mixtures()) * int64(experts) * int64(len(l.made())+1) * int64(l.cfg.ExpertFFN) * int64(l.cfg.reads)
 	l.Bytes += int64(n * slot)
 	return s
 }

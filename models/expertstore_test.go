@@ -55,7 +55,7 @@ func TestExpertsOfEveryFormComeFromTheFile(t *testing.T) {
 	for _, name := range transformersMixtures {
 		path := "testdata/transformers/" + name + ".gguf"
 		want := newRunner(t, openModel(t, path, LoadOptions{}), kv.F16).feed(len(tokens), tokens...)
-		m := openModel(t, path, LoadOptions{ExpertMemory: 8 << 10})
+		m := openModel(t, path, LoadOptions{ExpertMemory: 7 << 10})
 		if m.(*executor).graph.store == nil {
 			t.Fatalf("%s: all experts are in memory", name)
 		}

@@ -10,13 +10,13 @@ import (
 //
 //	y = (act(h·Wgate) · h·Wup)·Wdown
 //
-// or, where there is no gate, y = gelu(h·Wup + b)·Wdown + b.
-// Norms may be nil.
+// or, where there is no gate, y = act(h·Wup + b)·Wdown + b.
+// Norms and biases may be nil.
 type feedForward struct {
 	width      int
 	gateUp     weights.Stacked
 	normed     *normedStack   // in place of gateUp, where gate and up do not read h as it is
-	activation GatedUnit      // of gateUp
+	activation GatedUnit      // of gateUp, or of up
 	subNorm    []float32      // of what down reads
 	up         kernels.Linear // in place of gateUp, where there is no gate
 	upBias     []float32
@@ -36,7 +36,8 @@ func (l *loader) feedForward(i int) *feedForward {
 		f.width = l.widths[i]
 	}
 	ffn := f.width
-	if v.activation == 0 && !v.ungated {
+	c.widest = max(c.widest, ffn)
+	if v.activation == 0 {
 		f.activation = l.activation()
 	}
 	up, gate, down := name("ffn_up.weight"), name("ffn_gate.weight"), name("ffn_down.weight")
@@ -46,7 +47,7 @@ func (l *loader) feedForward(i int) *feedForward {
 		f.subNorm = l.Vector(name("ffn_down_norm_in.weight"), ffn)
 	} else if v.ungated {
 		f.rotate = l.rotation(c.Hidden, up)
-		f.up, f.upBias = l.Matrix(up, ffn, c.Hidden), l.Vector(name("ffn_up.bias"), ffn)
+		f.up, f.upBias = l.Matrix(up, ffn, c.Hidden), l.bias(name("ffn_up.bias"), ffn)
 		f.onUp = l.target(c.Hidden, &f.rotate, whole(up, ffn))
 	} else if v.gateUp == fused || v.gateUp == either && l.file.Tensor(gate) == nil {
 		f.rotate = l.rotation(c.Hidden, up)
@@ -63,13 +64,22 @@ func (l *loader) feedForward(i int) *feedForward {
 	}
 	f.down = l.Matrix(down, c.Hidden, ffn)
 	f.onDown = l.target(ffn, &f.last, whole(down, c.Hidden))
-	if v.ungated || v.downBias {
-		f.downBias = l.Vector(name("ffn_down.bias"), c.Hidden)
-	}
+	f.downBias = l.bias(name("ffn_down.bias"), c.Hidden)
 	if l.arch.norms.post {
 		f.postNorm = l.Vector(name("post_ffw_norm.weight"), c.Hidden)
 	}
 	return f
+}
+
+// bias reads one of a feed-forward, if there are any.
+func (l *loader) bias(name string, n int) []float32 {
+	switch v := &l.arch.ffn; {
+	case v.biases:
+		return l.Vector(name, n)
+	case v.ungated:
+		return l.OptionalVector(name, n)
+	}
+	return nil
 }
 
 // activation reads which gated unit a feed-forward has: GEGLU unless the file says otherwise.
@@ -95,7 +105,7 @@ func (f *feedForward) run(s *rowShard) {
 		f.up.Mul(s.gate, &s.acts)
 		s.adapt(s.gate, f.onUp)
 		s.ops.addBias(s.gate, s.rows, f.upBias)
-		s.ops.gelu(s.gate, s.rows, f.width)
+		s.ops.gate(f.activation, s.gate, s.gate, s.rows, f.width, f.width)
 	} else {
 		if f.normed != nil {
 			f.normed.run(s.gateUp, s)
@@ -103,7 +113,7 @@ func (f *feedForward) run(s *rowShard) {
 			f.gateUp.Mul(s.gateUp, &s.acts, &s.part)
 			s.adapt(s.gateUp, f.onUp)
 		}
-		s.ops.gate(f.activation, s.gate, s.gateUp, s.rows, f.width)
+		s.ops.gate(f.activation, s.gate, s.gateUp, s.rows, f.width, 2*f.width)
 	}
 	s.ops.normInto(s.gate, s.rows, f.subNorm, s.cfg.NormEps)
 	s.ops.rotate(s.gate, s.rows, f.width, &f.last)

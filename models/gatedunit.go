@@ -21,5 +21,15 @@ var gatedUnits = [...]func(dst, gate, up []float32){
 	UnitClampedSiLU: vector.ClampedSwiGLU, UnitClamped: vector.ClampedGLU,
 }
 
-// row sets dst of one row.
-func (u GatedUnit) row(dst, gate, up []float32) { gatedUnits[u](dst, gate, up) }
+// row sets dst of one row to act(gate)·up of gate and up, side by side, or to act of gate alone.
+func (u GatedUnit) row(dst, made []float32) {
+	n := len(dst)
+	if len(made) > n {
+		gatedUnits[u](dst, made[:n], made[n:])
+		return
+	}
+	for lo := 0; lo < n; lo += vector.MostOnes {
+		hi := min(n, lo+vector.MostOnes)
+		gatedUnits[u](dst[lo:hi], made[lo:hi], vector.Ones(hi-lo))
+	}
+}

@@ -1,6 +1,7 @@
 package models
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -46,6 +47,9 @@ func (l *loader) shape() {
 	if l.arch.norms.layerNorms() {
 		name = "attention.layer_norm_epsilon"
 	}
+	if l.arch.onePart { // files have either
+		name = cmp.Or(l.present(name), "attention.layer_norm_epsilon")
+	}
 	eps := l.number(name, -1)
 	if eps < 0 || eps > 1 {
 		l.Fail("%s is missing or out of range", l.key(name))
@@ -63,13 +67,18 @@ func (l *loader) shape() {
 		l.Fail("tokenizer.ggml.tokens has %d tokens and token_embd.weight %d rows", n, c.Vocab)
 	}
 	c.Outputs = c.Vocab
+	for i := range c.Layers {
+		if l.rowsAlone(i) {
+			c.StatelessLayers++
+		}
+	}
 }
 
 // kvHeads returns how many KV heads the layers with attention have. Where short convolutions
 // take the place of some, the file has one number a layer.
 func (l *loader) kvHeads() int {
 	const name = "attention.head_count_kv"
-	list, ok := l.file.Metadata.Ints(l.key(name))
+	list, ok := l.perLayer(name)
 	if v := &l.arch.attention; !ok || !v.shortConvs && !v.stateSpaces && !v.otherHeads {
 		return l.count(name, 1, maxDim, l.cfg.Heads)
 	} else if v.otherHeads && len(list) == l.cfg.Layers { // see otherHeads
@@ -83,23 +92,43 @@ func (l *loader) kvHeads() int {
 	}
 	l.recurs = make([]bool, len(list))
 	for i, m := range list {
-		l.recurs[i] = m == 0
+		l.recurs[i] = m == 0 && !l.rowsAlone(i)
+		if m > 0 && l.rowsAlone(i) {
+			l.Fail("%s and %s: layer %d has both", l.key(name), l.key("feed_forward_length"), i)
+		}
 	}
 	return n
 }
 
+// perLayer reads a hyper-parameter that has a number for each layer, of which those that predict further
+// ahead are left out; ok is false where the file has no such list.
+func (l *loader) perLayer(name string) (list []int, ok bool) {
+	list, ok = l.file.Metadata.Ints(l.key(name))
+	if n := l.cfg.Layers; len(list) == n+l.predictors {
+		list = list[:n]
+	}
+	return list, ok
+}
+
+// rowsAlone tells whether layer i has neither attention nor a state, but a feed-forward or a mixture alone.
+func (l *loader) rowsAlone(i int) bool { return l.arch.onePart && l.widths != nil && l.widths[i] > 0 }
+
 // feedForwardLength reads the width of a feed-forward. Where all layers are mixtures,
 // files may give that of an expert alone.
 func (l *loader) feedForwardLength() int {
-	if m := l.arch.ffn.mixture; m != nil && !m.optional {
+	if m := l.arch.ffn.mixture; m != nil && !m.optional && !l.arch.onePart {
 		if _, ok := l.file.Metadata[l.key("feed_forward_length")]; !ok {
 			return l.count("expert_feed_forward_length", 1, maxDim, required)
 		}
 	}
 	const name = "feed_forward_length"
-	if list, ok := l.file.Metadata.Ints(l.key(name)); ok && l.arch.ffn.widths {
-		if len(list) != l.cfg.Layers || slices.Min(list) < 1 || slices.Max(list) > maxDim {
-			l.Fail("%s is %v, want one number for each of %d layers, 1 to %d", l.key(name), list, l.cfg.Layers, maxDim)
+	if list, ok := l.perLayer(name); ok && l.arch.ffn.widths || l.arch.onePart {
+		least := 1
+		if l.arch.onePart { // layers that have none
+			least = 0
+		}
+		if len(list) != l.cfg.Layers || slices.Min(list) < least || slices.Max(list) > maxDim {
+			l.Fail("%s is %v, want one number for each of %d layers, %d to %d", l.key(name), list, l.cfg.Layers, least, maxDim)
 			return 1
 		}
 		l.widths = list
@@ -125,6 +154,7 @@ func (l *loader) withoutPredictors(n int) int {
 			}
 		}
 	}
+	l.predictors = predictors
 	return n - predictors
 }
 

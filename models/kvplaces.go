@@ -71,7 +71,7 @@ func (l *loader) kvPlaces() []kvPlace {
 	c := &l.cfg
 	places, next, last := make([]kvPlace, c.Layers), [2]int{0, c.KV().Layers}, [2]int{-1, -1}
 	for i := range places {
-		if l.recurs != nil && l.recurs[i] {
+		if l.recurs != nil && l.recurs[i] || l.rowsAlone(i) {
 			continue
 		}
 		p := kvPlace{kind: l.kind(i), reads: i >= c.Layers-c.SharedLayers}
@@ -91,5 +91,5 @@ func (l *loader) kvPlaces() []kvPlace {
 
 // KV returns what a KV cache for the model must have room for.
 func (c Config) KV() kv.Shape {
-	return kv.Shape{Layers: c.Layers - c.RecurrentLayers - c.SharedLayers - c.Others.Layers, Heads: c.KVHeads, HeadDim: c.HeadDim, State: c.State, Others: c.Others}
+	return kv.Shape{Layers: c.Layers - c.RecurrentLayers - c.StatelessLayers - c.SharedLayers - c.Others.Layers, Heads: c.KVHeads, HeadDim: c.HeadDim, State: c.State, Others: c.Others}
 }

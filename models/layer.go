@@ -3,10 +3,10 @@ package models
 // decoderLayer is the weights of one layer, and what it computes.
 type decoderLayer struct {
 	norm    rowNorm
-	mixer   mixer
+	mixer   mixer // nil: rows do not see those before them
 	ffnNorm rowNorm
-	ffn     rowFunction
-	end     *layerEnd // nil: none
+	ffn     rowFunction // nil: there is none
+	end     *layerEnd   // nil: none
 }
 
 // rowFunction is what a layer does to each row by itself: feedForward, mixture or beside.
@@ -15,7 +15,8 @@ type rowFunction interface {
 	run(s *rowShard)
 }
 
-// mixer is what lets a row see the rows before it: selfAttention or gatedDelta.
+// mixer is what lets a row see the rows before it: selfAttention, latentAttention, gatedDelta, stateSpace,
+// shortConv or besideStates.
 type mixer interface {
 	// rowWidth is the numbers of a row between project and attend.
 	rowWidth() int

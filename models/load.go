@@ -222,6 +222,6 @@ func (b *Bundle) Experts() (st ExpertStats, ok bool) {
 	s := b.exec.graph.store
 	return ExpertStats{
 		Hits: s.hits.Load(), Misses: s.misses.Load(), Read: s.read.Load(), Held: s.held.Load(), Room: int64(len(s.slots)),
-		Experts: int64(s.experts * s.loader.cfg.Layers), Bytes: int64(len(s.slots) * len(s.slots[0])),
+		Experts: int64(s.experts * s.loader.mixtures()), Bytes: int64(len(s.slots) * len(s.slots[0])),
 	}, true
 }

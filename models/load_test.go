@@ -160,7 +160,7 @@ func TestAnUnalteredCopyLoads(t *testing.T) {
 	want := Config{
 		Arch: "llama", Name: got.Name, Layers: 2, Hidden: 128, FFN: 256, Heads: 4, KVHeads: 2, HeadDim: 32, Vocab: 384, Context: got.Context,
 		Outputs: 384, NormEps: 1e-3, Packings: "F16", Params: got.Params, Bytes: got.Bytes,
-		longest: got.longest,
+		longest: got.longest, widest: 256,
 	}
 	if got != want || got.Params < 384*128 || got.Bytes < got.Params {
 		t.Errorf("Config() = %+v, want %+v", got, want)

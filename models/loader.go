@@ -15,19 +15,20 @@ import (
 // is why there are many methods.
 type loader struct {
 	*weights.Loader
-	file     *gguf.File
-	opt      LoadOptions
-	archName string
-	arch     architecture
-	skipped  []string // beginnings of the names of tensors that are not read
-	recurs   []bool   // which layers have a recurrent state in place of attention; nil: none
-	hadamard hadamard
-	windows  []bool // which layers see a window of keys alone; nil: none
-	kvCounts []int  // KV heads of each layer, where the file says so and they may differ
-	widths   []int  // of feed-forwards, where the file has one a layer; nil: Config.FFN
-	cfg      Config
-	targets  []*target
-	warnings []string
+	file       *gguf.File
+	opt        LoadOptions
+	archName   string
+	arch       architecture
+	skipped    []string // beginnings of the names of tensors that are not read
+	recurs     []bool   // which layers have a recurrent state in place of attention; nil: none
+	hadamard   hadamard
+	windows    []bool // which layers see a window of keys alone; nil: none
+	kvCounts   []int  // KV heads of each layer, where the file says so and they may differ
+	widths     []int  // of feed-forwards, where the file has one a layer, 0 where there is none; nil: Config.FFN
+	predictors int    // layers of the file behind the graph's
+	cfg        Config
+	targets    []*target
+	warnings   []string
 }
 
 // newLoader reads from file, which it gives the metadata of opt.
@@ -111,6 +112,14 @@ func (l *loader) count(name string, lo, hi, otherwise int) int {
 
 // required makes count fail on a missing key.
 const required = -1
+
+// present returns name where the file has that hyper-parameter, else nothing.
+func (l *loader) present(name string) string {
+	if _, ok := l.file.Metadata[l.key(name)]; !ok {
+		return ""
+	}
+	return name
+}
 
 // number reads a finite hyper-parameter, or otherwise when the key is missing.
 func (l *loader) number(name string, otherwise float64) float64 {

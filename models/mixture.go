@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/lutra-lm/lutra/models/weights"
 )
 
 // mixture is a layer's mixture of experts (Shazeer et al. 2017, "Outrageously Large
@@ -54,17 +56,38 @@ func (l *loader) mixtureParams() (p mixtureParams) {
 	if t.perChosen && c.ExpertsUsed > 0 {
 		width = max(1, c.FFN/c.ExpertsUsed)
 	}
-	c.ExpertFFN = l.count("expert_feed_forward_length", 1, maxDim, width)
+	c.ExpertFFN, c.reads = l.count("expert_feed_forward_length", 1, maxDim, width), c.Hidden
+	if t.latent {
+		c.reads = l.count("moe_latent_size", 1, maxDim, c.Hidden)
+	}
 	if t.dense {
 		c.DenseLayers = l.count("leading_dense_block_count", 0, c.Layers-1, 0)
 	}
 	p = mixtureParams{width: c.ExpertFFN, sharedWidth: l.sharedWidth(), routing: l.routing()}
-	if b, ok := l.opt.Backend.(Accelerator); ok && l.Err() == nil {
+	if b, ok := l.opt.Backend.(Accelerator); ok && l.Err() == nil && !l.arch.ffn.ungated {
 		if err := b.Mixtures(MixtureShape{c.Name, c.Layers, c.DenseLayers, p.experts, p.chosen, c.Hidden, p.width}); err != nil {
 			l.Fail("%w", err)
 		}
 	}
 	return p
+}
+
+// mixes tells whether layer i has a mixture.
+func (l *loader) mixes(i int) bool {
+	if l.arch.onePart && (!l.rowsAlone(i) || l.file.Tensor(layerNames(i)("ffn_gate_inp.weight")) == nil) {
+		return false
+	}
+	return l.cfg.Experts > 0 && i >= l.cfg.DenseLayers
+}
+
+// mixtures counts the layers that have one.
+func (l *loader) mixtures() (n int) {
+	for i := range l.cfg.Layers {
+		if l.mixes(i) {
+			n++
+		}
+	}
+	return n
 }
 
 // expertCount reads how many experts a layer has, 0 where layers have feed-forwards.
@@ -187,7 +210,7 @@ func (l *loader) checkMixture() {
 func (l *loader) mixture(i int, p mixtureParams, store *expertStore, pass *expertPass) *mixture {
 	c, t, name := &l.cfg, l.arch.ffn.mixture, layerNames(i)
 	m := &mixture{pass: pass, expertSet: expertSet{
-		routing: p.routing, activation: l.arch.ffn.activation, store: store, layer: i, width: p.width, sharedWidth: p.sharedWidth,
+		routing: p.routing, activation: l.arch.ffn.activation, ungated: l.arch.ffn.ungated, store: store, layer: i, width: p.width, sharedWidth: p.sharedWidth, reads: c.reads,
 	}}
 	m.router = l.Wide(name("ffn_gate_inp.weight"), p.experts, c.Hidden)
 	m.onRouter = l.target(c.Hidden, &rotation{}, whole(name("ffn_gate_inp.weight"), p.experts))
@@ -209,10 +232,16 @@ func (l *loader) mixture(i int, p mixtureParams, store *expertStore, pass *exper
 		l.packExperts(m, i)
 	}
 	m.onUp, m.onDown = l.expertTargets(name, p.experts)
+	if m.reads != c.Hidden {
+		m.latent = l.latentExperts(name)
+	}
 	if n := p.sharedWidth; n > 0 {
-		gate, up := l.Whole(name("ffn_gate_shexp.weight"), n, c.Hidden), l.Whole(name("ffn_up_shexp.weight"), n, c.Hidden)
-		m.shared = expert{gateUp: l.Stack(gate, up), down: l.Stack(l.Whole(name("ffn_down_shexp.weight"), c.Hidden, n))}
-		m.onSharedUp = l.target(c.Hidden, &rotation{}, whole(name("ffn_gate_shexp.weight"), n), whole(name("ffn_up_shexp.weight"), n))
+		var made []*weights.Stored
+		for _, part := range l.made() {
+			made = append(made, l.Whole(name("ffn_"+part+"_shexp.weight"), n, c.Hidden))
+		}
+		m.shared = expert{gateUp: l.Stack(made...), down: l.Stack(l.Whole(name("ffn_down_shexp.weight"), c.Hidden, n))}
+		m.onSharedUp = l.target(c.Hidden, &rotation{}, m.shared.gateUp.Rows...)
 		m.onSharedDown = l.target(n, &rotation{}, whole(name("ffn_down_shexp.weight"), c.Hidden))
 		if t.shared == sharedGated {
 			m.sharedGate = l.Vector(name("ffn_gate_inp_shexp.weight"), c.Hidden)
@@ -230,6 +259,11 @@ func (l *loader) mixture(i int, p mixtureParams, store *expertStore, pass *exper
 // packExperts packs all experts of m, of layer i, for the backend if that takes them.
 func (l *loader) packExperts(m *mixture, i int) {
 	backend, _ := l.opt.Backend.(Accelerator)
+	if backend != nil && m.ungated { // which it does not know
+		l.Place(nil)
+		defer l.Place(backend)
+		backend = nil
+	}
 	for e := 0; e < m.routing.experts && l.Err() == nil; e++ {
 		sent := l.Sent()
 		if backend != nil {

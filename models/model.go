@@ -60,12 +60,15 @@ type Config struct {
 	DenseLayers     int // of Layers, the first: they have feed-forwards where the others have mixtures
 	RecurrentLayers int // of Layers: they have a recurrent state in place of keys and values
 	State           int // numbers of a sequence's recurrent state, all of these layers together
+	StatelessLayers int // of Layers: they have neither keys and values nor a state
 	SharedLayers    int // of Layers, the last: they read the keys and values of layers before them
 	LayerInputs     int // numbers that each layer has of a token besides its embedding
 
 	longest    int  // the file's own Context
 	ownContext bool // Context decides more than how long sequences are
 
+	widest int         // of feed-forwards; 0: all are mixtures
+	reads  int         // numbers that an expert reads and makes
 	beside bool        // layers with mixtures have feed-forwards too
 	latent latentShape // zero: heads have keys and values of their own
 	Others kv.Others   // layers, of those with keys and values, that have other heads

@@ -124,13 +124,11 @@ func (o *rowOps) normInto(x []float32, n int, w []float32, eps float32) {
 	}
 }
 
-// gate sets dst[n][width] to act(gate)·up, with gate and up side by side in gateUp.
-func (o *rowOps) gate(unit GatedUnit, dst, gateUp []float32, n, width int) {
-	o.dst, o.a, o.width, o.unit = dst, gateUp, width, unit
-	o.each(n, width, func(o *rowOps, i int) {
-		both := rowOf(o.a, i, 2*o.width)
-		o.unit.row(rowOf(o.dst, i, o.width), both[:o.width], both[o.width:])
-	})
+// gate sets dst[n][width] to act(gate)·up, with gate and up side by side in rows of made, or to act(gate)
+// where they are width long.
+func (o *rowOps) gate(unit GatedUnit, dst, made []float32, n, width, stride int) {
+	o.dst, o.a, o.width, o.stride, o.unit = dst, made, width, stride, unit
+	o.each(n, width, func(o *rowOps, i int) { o.unit.row(rowOf(o.dst, i, o.width), rowOf(o.a, i, o.stride)) })
 }
 
 // relu sets x[n][width] to max(x, 0).
@@ -204,10 +202,4 @@ func (o *rowOps) layerNorm(x []float32, n int, w, b []float32, eps float32) {
 	o.each(n, len(w), func(o *rowOps, i int) {
 		vector.LayerNorm(rowOf(o.dst, i, len(o.w)), o.w, o.b, o.eps)
 	})
-}
-
-// gelu sets x[n][width] to gelu(x).
-func (o *rowOps) gelu(x []float32, n, width int) {
-	o.dst, o.width = x, width
-	o.each(n, width, func(o *rowOps, i int) { vector.GELU(rowOf(o.dst, i, o.width)) })
 }

@@ -22,6 +22,15 @@ var recurrentShape = synthetic.Shape{
 	RopeBase: 10000, TiedEmbedding: true, Arch: synthetic.Qwen35, Delta: synthetic.Delta{KeyHeads: 2, ValueHeads: 4, Width: 16},
 }
 
+// spacesShape is one whose layers are state spaces, attention or feed-forwards.
+var spacesShape = synthetic.Shape{
+	Name: "spaces", Hidden: 64, FFN: 96, Layers: 6, Heads: 2, KVHeads: 1, HeadDim: 32, Vocab: 300, Context: 512,
+	RopeBase: 10000, Arch: synthetic.NemotronH, Spaces: synthetic.Spaces{Pattern: "M-*MM-", Heads: 4, HeadDim: 12, Groups: 2, Len: 20},
+}
+
+// recurrentShapes are one of each kind of recurrent layers.
+var recurrentShapes = []synthetic.Shape{recurrentShape, spacesShape}
+
 // recurrentModel writes a model of shape s and returns its path.
 func recurrentModel(t testing.TB, s synthetic.Shape, kind gguf.Type) string {
 	t.Helper()
@@ -46,6 +55,7 @@ func TestARecurrentModelGivesEverySequenceTheBitsItGetsAlone(t *testing.T) {
 	}{
 		{recurrentShape, []gguf.Type{gguf.F16, gguf.Q8_0}},
 		{wider, []gguf.Type{gguf.Q1_0, gguf.PQ2_0}},
+		{spacesShape, []gguf.Type{gguf.F16}},
 	} {
 		shape := c.shape
 		n := 24
@@ -53,7 +63,7 @@ func TestARecurrentModelGivesEverySequenceTheBitsItGetsAlone(t *testing.T) {
 			c.kinds, n = c.kinds[:1], 9
 		}
 		for _, kind := range c.kinds {
-			t.Run(fmt.Sprintf("%d layers of %v", shape.Layers, kind), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%s, %d layers of %v", shape.Arch, shape.Layers, kind), func(t *testing.T) {
 				path := recurrentModel(t, shape, kind)
 				together(t, path, kv.F16, conversations(t, path, kv.F16, n), false)
 			})
@@ -62,25 +72,33 @@ func TestARecurrentModelGivesEverySequenceTheBitsItGetsAlone(t *testing.T) {
 }
 
 func TestPiecesOfAPromptHaveTheBitsOfTheWhole(t *testing.T) {
-	m := openModel(t, recurrentModel(t, recurrentShape, gguf.F16), LoadOptions{})
-	tokens := make([]int32, 70)
-	for i := range tokens {
-		tokens[i] = int32(i * 37 % 300)
-	}
-	want := slices.Clone(newRunner(t, m, kv.F16).feed(len(tokens), tokens...))
-	width := m.Config().Outputs
-	for _, size := range []int{1, 3, 16, 33} {
-		r := newRunner(t, m, kv.F16)
-		for at := 0; at < len(tokens); at += size {
-			end := min(len(tokens), at+size)
-			got := r.feed(end-at, tokens[at:end]...)
-			compareBits(t, fmt.Sprintf("pieces of %d from %d", size, at), got, want[at*width:end*width])
+	for _, shape := range recurrentShapes {
+		m := openModel(t, recurrentModel(t, shape, gguf.F16), LoadOptions{})
+		tokens := make([]int32, 70)
+		for i := range tokens {
+			tokens[i] = int32(i * 37 % 300)
+		}
+		want := slices.Clone(newRunner(t, m, kv.F16).feed(len(tokens), tokens...))
+		width := m.Config().Outputs
+		for _, size := range []int{1, 3, 16, 33} {
+			r := newRunner(t, m, kv.F16)
+			for at := 0; at < len(tokens); at += size {
+				end := min(len(tokens), at+size)
+				got := r.feed(end-at, tokens[at:end]...)
+				compareBits(t, fmt.Sprintf("%s: pieces of %d from %d", shape.Arch, size, at), got, want[at*width:end*width])
+			}
 		}
 	}
 }
 
 func TestForksAndCutSequencesOfARecurrentModelGoOnAsIfAlone(t *testing.T) {
-	m := openModel(t, recurrentModel(t, recurrentShape, gguf.F16), LoadOptions{})
+	for _, shape := range recurrentShapes {
+		t.Run(string(shape.Arch), func(t *testing.T) { forksAndCuts(t, shape) })
+	}
+}
+
+func forksAndCuts(t *testing.T, shape synthetic.Shape) {
+	m := openModel(t, recurrentModel(t, shape, gguf.F16), LoadOptions{})
 	alone := func(tokens []int32) []float32 {
 		return slices.Clone(newRunner(t, m, kv.F16).feed(1, tokens...))
 	}
@@ -153,11 +171,13 @@ func TestASpanMustGoOnWhereTheRecurrentStateStands(t *testing.T) {
 }
 
 func TestAWarmStepOfARecurrentModelAllocatesNothing(t *testing.T) {
-	m := openModel(t, recurrentModel(t, recurrentShape, gguf.F16), oneThread(t))
-	r := newRunner(t, m, kv.F16)
-	r.feed(1, tokensOf(40, 3)...)
-	if n := testing.AllocsPerRun(30, func() { r.feed(1, 5) }); n != 0 {
-		t.Errorf("%v allocations a step", n)
+	for _, shape := range recurrentShapes {
+		m := openModel(t, recurrentModel(t, shape, gguf.F16), oneThread(t))
+		r := newRunner(t, m, kv.F16)
+		r.feed(1, tokensOf(40, 3)...)
+		if n := testing.AllocsPerRun(30, func() { r.feed(1, 5) }); n != 0 {
+			t.Errorf("%s: %v allocations a step", shape.Arch, n)
+		}
 	}
 }
 

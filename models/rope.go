@@ -135,6 +135,9 @@ func (l *loader) ropes() []rope {
 	if l.Err() != nil {
 		return nil
 	}
+	if l.arch.positions.order == ropeNone {
+		return []rope{{}}
+	}
 	p := ropeParams{
 		dims:    l.count("rope.dimension_count", 2, l.cfg.HeadDim, l.cfg.HeadDim),
 		base:    l.number("rope.freq_base", 10000),

@@ -92,16 +92,12 @@ func (w *workspace) reserve(n int, c *Config) {
 	}
 	w.size = n
 	w.latent.reserve(n, c)
-	ffn := c.FFN
-	if c.Experts > 0 && c.DenseLayers == 0 && !c.beside {
-		ffn = 0 // experts have memory of their own
-	}
 	for _, buf := range []struct {
 		at    *[]float32
 		width int
 	}{
 		{&w.h, c.Hidden}, {&w.y, c.Hidden}, {&w.a, w.mixed}, {&w.gates, w.gateWidth},
-		{&w.gateUp, 2 * ffn}, {&w.gate, max(ffn, c.LayerInputs)}, {&w.projected, c.Layers * c.LayerInputs},
+		{&w.gateUp, 2 * c.widest}, {&w.gate, max(c.widest, c.LayerInputs)}, {&w.projected, c.Layers * c.LayerInputs},
 	} {
 		*buf.at = make([]float32, n*buf.width)
 	}

@@ -54,7 +54,7 @@ func (l *loader) expertTargets(name func(string) string, experts int) (up, down 
 		}
 		return t
 	}
-	return of(l.cfg.Hidden, l.cfg.ExpertFFN, "gate", "up"), of(l.cfg.ExpertFFN, l.cfg.Hidden, "down")
+	return of(l.cfg.reads, l.cfg.ExpertFFN, l.made()...), of(l.cfg.ExpertFFN, l.cfg.reads, "down")
 }
 
 // among returns how many matrices a tensor has one of: one, if it is alone.

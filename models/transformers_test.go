@@ -25,10 +25,10 @@ func transformersTokens() []int32 {
 }
 
 // transformersMixtures are the models of testdata/transformers.
-var transformersMixtures = []string{"mixtral", "qwen2moe", "qwen3moe", "olmoe", "granitemoe", "qwen35moe", "gpt-oss", "phimoe", "maple", "lfm2moe", "glm4moe", "qwen3next", "gemma4-moe", "deepseek2", "deepseek2-v3", "granitehybrid-moe", "hunyuan-moe", "ernie4_5-moe", "dots1"}
+var transformersMixtures = []string{"mixtral", "qwen2moe", "qwen3moe", "olmoe", "granitemoe", "qwen35moe", "gpt-oss", "phimoe", "maple", "lfm2moe", "glm4moe", "qwen3next", "gemma4-moe", "deepseek2", "deepseek2-v3", "granitehybrid-moe", "hunyuan-moe", "ernie4_5-moe", "dots1", "nemotron_h_moe", "nemotron_h_moe-latent"}
 
 // transformersDense are the others.
-var transformersDense = []string{"gemma3", "olmo2", "olmo3", "exaone4", "hunyuan-dense", "glm4", "ernie4_5", "seed_oss", "granite", "lfm2", "gemma4", "granitehybrid", "falcon-h1", "minicpm", "cohere2", "qwen3-normed", "gemma3-normed", "deepseek2-dense", "mistral3", "gemma", "command-r"}
+var transformersDense = []string{"gemma3", "olmo2", "olmo3", "exaone4", "hunyuan-dense", "glm4", "ernie4_5", "seed_oss", "granite", "lfm2", "gemma4", "granitehybrid", "falcon-h1", "minicpm", "cohere2", "qwen3-normed", "gemma3-normed", "deepseek2-dense", "mistral3", "gemma", "command-r", "nemotron_h"}
 
 func TestModelsGiveTheLogitsOfTransformers(t *testing.T) {
 	for _, name := range slices.Concat(transformersMixtures, transformersDense) {
@@ -39,7 +39,7 @@ func TestModelsGiveTheLogitsOfTransformers(t *testing.T) {
 // Directories have the weights of the files beside them, as transformers has saved them.
 func TestDirectoriesGiveTheLogitsOfTheirFiles(t *testing.T) {
 	found, err := filepath.Glob("testdata/transformers/*/config.json")
-	if err != nil || len(found) < 33 {
+	if err != nil || len(found) < 36 {
 		t.Fatalf("%d directories, %v", len(found), err)
 	}
 	for _, path := range found {
@@ -151,7 +151,7 @@ func TestClampsThatAreNotThoseOfTheArchitectureAreRefused(t *testing.T) {
 }
 
 func TestModelsOfTransformersGiveEverySequenceTheBitsItGetsAlone(t *testing.T) {
-	for _, name := range []string{"gpt-oss", "qwen35moe", "phimoe", "gemma3", "exaone4", "lfm2moe", "qwen3next", "gemma4", "gemma4-moe", "deepseek2", "deepseek2-v3", "granitehybrid-moe", "falcon-h1", "cohere2", "qwen3-normed", "deepseek2-dense"} {
+	for _, name := range []string{"gpt-oss", "qwen35moe", "phimoe", "gemma3", "exaone4", "lfm2moe", "qwen3next", "gemma4", "gemma4-moe", "deepseek2", "deepseek2-v3", "granitehybrid-moe", "falcon-h1", "cohere2", "qwen3-normed", "deepseek2-dense", "nemotron_h", "nemotron_h_moe", "nemotron_h_moe-latent"} {
 		t.Run(name, func(t *testing.T) {
 			path := "testdata/transformers/" + name + ".gguf"
 			together(t, path, kv.F16, conversations(t, path, kv.F16, 16), false)
@@ -160,7 +160,7 @@ func TestModelsOfTransformersGiveEverySequenceTheBitsItGetsAlone(t *testing.T) {
 }
 
 func TestAWarmStepOfLayersOfAllKindsAllocatesNothing(t *testing.T) {
-	for _, name := range []string{"gemma4", "deepseek2", "granitehybrid", "falcon-h1", "cohere2", "qwen3-normed", "deepseek2-dense"} {
+	for _, name := range []string{"gemma4", "deepseek2", "granitehybrid", "falcon-h1", "cohere2", "qwen3-normed", "deepseek2-dense", "nemotron_h", "nemotron_h_moe", "nemotron_h_moe-latent"} {
 		m := openModel(t, "testdata/transformers/"+name+".gguf", oneThread(t))
 		cache, err := kv.New(m.Config().KV(), kv.Options{BlockLen: 16, Blocks: 16, States: 4})
 		if err != nil {

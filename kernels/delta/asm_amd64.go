@@ -97,3 +97,27 @@ func foldAVX512(panel *float32, width int, keys *float32, d *float32, before flo
 //
 //go:noescape
 func foldOneAVX512(panel *float32, width int, keys *float32, d *float32, before float32)
+
+// spaceAVX2 takes 1 tokens, one after the other, through state[length][16]: state = decay·state + b[i]·x of row i,
+// and y = Σ c[i]·state, in the order of rows. The b and c of tokens are stride bytes apart, their x[16] and y[16] ld bytes; length is positive.
+//
+//go:noescape
+func spaceAVX2(state *float32, length int, b *float32, c *float32, stride int, x *float32, y *float32, ld int, decays *float32)
+
+// spaceAVX2x2 takes 2 tokens, one after the other, through state[length][16]: state = decay·state + b[i]·x of row i,
+// and y = Σ c[i]·state, in the order of rows. The b and c of tokens are stride bytes apart, their x[16] and y[16] ld bytes; length is positive.
+//
+//go:noescape
+func spaceAVX2x2(state *float32, length int, b *float32, c *float32, stride int, x *float32, y *float32, ld int, decays *float32)
+
+// spaceAVX512 takes 1 tokens, one after the other, through state[length][16]: state = decay·state + b[i]·x of row i,
+// and y = Σ c[i]·state, in the order of rows. The b and c of tokens are stride bytes apart, their x[16] and y[16] ld bytes; length is positive.
+//
+//go:noescape
+func spaceAVX512(state *float32, length int, b *float32, c *float32, stride int, x *float32, y *float32, ld int, decays *float32)
+
+// spaceAVX512x4 takes 4 tokens, one after the other, through state[length][16]: state = decay·state + b[i]·x of row i,
+// and y = Σ c[i]·state, in the order of rows. The b and c of tokens are stride bytes apart, their x[16] and y[16] ld bytes; length is positive.
+//
+//go:noescape
+func spaceAVX512x4(state *float32, length int, b *float32, c *float32, stride int, x *float32, y *float32, ld int, decays *float32)

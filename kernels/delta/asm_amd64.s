@@ -1201,3 +1201,225 @@ tokens:
 	JNE          rows
 	VZEROUPPER
 	RET
+
+// func spaceAVX2(state *float32, length int, b *float32, c *float32, stride int, x *float32, y *float32, ld int, decays *float32)
+// Requires: AVX, FMA3, MMX+
+TEXT ·spaceAVX2(SB), NOSPLIT, $0-72
+	// spaceAVX2 takes 1 tokens, one after the other, through state[length][16]: state = decay·state + b[i]·x of row i,
+	// and y = Σ c[i]·state, in the order of rows. The b and c of tokens are stride bytes apart, their x[16] and y[16] ld bytes; length is positive.
+	MOVQ         state+0(FP), AX
+	MOVQ         length+8(FP), CX
+	MOVQ         b+16(FP), DX
+	MOVQ         c+24(FP), BX
+	MOVQ         x+40(FP), SI
+	MOVQ         y+48(FP), DI
+	MOVQ         ld+56(FP), R8
+	MOVQ         decays+64(FP), R9
+	VMOVUPS      (SI), Y0
+	VXORPS       Y2, Y2, Y2
+	VMOVUPS      32(SI), Y1
+	VXORPS       Y3, Y3, Y3
+	VBROADCASTSS (R9), Y4
+	ADDQ         R8, SI
+
+row:
+	VMOVUPS      (AX), Y5
+	VMOVUPS      32(AX), Y6
+	PREFETCHT0   4096(AX)
+	VBROADCASTSS (DX), Y7
+	VBROADCASTSS (BX), Y8
+	VMULPS       Y4, Y5, Y5
+	VFMADD231PS  Y0, Y7, Y5
+	VFMADD231PS  Y5, Y8, Y2
+	VMULPS       Y4, Y6, Y6
+	VFMADD231PS  Y1, Y7, Y6
+	VFMADD231PS  Y6, Y8, Y3
+	VMOVUPS      Y5, (AX)
+	VMOVUPS      Y6, 32(AX)
+	ADDQ         $0x40, AX
+	ADDQ         $0x00000004, DX
+	ADDQ         $0x00000004, BX
+	DECQ         CX
+	JNE          row
+	VMOVUPS      Y2, (DI)
+	VMOVUPS      Y3, 32(DI)
+	ADDQ         R8, DI
+	VZEROUPPER
+	RET
+
+// func spaceAVX2x2(state *float32, length int, b *float32, c *float32, stride int, x *float32, y *float32, ld int, decays *float32)
+// Requires: AVX, FMA3
+TEXT ·spaceAVX2x2(SB), NOSPLIT, $0-72
+	// spaceAVX2x2 takes 2 tokens, one after the other, through state[length][16]: state = decay·state + b[i]·x of row i,
+	// and y = Σ c[i]·state, in the order of rows. The b and c of tokens are stride bytes apart, their x[16] and y[16] ld bytes; length is positive.
+	MOVQ         state+0(FP), AX
+	MOVQ         length+8(FP), CX
+	MOVQ         b+16(FP), DX
+	MOVQ         stride+32(FP), BX
+	MOVQ         c+24(FP), SI
+	MOVQ         stride+32(FP), DI
+	MOVQ         x+40(FP), R8
+	MOVQ         y+48(FP), R9
+	MOVQ         ld+56(FP), R10
+	MOVQ         decays+64(FP), R11
+	VMOVUPS      (R8), Y0
+	VXORPS       Y2, Y2, Y2
+	VMOVUPS      32(R8), Y1
+	VXORPS       Y3, Y3, Y3
+	VBROADCASTSS (R11), Y4
+	ADDQ         R10, R8
+	VMOVUPS      (R8), Y5
+	VXORPS       Y7, Y7, Y7
+	VMOVUPS      32(R8), Y6
+	VXORPS       Y8, Y8, Y8
+	VBROADCASTSS 4(R11), Y9
+	ADDQ         R10, R8
+
+row:
+	VMOVUPS      (AX), Y10
+	VMOVUPS      32(AX), Y11
+	VBROADCASTSS (DX), Y12
+	VBROADCASTSS (SI), Y13
+	VMULPS       Y4, Y10, Y10
+	VFMADD231PS  Y0, Y12, Y10
+	VFMADD231PS  Y10, Y13, Y2
+	VMULPS       Y4, Y11, Y11
+	VFMADD231PS  Y1, Y12, Y11
+	VFMADD231PS  Y11, Y13, Y3
+	VBROADCASTSS (DX)(BX*1), Y12
+	VBROADCASTSS (SI)(DI*1), Y13
+	VMULPS       Y9, Y10, Y10
+	VFMADD231PS  Y5, Y12, Y10
+	VFMADD231PS  Y10, Y13, Y7
+	VMULPS       Y9, Y11, Y11
+	VFMADD231PS  Y6, Y12, Y11
+	VFMADD231PS  Y11, Y13, Y8
+	VMOVUPS      Y10, (AX)
+	VMOVUPS      Y11, 32(AX)
+	ADDQ         $0x40, AX
+	ADDQ         $0x00000004, DX
+	ADDQ         $0x00000004, SI
+	DECQ         CX
+	JNE          row
+	VMOVUPS      Y2, (R9)
+	VMOVUPS      Y3, 32(R9)
+	ADDQ         R10, R9
+	VMOVUPS      Y7, (R9)
+	VMOVUPS      Y8, 32(R9)
+	ADDQ         R10, R9
+	VZEROUPPER
+	RET
+
+// func spaceAVX512(state *float32, length int, b *float32, c *float32, stride int, x *float32, y *float32, ld int, decays *float32)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·spaceAVX512(SB), NOSPLIT, $0-72
+	// spaceAVX512 takes 1 tokens, one after the other, through state[length][16]: state = decay·state + b[i]·x of row i,
+	// and y = Σ c[i]·state, in the order of rows. The b and c of tokens are stride bytes apart, their x[16] and y[16] ld bytes; length is positive.
+	MOVQ         state+0(FP), AX
+	MOVQ         length+8(FP), CX
+	MOVQ         b+16(FP), DX
+	MOVQ         c+24(FP), BX
+	MOVQ         x+40(FP), SI
+	MOVQ         y+48(FP), DI
+	MOVQ         ld+56(FP), R8
+	MOVQ         decays+64(FP), R9
+	VMOVUPS      (SI), Z0
+	VPXORD       Z1, Z1, Z1
+	VBROADCASTSS (R9), Z2
+	ADDQ         R8, SI
+
+row:
+	VMOVUPS      (AX), Z3
+	PREFETCHT0   4096(AX)
+	VBROADCASTSS (DX), Z4
+	VBROADCASTSS (BX), Z5
+	VMULPS       Z2, Z3, Z3
+	VFMADD231PS  Z0, Z4, Z3
+	VFMADD231PS  Z3, Z5, Z1
+	VMOVUPS      Z3, (AX)
+	ADDQ         $0x40, AX
+	ADDQ         $0x00000004, DX
+	ADDQ         $0x00000004, BX
+	DECQ         CX
+	JNE          row
+	VMOVUPS      Z1, (DI)
+	ADDQ         R8, DI
+	VZEROUPPER
+	RET
+
+// func spaceAVX512x4(state *float32, length int, b *float32, c *float32, stride int, x *float32, y *float32, ld int, decays *float32)
+// Requires: AVX, AVX512F
+TEXT ·spaceAVX512x4(SB), NOSPLIT, $0-72
+	// spaceAVX512x4 takes 4 tokens, one after the other, through state[length][16]: state = decay·state + b[i]·x of row i,
+	// and y = Σ c[i]·state, in the order of rows. The b and c of tokens are stride bytes apart, their x[16] and y[16] ld bytes; length is positive.
+	MOVQ         state+0(FP), AX
+	MOVQ         length+8(FP), CX
+	MOVQ         b+16(FP), DX
+	MOVQ         stride+32(FP), BX
+	LEAQ         (DX)(BX*2), SI
+	ADDQ         BX, SI
+	MOVQ         c+24(FP), DI
+	MOVQ         stride+32(FP), R8
+	LEAQ         (DI)(R8*2), R9
+	ADDQ         R8, R9
+	MOVQ         x+40(FP), R10
+	MOVQ         y+48(FP), R11
+	MOVQ         ld+56(FP), R12
+	MOVQ         decays+64(FP), R13
+	VMOVUPS      (R10), Z0
+	VPXORD       Z1, Z1, Z1
+	VBROADCASTSS (R13), Z2
+	ADDQ         R12, R10
+	VMOVUPS      (R10), Z3
+	VPXORD       Z4, Z4, Z4
+	VBROADCASTSS 4(R13), Z5
+	ADDQ         R12, R10
+	VMOVUPS      (R10), Z6
+	VPXORD       Z7, Z7, Z7
+	VBROADCASTSS 8(R13), Z8
+	ADDQ         R12, R10
+	VMOVUPS      (R10), Z9
+	VPXORD       Z10, Z10, Z10
+	VBROADCASTSS 12(R13), Z11
+	ADDQ         R12, R10
+
+row:
+	VMOVUPS      (AX), Z12
+	VBROADCASTSS (DX), Z13
+	VBROADCASTSS (DI), Z14
+	VMULPS       Z2, Z12, Z12
+	VFMADD231PS  Z0, Z13, Z12
+	VFMADD231PS  Z12, Z14, Z1
+	VBROADCASTSS (DX)(BX*1), Z13
+	VBROADCASTSS (DI)(R8*1), Z14
+	VMULPS       Z5, Z12, Z12
+	VFMADD231PS  Z3, Z13, Z12
+	VFMADD231PS  Z12, Z14, Z4
+	VBROADCASTSS (DX)(BX*2), Z13
+	VBROADCASTSS (DI)(R8*2), Z14
+	VMULPS       Z8, Z12, Z12
+	VFMADD231PS  Z6, Z13, Z12
+	VFMADD231PS  Z12, Z14, Z7
+	VBROADCASTSS (SI), Z13
+	VBROADCASTSS (R9), Z14
+	VMULPS       Z11, Z12, Z12
+	VFMADD231PS  Z9, Z13, Z12
+	VFMADD231PS  Z12, Z14, Z10
+	VMOVUPS      Z12, (AX)
+	ADDQ         $0x40, AX
+	ADDQ         $0x00000004, DX
+	ADDQ         $0x00000004, SI
+	ADDQ         $0x00000004, DI
+	ADDQ         $0x00000004, R9
+	DECQ         CX
+	JNE          row
+	VMOVUPS      Z1, (R11)
+	ADDQ         R12, R11
+	VMOVUPS      Z4, (R11)
+	ADDQ         R12, R11
+	VMOVUPS      Z7, (R11)
+	ADDQ         R12, R11
+	VMOVUPS      Z10, (R11)
+	ADDQ         R12, R11
+	VZEROUPPER
+	RET

@@ -7,16 +7,17 @@ import (
 )
 
 // Channels is the most channels that Conv takes.
-const Channels = 256
+const Channels = vector.MostOnes
 
 // MostTaps bounds the taps of a convolution.
 const MostTaps = 8
 
 // Conv replaces x, [n] rows stride elements apart of channels, by their causal
-// convolution, or with silu by the SiLU of it, with w, [taps] rows of ld: the last tap is a row's own. tail
+// convolution, or with silu by the SiLU of it, with w, [taps] rows of ld: the last tap is a row's own. A bias of channels,
+// if not nil, is added to it. tail
 // has the taps-1 rows of ld that stand before x, and gets those that stand before
 // what follows x; mark, if not nil, gets those before row markAt of x, 1 to n.
-func Conv(x []float32, n, stride, channels int, w, tail []float32, ld, taps int, silu bool, mark []float32, markAt int) {
+func Conv(x []float32, n, stride, channels int, w, bias, tail []float32, ld, taps int, silu bool, mark []float32, markAt int) {
 	if n < 1 || channels < 1 || channels > Channels || taps < 2 || taps > MostTaps || len(x) < (n-1)*stride+channels {
 		panic(fmt.Sprintf("kernels: convolution of %d rows of %d channels with %d taps", n, channels, taps))
 	}
@@ -41,8 +42,11 @@ func Conv(x []float32, n, stride, channels int, w, tail []float32, ld, taps int,
 		for i := 1; i < taps; i++ {
 			vector.MulAdd(sum, w[i*ld:][:channels], row(t-taps+1+i))
 		}
+		if bias != nil {
+			vector.AddInto(sum, bias)
+		}
 		if silu {
-			vector.SwiGLU(row(t), sum, ones[:channels])
+			vector.SwiGLU(row(t), sum, vector.Ones(channels))
 		} else {
 			copy(row(t), sum)
 		}
@@ -51,10 +55,3 @@ func Conv(x []float32, n, stride, channels int, w, tail []float32, ld, taps int,
 		copy(tail[i*ld:][:channels], next[i][:])
 	}
 }
-
-var ones = func() (one [Channels]float32) {
-	for i := range one {
-		one[i] = 1
-	}
-	return one
-}()

@@ -100,3 +100,28 @@ func foldFast(state, keys, d []float32, before float32, width int) bool {
 	}
 	return true
 }
+
+// spaceFast takes some of n tokens through a tile of a state space, and returns how many: 0 where the machine
+// has portable code alone.
+func spaceFast(tile []float32, length, n int, x, y []float32, dim int, b, c []float32, stride int, decays []float32) int {
+	if !cpu.UseAVX2() {
+		return 0
+	}
+	_, _, _, _ = tile[Tile*length-1], x[Tile-1], y[Tile-1], decays[0]
+	_, _ = b[length-1], c[length-1]
+	switch wide := cpu.Active() == cpu.AVX512; {
+	case wide && n >= 4:
+		_, _, _, _, _ = x[3*dim+Tile-1], y[3*dim+Tile-1], b[3*stride+length-1], c[3*stride+length-1], decays[3]
+		spaceAVX512x4(&tile[0], length, &b[0], &c[0], 4*stride, &x[0], &y[0], 4*dim, &decays[0])
+		return 4
+	case wide:
+		spaceAVX512(&tile[0], length, &b[0], &c[0], 4*stride, &x[0], &y[0], 4*dim, &decays[0])
+	case n >= 2:
+		_, _, _, _, _ = x[dim+Tile-1], y[dim+Tile-1], b[stride+length-1], c[stride+length-1], decays[1]
+		spaceAVX2x2(&tile[0], length, &b[0], &c[0], 4*stride, &x[0], &y[0], 4*dim, &decays[0])
+		return 2
+	default:
+		spaceAVX2(&tile[0], length, &b[0], &c[0], 4*stride, &x[0], &y[0], 4*dim, &decays[0])
+	}
+	return 1
+}

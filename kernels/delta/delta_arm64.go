@@ -48,3 +48,15 @@ func foldFast(state, keys, d []float32, before float32, width int) bool {
 	}
 	return true
 }
+
+// spaceFast takes one of n tokens through a tile of a state space, and returns how many: 0 where the machine
+// has portable code alone.
+func spaceFast(tile []float32, length, _ int, x, y []float32, _ int, b, c []float32, _ int, decays []float32) int {
+	if cpu.Active() != cpu.NEON {
+		return 0
+	}
+	_, _, _, _ = tile[Tile*length-1], x[Tile-1], y[Tile-1], decays[0]
+	_, _ = b[length-1], c[length-1]
+	spaceNEON(&tile[0], length, &b[0], &c[0], &x[0], &y[0], &decays[0])
+	return 1
+}

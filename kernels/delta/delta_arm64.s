@@ -223,3 +223,31 @@ tokens:
 	SUBS $4, R2, R2
 	BNE rows
 	RET
+
+// func spaceNEON(state *float32, length int, b, c *float32, x, y, decay *float32)
+// A token through state[length][16]: state = decay·state + b[i]·x of row i, and y = Σ c[i]·state, in the
+// order of rows. length is positive.
+// V0-V3 x, V4-V7 y, V8 the decay, V9 b[i], V10 c[i], V16-V19 a row.
+TEXT ·spaceNEON(SB), NOSPLIT, $0-56
+	MOVD state+0(FP), R0
+	MOVD length+8(FP), R1
+	MOVD b+16(FP), R2
+	MOVD c+24(FP), R3
+	MOVD x+32(FP), R4
+	MOVD y+40(FP), R5
+	MOVD decay+48(FP), R6
+	VLD1 (R4), [V0.S4, V1.S4, V2.S4, V3.S4]
+	CLEAR(V4); CLEAR(V5); CLEAR(V6); CLEAR(V7)
+	VLD1R (R6), [V8.S4]
+row:
+	VLD1R.P 4(R2), [V9.S4]
+	VLD1R.P 4(R3), [V10.S4]
+	VLD1 (R0), [V16.S4, V17.S4, V18.S4, V19.S4]
+	EACH(FMUL, 16, 16, 8)
+	ROW(16, 0, 9, 0)
+	ROW(4, 16, 10, 0)
+	VST1.P [V16.S4, V17.S4, V18.S4, V19.S4], 64(R0)
+	SUBS $1, R1, R1
+	BNE row
+	VST1 [V4.S4, V5.S4, V6.S4, V7.S4], (R5)
+	RET

@@ -115,11 +115,18 @@ func TestAConvolutionIsTheSameInPieces(t *testing.T) {
 					stride, ld := channels+3, channels+1
 					in, w := kerneltest.RandomVector(r, n*stride), kerneltest.RandomVector(r, taps*ld)
 					before := kerneltest.RandomVector(r, (taps-1)*ld)
+					var bias []float32
+					if taps > 3 { // as state spaces have it
+						bias = kerneltest.RandomVector(r, channels+1)
+					}
 					whole, tail := slices.Clone(in), slices.Clone(before)
-					Conv(whole, n, stride, channels, w, tail, ld, taps, silu, nil, 0)
+					Conv(whole, n, stride, channels, w, bias, tail, ld, taps, silu, nil, 0)
 					for i := range n {
 						for c := range channels {
 							sum := 0.0
+							if bias != nil {
+								sum = float64(bias[c])
+							}
 							for j := range taps {
 								from := i - taps + 1 + j
 								x := in[max(0, from)*stride+c]
@@ -144,9 +151,9 @@ func TestAConvolutionIsTheSameInPieces(t *testing.T) {
 					for lo := 0; lo < n; {
 						size := min(n-lo, 1+r.IntN(9))
 						if lo <= markAt && markAt < lo+size && markAt > lo {
-							Conv(pieces[lo*stride:], size, stride, channels, w, end, ld, taps, silu, mark, markAt-lo)
+							Conv(pieces[lo*stride:], size, stride, channels, w, bias, end, ld, taps, silu, mark, markAt-lo)
 						} else {
-							Conv(pieces[lo*stride:], size, stride, channels, w, end, ld, taps, silu, nil, 0)
+							Conv(pieces[lo*stride:], size, stride, channels, w, bias, end, ld, taps, silu, nil, 0)
 							if lo+size == markAt {
 								copy(mark, end)
 							}
@@ -157,7 +164,7 @@ func TestAConvolutionIsTheSameInPieces(t *testing.T) {
 						t.Error("pieces have other bits than the whole")
 					}
 					again := slices.Clone(in)
-					Conv(again[markAt*stride:], n-markAt, stride, channels, w, mark, ld, taps, silu, nil, 0)
+					Conv(again[markAt*stride:], n-markAt, stride, channels, w, bias, mark, ld, taps, silu, nil, 0)
 					if !kerneltest.SameBits(again[markAt*stride:], whole[markAt*stride:]) {
 						t.Error("from the mark on rows have other bits")
 					}
@@ -188,7 +195,7 @@ func TestUpdatesAllocateNothing(t *testing.T) {
 	x, w, tail := make([]float32, 64), make([]float32, 64), make([]float32, 48)
 	if n := testing.AllocsPerRun(20, func() {
 		Update(state, 16, &tokens, scratch)
-		Conv(x, 4, 16, 16, w, tail, 16, 4, true, nil, 0)
+		Conv(x, 4, 16, 16, w, w, tail, 16, 4, true, nil, 0)
 	}); n != 0 {
 		t.Errorf("%v allocations", n)
 	}

@@ -12,6 +12,9 @@
 // Chunks begin at every Chunk-th position of a sequence, whoever computes them, and
 // each sum has one order. So a token's bits depend on the tokens before it alone: a
 // prompt as a whole, in pieces of any size and token by token give the same.
+//
+// Selective state spaces (Mamba-2) correct nothing: their tokens go through a state one after the other, some
+// while a part of it is in registers, to the same bits.
 package delta
 
 //go:generate go -C ../_gen run . -family delta -pkg delta -out ../delta/asm_amd64.s -stubs ../delta/asm_amd64.go

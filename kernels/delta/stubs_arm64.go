@@ -15,3 +15,6 @@ func correctNEON(all *float32, width, tiles, token int, mix, products *float32, 
 
 //go:noescape
 func foldNEON(tile *float32, stride, width int, keys, d *float32, before float32)
+
+//go:noescape
+func spaceNEON(state *float32, length int, b, c *float32, x, y, decay *float32)

@@ -66,6 +66,19 @@ const (
 	geluCube = 0.044715
 )
 
+// MostOnes bounds Ones.
+const MostOnes = 256
+
+// Ones returns n ones, not to be changed: what functions of gates and ups take where there are no ups.
+func Ones(n int) []float32 { return ones[:n] }
+
+var ones = func() (x [MostOnes]float32) {
+	for i := range x {
+		x[i] = 1
+	}
+	return x
+}()
+
 // ReLU2GLU sets dst[i] = max(gate[i], 0)² · up[i] (BitNet b1.58 2B4T, §2).
 func ReLU2GLU(dst, gate, up []float32) {
 	gate, up = gate[:len(dst)], up[:len(dst)]

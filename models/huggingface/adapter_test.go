@@ -72,6 +72,7 @@ func TestAdaptersOfOtherExpertsAndLatentsAreRefusedByName(t *testing.T) {
 	}{
 		{"qwen3_moe-experts", "qwen3moe", nil, "the model has no blk.0.ffn_down_exps.weight"},
 		{"qwen3_moe-experts", "qwen3moe", []gguf.Tensor{{Name: "blk.0.ffn_down_exps.weight", Dims: []int{24, 32, 4}}}, "they add neither to gate and up, [48 32], nor to down, [32 24], of 4 experts"},
+		{"qwen3_moe-experts", "qwen3moe", []gguf.Tensor{{Name: "blk.0.ffn_down_exps.weight", Dims: []int{16, 32, 4}}}, "experts without gates"},
 		{"deepseek2-latent", "deepseek2", nil, "the model has no blk.0.attn_k_b.weight and blk.0.attn_v_b.weight"},
 		{"deepseek2-latent", "deepseek2", []gguf.Tensor{{Name: "blk.0.attn_k_b.weight", Dims: []int{8, 16, 4}}, {Name: "blk.0.attn_v_b.weight", Dims: []int{16, 8, 4}}}, "want [2 16] and [64 2]"},
 		{"qwen3_moe-experts", "qwen3", nil, "mlp.experts"},

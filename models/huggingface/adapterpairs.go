@@ -136,6 +136,10 @@ func (b *adapterBuilder) allExperts(experts string, p *pair, turn *turner) {
 			p.a.Name, p.a.Shape, p.b.Shape, 2*width, hidden, hidden, width, n)
 		return
 	}
+	if gate := strings.Replace(place.name, "down", "gate", 1); b.model.Tensor(gate) == nil && b.model.Tensor(alone(gate, 0)) == nil {
+		b.fail("tensor %q: %w: experts without gates, whose matrices have one shape", p.a.Name, ErrUnsupported)
+		return
+	}
 	e := expertPair{pair: p, experts: int(n), rank: rank, swapped: (oldUp || oldDown) && (b.old || !up && !down), parameter: experts + ".down_proj"}
 	if up || oldUp {
 		e.parameter = experts + ".gate_up_proj"

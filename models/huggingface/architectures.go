@@ -10,6 +10,7 @@ import (
 // Llama with queries and keys in the order that transformers has.
 type architecture struct {
 	name       string            // general.architecture
+	mixed      string            // that of models with experts, where choose says that; "": there is none
 	activation string            // hidden_act must be this; "": silu
 	called     map[string]string // what config.json calls keys, by their usual names
 	names      map[string]string // of parts of a layer, where layerNames does not say, or other; "": not read
@@ -105,8 +106,11 @@ func (b *builder) architecture() {
 func ModelTypes() map[string][]string {
 	types := map[string][]string{}
 	for _, kind := range slices.Sorted(maps.Keys(architectures)) {
-		name := architectures[kind].name
-		types[name] = append(types[name], kind)
+		for _, name := range []string{architectures[kind].name, architectures[kind].mixed} {
+			if name != "" {
+				types[name] = append(types[name], kind)
+			}
+		}
 	}
 	return types
 }

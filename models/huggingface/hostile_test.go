@@ -294,6 +294,11 @@ func TestADirectoryWhoseConfigContradictsItsTensorsIsRefused(t *testing.T) {
 		{"gemma4", "layer_types", []string{"sliding_attention"}, "layer_types has 1 entries for 4 layers"},
 		{"falcon-h1", "mamba_norm_before_gate", true, "mamba_norm_before_gate is true"},
 		{"lfm2", "conv_bias", true, "conv_bias is true"},
+		{"nemotron_h", "layers_block_type", []string{"mamba", "attention", "mlp", "mamba", "recurrent"}, `layers_block_type at 4 is "recurrent"`},
+		{"nemotron_h", "mlp_hidden_act", "silu", `only "relu2" is`},
+		{"nemotron_h", "mamba_hidden_act", "gelu", "mamba_hidden_act is"},
+		{"nemotron_h", "time_step_limit", []float64{0.01, 1}, "time_step_limit is"},
+		{"nemotron_h_moe", "n_routed_experts", 8, "expert 4 of 8 is missing"},
 	} {
 		dir := t.TempDir()
 		if err := os.CopyFS(dir, os.DirFS(filepath.Join("../testdata/transformers", c.dir))); err != nil {

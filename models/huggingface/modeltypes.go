@@ -47,6 +47,16 @@ var graniteExperts = map[string]string{
 	"shared_mlp.input_linear": "ffn_gate_up_shexp", "shared_mlp.output_linear": "ffn_down_shexp",
 }
 
+// nemotronNames are the parts of Nemotron's layers, of which each has one.
+var nemotronNames = map[string]string{
+	"norm": "attn_norm", "mixer.q_proj": "attn_q", "mixer.k_proj": "attn_k", "mixer.v_proj": "attn_v", "mixer.o_proj": "attn_output",
+	"mixer.in_proj": "ssm_in", "mixer.conv1d": "ssm_conv1d", "mixer.norm": "ssm_norm", "mixer.out_proj": "ssm_out",
+	"mixer.A_log": "ssm_a", "mixer.D": "ssm_d", "mixer.dt_bias": "ssm_dt.bias", "mixer.up_proj": "ffn_up", "mixer.down_proj": "ffn_down",
+	"mixer.gate": "ffn_gate_inp", "mixer.gate.e_score_correction_bias": "exp_probs_b.bias", "mixer.gate.e_score_correction.bias": "exp_probs_b.bias",
+	"mixer.shared_experts.up_proj": "ffn_up_shexp", "mixer.shared_experts.down_proj": "ffn_down_shexp",
+	"mixer.fc1_latent_proj": "ffn_latent_down", "mixer.fc2_latent_proj": "ffn_latent_up",
+}
+
 // latentNames are the parts of multi-head latent attention.
 var latentNames = with(expertBias, map[string]string{
 	"self_attn.q_a_proj": "attn_q_a", "self_attn.q_a_layernorm": "attn_q_a_norm", "self_attn.q_b_proj": "attn_q_b",
@@ -153,6 +163,14 @@ var architectures = map[string]architecture{
 		name: "falcon-h1", names: with(stateSpaceNames, map[string]string{
 			"pre_ff_layernorm": "ffn_norm", "feed_forward.gate_proj": "ffn_gate", "feed_forward.up_proj": "ffn_up", "feed_forward.down_proj": "ffn_down",
 		}), layouts: with(stateSpaceLayouts, falconLayouts), more: falconKeys,
+	},
+	"nemotron_h": {
+		name: "nemotron_h", mixed: "nemotron_h_moe", activation: "relu2", names: nemotronNames, layouts: stateSpaceLayouts, numbers: scaledExperts,
+		counts: []key{{"moe_latent_size", "moe_latent_size"}}, choose: nemotronOf, more: nemotronKeys, called: map[string]string{
+			"rms_norm_eps": "layer_norm_epsilon", "hidden_act": "mlp_hidden_act", "head_dim": "attention_head_dim", "mamba_d_conv": "conv_kernel",
+			"mamba_d_state": "ssm_state_size", "mamba_n_groups": "n_groups", "mamba_n_heads": "mamba_num_heads",
+		}, defaults: map[string]any{"rms_norm_eps": 1e-5, "head_dim": 128, "mamba_d_state": 128, "mamba_n_groups": 8, "mamba_head_dim": 64},
+		mixture: &mixture{count: "n_routed_experts", width: "moe_intermediate_size", norm: true, shared: "moe_shared_expert_intermediate_size"},
 	},
 	"lfm2": {name: "lfm2", names: lfm2Names, called: lfm2Called, more: lfm2Keys},
 	"lfm2_moe": {

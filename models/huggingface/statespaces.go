@@ -1,5 +1,11 @@
 package huggingface
 
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+)
+
 // mambaKeys are those of state spaces of inner elements, by the words of Granite and Falcon.
 func mambaKeys(b *builder, inner int) {
 	c := &b.config
@@ -90,4 +96,64 @@ func falconParts(b *builder) (factors []float64, bounds []int) {
 		factors, bounds = append(factors, in*float64(x[i])), append(bounds, at)
 	}
 	return factors, bounds
+}
+
+// nemotronWords are what config.json may call a layer: in hybrid_override_pattern, of the authors, today,
+// and before that.
+var nemotronWords = map[string]string{
+	"M": "linear_attention", "*": "full_attention", "-": "mlp", "E": "moe",
+	"linear_attention": "linear_attention", "full_attention": "full_attention", "mlp": "mlp", "moe": "moe", "mamba": "linear_attention", "attention": "full_attention",
+}
+
+// nemotronOf notes what each layer is in layer_types, and tells whether some are mixtures.
+func nemotronOf(b *builder) string {
+	c := &b.config
+	key := "layers_block_type"
+	if !c.has(key) && c.has("layer_types") {
+		key = "layer_types"
+	}
+	types := c.texts(key)
+	if !c.has(key) {
+		key = "hybrid_override_pattern"
+		types = strings.Split(c.text(key, ""), "")
+	}
+	name, layers := b.arch.name, make([]any, len(types))
+	for i, t := range types {
+		word, ok := nemotronWords[t]
+		if layers[i] = word; !ok {
+			c.fail(key, "at %d is %.40q: %w", i, t, ErrUnsupported)
+		}
+		if word == "moe" {
+			name = b.arch.mixed
+		}
+	}
+	if name != b.arch.mixed {
+		b.arch.mixture, b.arch.counts, b.arch.numbers = nil, nil, nil
+	}
+	if c.m != nil {
+		c.m["layer_types"], c.m["num_hidden_layers"] = layers, json.Number(strconv.Itoa(len(layers)))
+	}
+	return name
+}
+
+// nemotronKeys are those of models whose layers have one part each.
+func nemotronKeys(b *builder) {
+	c := &b.config
+	b.kvHeadsOf(b.layerTypes("full_attention"))
+	widths := make([]int32, b.layers())
+	for word, key := range map[string]string{"mlp": "intermediate_size", "moe": "moe_intermediate_size"} {
+		for i, is := range b.layerTypes(word) {
+			if is {
+				widths[i] = int32(c.count(key, 1, maxDim, required))
+			}
+		}
+	}
+	b.set("feed_forward_length", widths)
+	mambaKeys(b, min(maxDim, c.count("mamba_n_heads", 1, maxDim, 128)*c.count("mamba_head_dim", 1, maxDim, required)))
+	if act := c.text("mamba_hidden_act", "silu"); act != "silu" {
+		c.fail("mamba_hidden_act", "is %.40q: %w", act, ErrUnsupported)
+	}
+	if b.arch.mixture != nil {
+		groupsOfExperts(b)
+	}
 }

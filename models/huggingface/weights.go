@@ -23,6 +23,7 @@ var wholeNames = map[string]string{
 	"embeddings.position_embeddings.weight": "position_embd.weight", "embeddings.token_type_embeddings.weight": "token_types.weight",
 	"embeddings.LayerNorm.weight": "token_embd_norm.weight", "embeddings.LayerNorm.bias": "token_embd_norm.bias", "embeddings.norm.weight": "token_embd_norm.weight",
 	"emb_ln.weight": "token_embd_norm.weight", "emb_ln.bias": "token_embd_norm.bias", "final_norm.weight": "output_norm.weight",
+	"embeddings.weight": "token_embd.weight", "norm_f.weight": "output_norm.weight",
 }
 
 // prefixes are what names of tensors begin with, the longest first: of models that see
@@ -182,11 +183,14 @@ func (b *builder) placeInLayer(part string, p *place) bool {
 	return p.name != "."+kind
 }
 
-// placeExpert names a part of experts: N.PART.weight of one, or gate_up_proj and down_proj of all.
+// placeExpert names a part of experts: N.PART.weight of one, or gate_up_proj, up_proj and down_proj of all.
 func placeExpert(of string, p *place) bool {
 	switch strings.TrimSuffix(of, ".weight") {
 	case "gate_up_proj":
 		p.name = "ffn_gate_up_exps.weight"
+		return true
+	case "up_proj":
+		p.name = "ffn_up_exps.weight"
 		return true
 	case "down_proj":
 		p.name = "ffn_down_exps.weight"

@@ -71,7 +71,7 @@ type Pass struct {
 	workers pool.Workers
 	shape   Shape
 	eps     float32
-	scratch [][]float32 // a worker, for package delta
+	scratch [][]float32 // a worker, for package delta, and for states that are spaces: see scan
 
 	// Of the run under way.
 	do     func(p *Pass, worker, part int)
@@ -87,8 +87,11 @@ type Pass struct {
 func New(w pool.Workers, shape Shape, eps float32) *Pass {
 	p := &Pass{workers: w, shape: shape, eps: eps, scratch: make([][]float32, w.N())}
 	for i := range p.scratch {
-		if shape.ValueHeads > 0 {
+		switch {
+		case shape.ValueHeads > 0:
 			p.scratch[i] = make([]float32, delta.Scratch(shape.Width))
+		case shape.StateSpace.Heads > 0:
+			p.scratch[i] = make([]float32, shape.StateSpace.scratch())
 		}
 	}
 	return p
@@ -109,7 +112,6 @@ func (p *Pass) Run(rows []float32, stride int, gates []float32, spans []Span, la
 		p.each((*Pass).update, len(spans)*p.shape.ValueHeads)
 	}
 	if n := p.shape.StateSpace.Heads; n > 0 {
-		p.each((*Pass).activate, spans[len(spans)-1].First+spans[len(spans)-1].N)
 		p.each((*Pass).scan, len(spans)*n)
 	}
 	if m.Enabled() {
@@ -136,11 +138,14 @@ func (p *Pass) convolve(_, part int) {
 	all := s.Channels()
 	lo := part % p.tiles() * delta.Channels
 	n := min(delta.Channels, all-lo)
-	var mark []float32
+	var mark, bias []float32
+	if p.w.ConvBias != nil {
+		bias = p.w.ConvBias[lo:]
+	}
 	if sp.Copy != nil {
 		mark = sp.Copy[p.at:][lo:s.tail()]
 	}
-	delta.Conv(p.rows[sp.First*p.stride+lo:], sp.N, p.stride, n, p.w.Conv[lo:], sp.State[p.at:][lo:s.tail()], all, s.Taps, s.ValueHeads > 0, mark, sp.CopyAt)
+	delta.Conv(p.rows[sp.First*p.stride+lo:], sp.N, p.stride, n, p.w.Conv[lo:], bias, sp.State[p.at:][lo:s.tail()], all, s.Taps, s.ValueHeads+s.StateSpace.Heads > 0, mark, sp.CopyAt)
 }
 
 // prepare makes the queries, keys and gates of one row what the states take.

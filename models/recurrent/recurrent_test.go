@@ -168,40 +168,42 @@ func space(s Shape, w *Weights, rows [][]float64) (out [][]float64) {
 }
 
 func TestAStateSpaceAgreesWithItsDefinitionAndGoesOnFromACopy(t *testing.T) {
-	p := pool.New(2)
-	defer p.Close()
-	s := Shape{StateSpace: StateSpace{Heads: 6, HeadDim: 10, Groups: 2, Len: 9}, Taps: 4}
-	const n, at, stride = 21, 13, 150
-	r := rand.New(rand.NewPCG(5, 6))
-	w := Weights{
-		Conv: kerneltest.RandomVector(r, s.Taps*s.Channels()), ConvBias: kerneltest.RandomVector(r, s.Channels()),
-		A: []float32{-0.1, -0.5, -1, -2, 0, -0.3}, DT: kerneltest.RandomVector(r, 6), D: kerneltest.RandomVector(r, 6),
-	}
-	rows := kerneltest.RandomVector(r, n*stride)
-	var wide [][]float64
-	for i := range n {
-		var row []float64
-		for _, v := range rows[i*stride:][:s.Channels()+s.Heads] {
-			row = append(row, float64(v))
+	kerneltest.OnEachISA(t, func(t *testing.T) {
+		p := pool.New(2)
+		defer p.Close()
+		s := Shape{StateSpace: StateSpace{Heads: 6, HeadDim: 10, Groups: 2, Len: 9}, Taps: 4}
+		const n, at, stride = 21, 13, 150
+		r := rand.New(rand.NewPCG(5, 6))
+		w := Weights{
+			Conv: kerneltest.RandomVector(r, s.Taps*s.Channels()), ConvBias: kerneltest.RandomVector(r, s.Channels()),
+			A: []float32{-0.1, -0.5, -1, -2, 0, -0.3}, DT: kerneltest.RandomVector(r, 6), D: kerneltest.RandomVector(r, 6),
 		}
-		wide = append(wide, row)
-	}
-	want, rest := space(s, &w, wide), slices.Clone(rows[at*stride:])
-	state, copied := make([]float32, 2*s.Size()), make([]float32, 2*s.Size())
-	pass := New(pool.Workers{Pool: p}, s, 1e-6)
-	pass.Run(rows, stride, nil, []Span{{N: n, State: state, Copy: copied, CopyAt: at}}, 1, &w)
-	for i, row := range want {
-		for c, x := range row {
-			if got := rows[i*stride+c]; !kerneltest.Near(got, x, 3e-5) {
-				t.Fatalf("row %d, output %d: %v, want %v", i, c, got, x)
+		rows := kerneltest.RandomVector(r, n*stride)
+		var wide [][]float64
+		for i := range n {
+			var row []float64
+			for _, v := range rows[i*stride:][:s.Channels()+s.Heads] {
+				row = append(row, float64(v))
+			}
+			wide = append(wide, row)
+		}
+		want, rest := space(s, &w, wide), slices.Clone(rows[at*stride:])
+		state, copied := make([]float32, 2*s.Size()), make([]float32, 2*s.Size())
+		pass := New(pool.Workers{Pool: p}, s, 1e-6)
+		pass.Run(rows, stride, nil, []Span{{N: n, State: state, Copy: copied, CopyAt: at}}, 1, &w)
+		for i, row := range want {
+			for c, x := range row {
+				if got := rows[i*stride+c]; !kerneltest.Near(got, x, 3e-5) {
+					t.Fatalf("row %d, output %d: %v, want %v", i, c, got, x)
+				}
 			}
 		}
-	}
-	pass.Run(rest[:3*stride], stride, nil, []Span{{N: 3, Position: at, State: copied}}, 1, &w)
-	pass.Run(rest[3*stride:], stride, nil, []Span{{N: n - at - 3, Position: at + 3, State: copied}}, 1, &w)
-	if !kerneltest.SameBits(rest, rows[at*stride:]) || !kerneltest.SameBits(state, copied) {
-		t.Error("rows after the copy have other bits")
-	}
+		pass.Run(rest[:3*stride], stride, nil, []Span{{N: 3, Position: at, State: copied}}, 1, &w)
+		pass.Run(rest[3*stride:], stride, nil, []Span{{N: n - at - 3, Position: at + 3, State: copied}}, 1, &w)
+		if !kerneltest.SameBits(rest, rows[at*stride:]) || !kerneltest.SameBits(state, copied) {
+			t.Error("rows after the copy have other bits")
+		}
+	})
 }
 
 func TestAStateCopiedInTheMidstOfASpanGoesOnWithTheSameBits(t *testing.T) {

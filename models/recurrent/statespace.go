@@ -24,50 +24,48 @@ func (s StateSpace) Inner() int { return s.Heads * s.HeadDim }
 // channels returns the numbers of x, B and C of a token.
 func (s StateSpace) channels() int { return s.Inner() + 2*s.Groups*s.Len }
 
-// size returns the numbers of the states of all heads, [Heads][HeadDim][Len].
-func (s StateSpace) size() int { return s.Inner() * s.Len }
+// size returns the numbers of the states of all heads, each as package delta has it.
+func (s StateSpace) size() int { return s.Heads * delta.SpaceSize(s.HeadDim, s.Len) }
 
-// activate adds the convolution's bias to what it made of x, B and C of a row, of which the
-// SiLU remains, and turns the row's dt, which follow them, into steps.
-func (p *Pass) activate(_, row int) {
-	s := &p.shape.StateSpace
-	x := p.rows[row*p.stride:]
-	all := x[:s.channels()]
-	if p.w.ConvBias != nil {
-		vector.AddInto(all, p.w.ConvBias)
-	}
-	var one [delta.Channels]float32
-	for i := range one {
-		one[i] = 1
-	}
-	for lo := 0; lo < len(all); lo += len(one) {
-		part := all[lo:min(len(all), lo+len(one))]
-		vector.SwiGLU(part, part, one[:len(part)])
-	}
-	for h, dt := range x[len(all):][:s.Heads] {
-		x[len(all)+h] = float32(delta.Softplus(float64(dt) + float64(p.w.DT[h])))
-	}
-}
+// scratch returns the numbers that scan needs besides: x and y of some tokens of a head.
+func (s StateSpace) scratch() int { return 2 * delta.SpaceTokens * delta.SpaceDim(s.HeadDim) }
 
 // scan takes a span through the state of one head. Its outputs take the place of x.
-func (p *Pass) scan(_, part int) {
+func (p *Pass) scan(worker, part int) {
 	s, sp, head := &p.shape.StateSpace, &p.spans[part/p.shape.StateSpace.Heads], part%p.shape.StateSpace.Heads
-	size := s.HeadDim * s.Len
+	size := delta.SpaceSize(s.HeadDim, s.Len)
 	lo := p.at + p.shape.tail() + head*size
 	state := sp.State[lo : lo+size]
+	from := 0
+	if sp.Copy != nil {
+		p.scanRows(worker, head, state, sp.First, sp.First+sp.CopyAt)
+		copy(sp.Copy[lo:lo+size], state)
+		from = sp.CopyAt
+	}
+	p.scanRows(worker, head, state, sp.First+from, sp.First+sp.N)
+}
+
+// scanRows takes rows [from, to) through the state of a head.
+func (p *Pass) scanRows(worker, head int, state []float32, from, to int) {
+	s := &p.shape.StateSpace
+	dim := delta.SpaceDim(s.HeadDim)
+	x, y := p.scratch[worker][:delta.SpaceTokens*dim], p.scratch[worker][delta.SpaceTokens*dim:]
 	b := s.Inner() + head*s.Groups/s.Heads*s.Len
 	c := b + s.Groups*s.Len
-	for i := range sp.N {
-		row := p.rows[(sp.First+i)*p.stride:]
-		x, dt := row[head*s.HeadDim:(head+1)*s.HeadDim], row[s.channels()+head]
-		vector.ScaleInto(state, float32(math.Exp(float64(dt)*float64(p.w.A[head]))))
-		for k, v := range x {
-			of := state[k*s.Len : (k+1)*s.Len]
-			vector.Axpy(of, dt*v, row[b:b+s.Len])
-			x[k] = vector.Dot(of, row[c:c+s.Len]) + p.w.D[head]*v
+	own := func(row int) []float32 { return p.rows[row*p.stride+head*s.HeadDim:][:s.HeadDim] }
+	for at := from; at < to; at += delta.SpaceTokens {
+		n := min(delta.SpaceTokens, to-at)
+		var decays [delta.SpaceTokens]float32
+		for t := range n {
+			dt := delta.Softplus(float64(p.rows[(at+t)*p.stride+s.channels()+head]) + float64(p.w.DT[head]))
+			decays[t] = float32(math.Exp(dt * float64(p.w.A[head])))
+			vector.Scale(x[t*dim:][:s.HeadDim], own(at+t), float32(dt)) // what follows stays zero
 		}
-		if sp.Copy != nil && i+1 == sp.CopyAt {
-			copy(sp.Copy[lo:lo+size], state)
+		delta.Space(state, dim, s.Len, n, x, y, p.rows[at*p.stride+b:], p.rows[at*p.stride+c:], p.stride, decays[:])
+		for t := range n {
+			sum := y[t*dim:][:s.HeadDim]
+			vector.Axpy(sum, p.w.D[head], own(at+t))
+			copy(own(at+t), sum)
 		}
 	}
 }

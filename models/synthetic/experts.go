@@ -18,7 +18,7 @@ type Experts struct {
 
 // mixes reports whether layers are mixtures.
 func (s *Shape) mixes() bool {
-	return slices.Contains([]Arch{Qwen2MoE, Qwen3MoE, Qwen35MoE, GPTOSS, LFM2MoE}, s.Arch)
+	return slices.Contains([]Arch{Qwen2MoE, Qwen3MoE, Qwen35MoE, GPTOSS, LFM2MoE, NemotronHMoE}, s.Arch)
 }
 
 // experts adds the mixture of layer i. Its router is random too, so that every expert
@@ -29,7 +29,9 @@ func (s *Shape) experts(b *builder, i int, t, down gguf.Type) {
 	stack := func(name string, t gguf.Type, rows, cols int) {
 		b.tensor(fmt.Sprintf("blk.%d.%s_exps.weight", i, name), t, 1/math.Sqrt(float64(cols)), cols, rows, e.Count)
 	}
-	stack("ffn_gate", t, e.FFN, s.Hidden)
+	if !s.onePart() {
+		stack("ffn_gate", t, e.FFN, s.Hidden)
+	}
 	stack("ffn_up", t, e.FFN, s.Hidden)
 	stack("ffn_down", down, s.Hidden, e.FFN)
 	switch s.Arch {
@@ -41,6 +43,10 @@ func (s *Shape) experts(b *builder, i int, t, down gguf.Type) {
 			b.matrix(fmt.Sprintf("blk.%d.ffn_%s_shexp.weight", i, of.name), t, of.rows, of.cols, 1/math.Sqrt(float64(of.cols)))
 		}
 		b.tensor(fmt.Sprintf("blk.%d.ffn_gate_inp_shexp.weight", i), gguf.F32, 1/math.Sqrt(float64(s.Hidden)), s.Hidden)
+	case NemotronHMoE:
+		b.numbers(fmt.Sprintf("blk.%d.exp_probs_b.bias", i), e.Count, 0)
+		b.matrix(fmt.Sprintf("blk.%d.ffn_up_shexp.weight", i), t, e.Shared, s.Hidden, 1/math.Sqrt(float64(s.Hidden)))
+		b.matrix(fmt.Sprintf("blk.%d.ffn_down_shexp.weight", i), t, s.Hidden, e.Shared, 1/math.Sqrt(float64(e.Shared)))
 	case LFM2MoE:
 		b.numbers(fmt.Sprintf("blk.%d.exp_probs_b.bias", i), e.Count, 0)
 	}

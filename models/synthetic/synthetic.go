@@ -42,6 +42,7 @@ type Shape struct {
 	Arch          Arch
 	Delta         Delta
 	Experts       Experts // in place of the feed-forward
+	Spaces        Spaces
 }
 
 // Delta is the size of the gated delta nets of Qwen35 and Qwen35MoE, three layers of four.
@@ -71,6 +72,9 @@ const (
 	// Qwen35MoE is Qwen35 with the mixtures of Qwen2MoE.
 	Qwen35MoE Arch = "qwen35moe"
 	Cohere2   Arch = "cohere2" // LayerNorm, of which both half layers read one, and windows in three layers of four
+	// NemotronH has layers of one part each, as Spaces says; NemotronHMoE with mixtures.
+	NemotronH    Arch = "nemotron_h"
+	NemotronHMoE Arch = "nemotron_h_moe"
 )
 
 // Shapes lists the named shapes.
@@ -88,19 +92,25 @@ const (
 //   - gpt-oss-20b: 32 experts a layer of which a token takes 4. As published in
 //     MXFP4, the experts alone are of the blocks' type, all else of the head's.
 //   - qwen35-0.8b, qwen35-27b: Qwen3.5-0.8B, and 27B, which Bonsai 27B is made of.
+//   - nemotron-nano-9b: the sizes of NVIDIA-Nemotron-Nano-9B-v2.
+//   - nemotron-3-nano-30b: those of NVIDIA-Nemotron-3-Nano-30B-A3B.
 func Shapes() []Shape {
 	return []Shape{
-		{"tiny", 256, 768, 3, 8, 4, 32, 1024, 1024, 10000, true, Llama, Delta{}, Experts{}},
-		{"falcon3-1b", 2048, 8192, 18, 8, 4, 256, 131072, 8192, 1000042, false, Llama, Delta{}, Experts{}},
-		{"falcon3-draft", 512, 1536, 6, 8, 4, 64, 131072, 8192, 1000042, true, Llama, Delta{}, Experts{}},
-		{"bitnet-2b", 2560, 6912, 30, 20, 5, 128, 128256, 4096, 500000, true, Llama, Delta{}, Experts{}},
-		{"bitnet-2b-4t", 2560, 6912, 30, 20, 5, 128, 128256, 4096, 500000, true, BitNet, Delta{}, Experts{}},
-		{"bonsai-1.7b", 2048, 6144, 28, 16, 8, 128, 151936, 32768, 1000000, true, Llama, Delta{}, Experts{}},
-		{"bonsai-8b", 4096, 12288, 36, 32, 8, 128, 151936, 65536, 1000000, false, Llama, Delta{}, Experts{}},
-		{"qwen35-0.8b", 1024, 3584, 24, 8, 2, 256, 248320, 262144, 1e7, true, Qwen35, Delta{16, 16, 128}, Experts{}},
-		{"qwen35-27b", 5120, 17408, 64, 24, 4, 256, 248320, 262144, 1e7, false, Qwen35, Delta{16, 48, 128}, Experts{}},
-		{"qwen3-30b-a3b", 2048, 6144, 48, 32, 4, 128, 151936, 32768, 1000000, false, Qwen3MoE, Delta{}, Experts{Count: 128, Used: 8, FFN: 768}},
-		{"gpt-oss-20b", 2880, 2880, 24, 64, 8, 64, 201088, 131072, 150000, false, GPTOSS, Delta{}, Experts{Count: 32, Used: 4, FFN: 2880}},
+		{"tiny", 256, 768, 3, 8, 4, 32, 1024, 1024, 10000, true, Llama, Delta{}, Experts{}, Spaces{}},
+		{"falcon3-1b", 2048, 8192, 18, 8, 4, 256, 131072, 8192, 1000042, false, Llama, Delta{}, Experts{}, Spaces{}},
+		{"falcon3-draft", 512, 1536, 6, 8, 4, 64, 131072, 8192, 1000042, true, Llama, Delta{}, Experts{}, Spaces{}},
+		{"bitnet-2b", 2560, 6912, 30, 20, 5, 128, 128256, 4096, 500000, true, Llama, Delta{}, Experts{}, Spaces{}},
+		{"bitnet-2b-4t", 2560, 6912, 30, 20, 5, 128, 128256, 4096, 500000, true, BitNet, Delta{}, Experts{}, Spaces{}},
+		{"bonsai-1.7b", 2048, 6144, 28, 16, 8, 128, 151936, 32768, 1000000, true, Llama, Delta{}, Experts{}, Spaces{}},
+		{"bonsai-8b", 4096, 12288, 36, 32, 8, 128, 151936, 65536, 1000000, false, Llama, Delta{}, Experts{}, Spaces{}},
+		{"qwen35-0.8b", 1024, 3584, 24, 8, 2, 256, 248320, 262144, 1e7, true, Qwen35, Delta{16, 16, 128}, Experts{}, Spaces{}},
+		{"qwen35-27b", 5120, 17408, 64, 24, 4, 256, 248320, 262144, 1e7, false, Qwen35, Delta{16, 48, 128}, Experts{}, Spaces{}},
+		{"qwen3-30b-a3b", 2048, 6144, 48, 32, 4, 128, 151936, 32768, 1000000, false, Qwen3MoE, Delta{}, Experts{Count: 128, Used: 8, FFN: 768}, Spaces{}},
+		{"gpt-oss-20b", 2880, 2880, 24, 64, 8, 64, 201088, 131072, 150000, false, GPTOSS, Delta{}, Experts{Count: 32, Used: 4, FFN: 2880}, Spaces{}},
+		{"nemotron-nano-9b", 4480, 15680, 56, 40, 8, 128, 131072, 131072, 10000, false, NemotronH, Delta{}, Experts{},
+			Spaces{"M-M-M-MM-M-M-M*-M-M-M*-M-M-M-M*-M-M-M-M*-M-MM-M-M-M-M-M-", 128, 80, 8, 128}},
+		{"nemotron-3-nano-30b", 2688, 1856, 52, 32, 2, 128, 131072, 262144, 10000, false, NemotronHMoE, Delta{}, Experts{Count: 128, Used: 6, FFN: 1856, Shared: 3712},
+			Spaces{"MEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEMEM*EMEMEMEME", 64, 64, 8, 128}},
 	}
 }
 
@@ -184,7 +194,7 @@ func (s *Shape) validate() error {
 	if s.Vocab < vocabLen || s.Vocab > 1<<24 {
 		return fmt.Errorf("%w: a vocabulary of %d, want at least %d", ErrOptions, s.Vocab, vocabLen)
 	}
-	if known := []Arch{Llama, BitNet, Qwen35, Qwen35MoE, Qwen3MoE, GPTOSS, Gemma2, Cohere2, LFM2, LFM2MoE, Qwen2MoE}; !slices.Contains(known, s.Arch) {
+	if known := []Arch{Llama, BitNet, Qwen35, Qwen35MoE, Qwen3MoE, GPTOSS, Gemma2, Cohere2, LFM2, LFM2MoE, Qwen2MoE, NemotronH, NemotronHMoE}; !slices.Contains(known, s.Arch) {
 		return fmt.Errorf("%w: architecture %q is none of %q", ErrOptions, s.Arch, known)
 	}
 	if e := s.Experts; s.mixes() && (e.Used < 1 || e.Used > e.Count || e.Count > 1<<12 || e.FFN < 1 || max(e.FFN, e.Shared) > 1<<20 || min(e.Shared, e.Dense) < 0) {
@@ -192,6 +202,9 @@ func (s *Shape) validate() error {
 	}
 	if d := s.Delta; s.nets() && (d.KeyHeads < 1 || d.ValueHeads < 1 || d.Width < 1 || max(d.KeyHeads, d.ValueHeads, d.Width) > 1<<12) {
 		return fmt.Errorf("%w: shape %+v: %d key heads and %d value heads of %d", ErrOptions, *s, d.KeyHeads, d.ValueHeads, d.Width)
+	}
+	if err := s.validateSpaces(); err != nil {
+		return err
 	}
 	if s.Heads%s.KVHeads != 0 || s.HeadDim%2 != 0 {
 		return fmt.Errorf("%w: %d heads of %d elements over %d KV heads", ErrOptions, s.Heads, s.HeadDim, s.KVHeads)
@@ -223,6 +236,10 @@ func (s *Shape) sources(opt Options) ([]gguf.Source, error) {
 			b.matrix(fmt.Sprintf("blk.%d.%s.weight", i, name), t, rows, cols, 1/math.Sqrt(float64(cols)))
 		}
 		b.ones(fmt.Sprintf("blk.%d.attn_norm.weight", i), s.Hidden)
+		if s.onePart() {
+			s.part(&b, i, block, opt.Blocks, down)
+			continue
+		}
 		switch {
 		case s.nets() && (i+1)%attentionInterval != 0:
 			s.deltaNet(&b, i, block)
@@ -374,8 +391,15 @@ func (b *builder) tensor(name string, t gguf.Type, std float64, dims ...int) {
 func (b *builder) ones(name string, n int) { b.numbers(name, n, 1) }
 
 // numbers adds n times the same number.
-func (b *builder) numbers(name string, n int, x float32) {
-	b.list = append(b.list, gguf.Source{Name: name, Type: gguf.F32, Dims: []int{n}, Write: func(w io.Writer) error {
+func (b *builder) numbers(name string, n int, x float32) { b.array(name, x, n) }
+
+// array adds a tensor that holds the same number throughout, the length of a row first.
+func (b *builder) array(name string, x float32, dims ...int) {
+	n := 1
+	for _, d := range dims {
+		n *= d
+	}
+	b.list = append(b.list, gguf.Source{Name: name, Type: gguf.F32, Dims: dims, Write: func(w io.Writer) error {
 		_, err := w.Write(bytes.Repeat(binary.LittleEndian.AppendUint32(nil, math.Float32bits(x)), n))
 		return err
 	}})

@@ -120,7 +120,8 @@ func TestEveryArchitectureLoads(t *testing.T) {
 		}
 	}
 	shape.Layers, shape.Delta = 4, Delta{KeyHeads: 2, ValueHeads: 2, Width: 32} // of Qwen35MoE
-	for _, shape.Arch = range []Arch{GPTOSS, Qwen2MoE, Qwen35MoE, LFM2MoE} {
+	shape.Spaces = Spaces{"M*-E", 4, 16, 2, 32}                                 // of NemotronHMoE
+	for _, shape.Arch = range []Arch{GPTOSS, Qwen2MoE, Qwen35MoE, LFM2MoE, NemotronHMoE} {
 		shape.Experts = Experts{Count: 4, Used: 2, FFN: 64, Shared: 64, Dense: 1}
 		if shape.Arch != LFM2MoE {
 			shape.Experts.Dense = 0
@@ -142,8 +143,8 @@ func TestEveryArchitectureLoads(t *testing.T) {
 func TestEveryNamedShapeIsAModel(t *testing.T) {
 	for _, s := range Shapes() {
 		types := []gguf.Type{gguf.TQ1_0, gguf.TQ2_0}
-		if s.Arch == GPTOSS {
-			types = []gguf.Type{gguf.MXFP4, gguf.Q8_0} // its rows are no whole blocks of others
+		if s.Arch == GPTOSS || s.onePart() {
+			types = []gguf.Type{gguf.MXFP4, gguf.Q8_0} // their rows are no whole blocks of others
 		}
 		for _, typ := range types {
 			if _, err := s.sources(Options{Blocks: typ, Head: gguf.Q4_0}); err != nil {

@@ -66,7 +66,7 @@ func (s *Shape) metadata() map[string]any {
 			md[string(s.Arch)+"."+key] = uint32(n)
 		}
 	}
-	if s.Arch == Qwen2MoE || s.Arch == Qwen35MoE {
+	if s.Arch == Qwen2MoE || s.Arch == Qwen35MoE || s.Arch == NemotronHMoE {
 		md[string(s.Arch)+".expert_shared_feed_forward_length"] = uint32(s.Experts.Shared)
 	}
 	for key, v := range map[Arch]map[string]any{
@@ -88,6 +88,16 @@ func (s *Shape) metadata() map[string]any {
 		}
 		md[string(s.Arch)+".attention.head_count_kv"], md[string(s.Arch)+".shortconv.l_cache"] = heads, uint32(convTaps)
 		md[string(s.Arch)+".leading_dense_block_count"] = uint32(s.Experts.Dense)
+	}
+	if s.onePart() {
+		heads, widths := s.perLayer()
+		md[string(s.Arch)+".attention.head_count_kv"], md[string(s.Arch)+".feed_forward_length"] = heads, widths
+		for key, n := range map[string]int{
+			"ssm.conv_kernel": taps, "ssm.state_size": s.Spaces.Len, "ssm.group_count": s.Spaces.Groups, "ssm.time_step_rank": s.Spaces.Heads,
+			"ssm.inner_size": s.Spaces.Heads * s.Spaces.HeadDim,
+		} {
+			md[string(s.Arch)+"."+key] = uint32(n)
+		}
 	}
 	if s.nets() {
 		for key, n := range map[string]int{

@@ -29,6 +29,10 @@ func Kernels() {
 	fold("foldOneAVX2", 4, 1, YMM)
 	fold("foldAVX512", 8, 2, ZMM)
 	fold("foldOneAVX512", 8, 1, ZMM)
+	space("spaceAVX2", 1, YMM)
+	space("spaceAVX2x2", 2, YMM)
+	space("spaceAVX512", 1, ZMM)
+	space("spaceAVX512x4", 4, ZMM)
 }
 
 const (
@@ -276,6 +280,62 @@ func fold[V reg.VecVirtual](name string, rows, tiles int, blank func() V) {
 	ADDQ(U32(uint32(4*rows)), keys)
 	SUBQ(Imm(uint64(rows)), width)
 	JNE(LabelRef("rows"))
+	emit.Done()
+}
+
+// space emits tokens on their way through a tile of a state space, one after the other: rows of it are read
+// once for all of them.
+func space[V reg.VecVirtual](name string, tokens int, blank func() V) {
+	emit.Text(name, "func(state *float32, length int, b *float32, c *float32, stride int, x *float32, y *float32, ld int, decays *float32)")
+	emit.Contract(fmt.Sprintf("%s takes %d tokens, one after the other, through state[length][16]: state = decay·state + b[i]·x of row i,", name, tokens),
+		"and y = Σ c[i]·state, in the order of rows. The b and c of tokens are stride bytes apart, their x[16] and y[16] ld bytes; length is positive.")
+	state, length := emit.Arg("state"), emit.Arg("length")
+	b, c := emit.NewRows("b", "stride", 0, tokens), emit.NewRows("c", "stride", 0, tokens)
+	in, out, ld, decays := emit.Arg("x"), emit.Arg("y"), emit.Arg("ld"), emit.Arg("decays")
+	x, y, decay, size := make([][]reg.VecVirtual, tokens), make([][]reg.VecVirtual, tokens), make([]V, tokens), 0
+	for t := range tokens {
+		x[t], size = vectors(1, blank)
+		y[t], _ = vectors(1, blank)
+		for v := range x[t] {
+			VMOVUPS(Mem{Base: in, Disp: size * v}, x[t][v])
+			emit.Zero(y[t][v])
+		}
+		decay[t] = blank()
+		VBROADCASTSS(Mem{Base: decays, Disp: 4 * t}, decay[t])
+		ADDQ(ld, in)
+	}
+	Label("row")
+	s, _ := vectors(1, blank)
+	for v := range s {
+		VMOVUPS(Mem{Base: state, Disp: size * v}, s[v])
+	}
+	if tokens == 1 {
+		PREFETCHT0(Mem{Base: state, Disp: ahead})
+	}
+	for t := range tokens {
+		fb, fc := blank(), blank()
+		VBROADCASTSS(b.At(t, 0), fb)
+		VBROADCASTSS(c.At(t, 0), fc)
+		for v := range s {
+			VMULPS(decay[t], s[v], s[v])
+			VFMADD231PS(x[t][v], fb, s[v])
+			VFMADD231PS(s[v], fc, y[t][v])
+		}
+	}
+	for v := range s {
+		VMOVUPS(s[v], Mem{Base: state, Disp: size * v})
+	}
+	ADDQ(Imm(tileBytes), state)
+	b.Advance(4)
+	c.Advance(4)
+	DECQ(length)
+	JNE(LabelRef("row"))
+	for t := range tokens {
+		for v := range y[t] {
+			VMOVUPS(y[t][v], Mem{Base: out, Disp: size * v})
+		}
+		ADDQ(ld, out)
+	}
 	emit.Done()
 }
 

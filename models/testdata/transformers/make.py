@@ -144,12 +144,16 @@ NAMES = {
     "router": "ffn_gate_inp", "router.proj": "ffn_gate_inp", "": "layer_output_scale",
     "per_layer_input_gate": "inp_gate", "per_layer_projection": "proj", "post_per_layer_input_norm": "post_norm",
     "mlp.gate.wg": "ffn_gate_inp", **{f"mlp.shared_mlp.{x}_proj": f"ffn_{x}_shexp" for x in ("gate", "up", "down")},
+    "norm": "attn_norm", **{f"mixer.{x}_proj": f"attn_{y}" for x, y in [("q", "q"), ("k", "k"), ("v", "v"), ("o", "output")]},
+    **{f"mixer.{x}": f"ssm_{y}" for x, y in [("in_proj", "in"), ("conv1d", "conv1d"), ("norm", "norm"), ("out_proj", "out")]},
+    **{f"mixer.{x}_proj": f"ffn_{x}" for x in ("up", "down")}, **{f"mixer.shared_experts.{x}_proj": f"ffn_{x}_shexp" for x in ("up", "down")},
+    "mixer.gate": "ffn_gate_inp", "mixer.fc1_latent_proj": "ffn_latent_down", "mixer.fc2_latent_proj": "ffn_latent_up",
     "post_self_attn_layernorm": "post_attention_norm", "post_mlp_layernorm": "post_ffw_norm",
 }
 POST = ("gemma4", "gpt-oss", "qwen35moe", "gemma3", "olmo2", "exaone4", "seed_oss", "glm4moe", "qwen3next")  # post_attention_layernorm is post_attention_norm
 WHOLE = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_head": "output", "model.embedding_norm": "token_embd_norm", "model.final_layernorm": "output_norm",
          "model.embed_tokens_per_layer": "per_layer_token_embd", "model.per_layer_model_projection": "per_layer_model_proj",
-         "model.per_layer_projection_norm": "per_layer_proj_norm"}
+         "model.per_layer_projection_norm": "per_layer_proj_norm", "model.embeddings": "token_embd", "model.norm_f": "output_norm"}
 
 
 def tensors(model, arch):
@@ -193,9 +197,9 @@ def tensors(model, arch):
                 x = np.concatenate([x[:keys], tiled(x[keys:], 0, c, width)])
         if arch == "falcon-h1":
             x = folded(x, stem, c)
-        if stem.startswith("mamba"):
+        if stem.startswith("mamba") or stem in ("mixer", "mixer.conv1d", "mixer.norm"):
             x = x.squeeze(1) if x.ndim == 3 else -np.exp(x).reshape(-1, 1) if part == "A_log" else x.reshape(-1, 1) if part == "D" else x
-            x = x.reshape(c.mamba_n_groups, -1) if stem == "mamba.norm" else x
+            x = x.reshape(getattr(c, "mamba_n_groups", None) or c.n_groups, -1) if stem.endswith(".norm") else x
         if stem.startswith("shared_mlp"):
             suffix = "_shexp.weight" if c.num_local_experts else ".weight"
             parts = [("down", x)] if "output" in stem else zip(["gate", "up"], np.split(x, 2))
@@ -261,8 +265,8 @@ def experts(add, blk, part, x, arch):
     if arch == "gpt-oss" and not part.endswith("bias"):
         x = np.swapaxes(x, 1, 2)
     kind = "bias" if part.endswith("bias") else "weight"
-    if part.startswith("down"):
-        add(f"{blk}ffn_down_exps.{kind}", x)
+    if part.startswith("down") or part == "up_proj":
+        add(f"{blk}ffn_{part.split('_')[0]}_exps.{kind}", x)
         return
     gate, up = (x[:, ::2], x[:, 1::2]) if arch == "gpt-oss" else np.split(x, 2, axis=1)
     add(f"{blk}ffn_gate_exps.{kind}", gate)
@@ -408,6 +412,23 @@ def models():
         first_k_dense_replace=1, n_group=1, topk_group=1, routed_scaling_factor=1.5, norm_topk_prob=True)), {"expert_shared_count": 2, "leading_dense_block_count": 1,
         "expert_weights_scale": 1.5, "expert_weights_norm": True, "expert_gating_func": 2, "expert_feed_forward_length": 16}
 
+    # Nemotron: a layer is one of a state space, attention and a feed-forward or a mixture without gates.
+    space = dict(mamba_num_heads=4, mamba_head_dim=16, n_groups=2, ssm_state_size=8, conv_kernel=4, head_dim=16, mlp_hidden_act="relu2", intermediate_size=48)
+    kinds = dict(M="linear_attention", A="full_attention", F="mlp", E="moe")
+
+    def nemotron(pattern, **more):
+        widths = {"F": 48, "E": 16}
+        return t.NemotronHForCausalLM(t.NemotronHConfig(**BASE | space | more | dict(num_hidden_layers=len(pattern), layers_block_type=[kinds[x] for x in pattern]))), {**sizes,
+            "block_count": len(pattern), "attention.head_count_kv": [KV * (x == "A") for x in pattern], "feed_forward_length": [widths.get(x, 0) for x in pattern]}
+    model, keys = nemotron("MAFMF")
+    yield "nemotron_h", "nemotron_h", model, {**keys, "expert_count": 0, "expert_used_count": 0}
+    mixed = dict(n_routed_experts=EXPERTS, moe_intermediate_size=16, moe_shared_expert_intermediate_size=24, routed_scaling_factor=2.5)
+    experts = {"expert_feed_forward_length": 16, "expert_shared_feed_forward_length": 24, "expert_weights_scale": 2.5, "expert_weights_norm": True}
+    model, keys = nemotron("MEAFE", **mixed, n_group=2, topk_group=1)
+    yield "nemotron_h_moe", "nemotron_h_moe", model, {**keys, **experts, "expert_group_count": 2, "expert_group_used_count": 1}
+    model, keys = nemotron("EAME", **mixed, moe_latent_size=16)
+    yield "nemotron_h_moe-latent", "nemotron_h_moe", model, {**keys, **experts, "moe_latent_size": 16}
+
 
 def normed(model):
     """A model whose layers' matrices read an RMSNorm each."""
@@ -495,7 +516,7 @@ def main():
             logits = model(torch.tensor([TOKENS]), use_cache=False).logits[0].float().numpy()
         c = model.config
         head = more.get("attention.key_length") or getattr(c, "head_dim", None) or HIDDEN // HEADS
-        rope = c.rope_parameters or {"rope_theta": 10000.0}
+        rope = getattr(c, "rope_parameters", None) or {"rope_theta": 10000.0}
         rope = rope.get("full_attention", rope)
         md = {"general.architecture": arch, "general.name": name + " of random weights"}
         keys = {
