@@ -16,7 +16,7 @@ var rightAnswers = []struct {
 }
 
 // otherQuestions go to models that know more than arithmetic; here noise answers them.
-var otherQuestions = []string{"Why is the sky blue?", "What is the weather in Berlin?"}
+var otherQuestions = []string{"Name three rivers.", "Why is the sky blue?", "What is the weather in Berlin?"}
 
 // notRun are the blocks that no test runs, by their first line, with the reason.
 var notRun = map[string]string{

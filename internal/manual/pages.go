@@ -20,7 +20,7 @@ var groups = []struct {
 	Title string
 	names []string
 }{
-	{"Begin", []string{start, "docs/install.md", "docs/models.md", "docs/command-line.md", "docs/web.md", "CHANGELOG.md"}},
+	{"Begin", []string{start, "docs/first-steps.md", "docs/install.md", "docs/models.md", "docs/command-line.md", "docs/web.md", "CHANGELOG.md"}},
 	{"Call it", []string{"docs/clients.md", "docs/api.md", "docs/test-time-scaling.md", "docs/examples"}},
 	{"Run it for others", []string{"docs/serving.md", "docs/metrics.md", "docs/fleet.md", "docs/soak.md", "deploy/helm/lutra/README.md"}},
 	{"Mixtures and NPUs", []string{"docs/mixtures.md", "docs/npu.md"}},
