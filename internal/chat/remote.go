@@ -63,7 +63,7 @@ func (r *remote) Use(ctx context.Context, name string) error {
 		return err
 	}
 	if !slices.Contains(list.Names, name) {
-		return fmt.Errorf("%s has no model %q%s", r.client.Base, usage.Brief(name), usage.DidYouMean(name, list.Names))
+		return fmt.Errorf("%s has no model %q%s", r.client.Base, usage.Brief(name), list.Hint(name))
 	}
 	r.use(list, name)
 	return nil
