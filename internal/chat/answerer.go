@@ -40,7 +40,6 @@ type Options struct {
 	Thinking        *bool           // switched on or off; nil: as the chat template has it
 	Schema          json.RawMessage // that answers are held to; nil: none
 	Tools           []Tool          // that the model may call
-	Plain           bool            // show Markdown as it is written
 }
 
 // builtIn returns what holds for the models that are built in, which know arithmetic alone: their

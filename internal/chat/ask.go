@@ -40,7 +40,7 @@ func Ask(ctx context.Context, a Answerer, o *Options, question string, w, notes 
 	start := time.Now()
 	asked := *o
 	asked.Candidates = asJSON
-	shown := newScreen(w, output.IsTerminal(w), o.Plain)
+	shown := screen{w: w, terminal: output.IsTerminal(w)}
 	done, err := a.Answer(ctx, &asked, append(o.opening(), Message{Role: RoleUser, Content: question}), func(p Piece) error {
 		if text.Len()+thought.Len() == 0 {
 			stats.TTFT = 1000 * time.Since(start).Seconds()

@@ -283,7 +283,7 @@ func (c *session) reply(ctx context.Context, conversation []Message, signals <-c
 	ctx, stop := interruptible(ctx, signals)
 	defer stop()
 	var text strings.Builder
-	shown := newScreen(c.out, c.interactive, c.options.Plain)
+	shown := screen{w: c.out, terminal: c.interactive}
 	done, err := c.Answer(ctx, c.options, conversation, func(p Piece) error {
 		text.WriteString(p.Text)
 		return shown.write(p)

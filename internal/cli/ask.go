@@ -28,9 +28,8 @@ func newAsk() *cobra.Command {
 
 What is piped into the command is the question if there is none, or it is -. Beside a
 question it comes first: the text, an empty line, the question. Notes on the answer go
-to standard error: that it was cut off, or what was searched. On a terminal Markdown is
-shown in its place, and a thought before the answer; a file or a pipe gets the answer as
-it is, without the thought.
+to standard error: that it was cut off, or what was searched. A terminal shows a thought
+before the answer; a file or a pipe gets the answer without it.
 
 Calls of --tools are printed as JSON after the text; lutra chat carries them out.
 
@@ -84,7 +83,6 @@ func (a *askFlags) register(f *pflag.FlagSet) {
 	thinkingVar(f, &o.Thinking)
 	f.StringVar(&a.schema, "schema", "", "hold answers to this JSON schema (`FILE`)")
 	f.StringVar(&a.tools, "tools", "", "let the model call these tools (`FILE`): OpenAI's list as JSON, each perhaps with a command")
-	f.BoolVar(&o.Plain, "plain", false, "on a terminal, show Markdown as it is written")
 	f.StringVar(&o.Scaling, "scaling", "", "search for the answer, as in bon8, sc16 or \"beam_search;n=16;width=4\" (`PLAN`)")
 }
 

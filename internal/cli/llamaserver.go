@@ -29,6 +29,7 @@ var otherFlags = map[string]string{
 	"jinja":        "the model's chat template is always used",
 	"host":         "--addr HOST:PORT is the server's address",
 	"port":         "--addr HOST:PORT is the server's address",
+	"plain":        "answers are always shown as they are written",
 	"hf-repo":      "--model hf:OWNER/REPO:QUANT is a model of the hub",
 }
 

@@ -75,20 +75,14 @@ func IsTerminal(w any) bool {
 
 // columns returns the width of a terminal, 0 if w is not one.
 func columns(w any) int {
-	n, _ := Size(w)
-	return n
-}
-
-// Size returns the columns and rows of a terminal, 0 if w is not one.
-func Size(w any) (columns, rows int) {
 	if !IsTerminal(w) {
-		return 0, 0
+		return 0
 	}
-	columns, rows, err := term.GetSize(int(w.(*os.File).Fd()))
+	n, _, err := term.GetSize(int(w.(*os.File).Fd()))
 	if err != nil {
-		return 0, 0
+		return 0
 	}
-	return columns, rows
+	return n
 }
 
 // Styled reports whether w is a terminal whose user wants colours and other styles.
