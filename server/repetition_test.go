@@ -17,7 +17,7 @@ func TestAnAnswerThatRepeatsItselfIsEnded(t *testing.T) {
 		times          int
 	}{
 		{`"max_pattern_size":64,"min_count":8`, "repetition", 8},
-		{`"max_pattern_size":64,"min_pattern_size":5,"min_count":3`, "repetition", 6}, // one has four tokens, two are the pattern
+		{`"max_pattern_size":64,"min_pattern_size":5,"min_count":3`, "repetition", 6}, // of which the pattern has two: one is shorter
 		{`"max_pattern_size":1,"min_count":2`, "length", 0},
 		{`"max_pattern_size":0`, "length", 0},
 	} {

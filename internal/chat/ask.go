@@ -75,17 +75,14 @@ func Ask(ctx context.Context, a Answerer, o *Options, question string, w, notes 
 			return err
 		}
 	}
-	if done.Cut() {
-		fmt.Fprintln(notes, cutOff)
+	if why := done.ended(o, "--max-tokens"); why != "" {
+		fmt.Fprintln(notes, why)
 	}
 	if s := done.Search; s != nil {
 		fmt.Fprintf(notes, "(%s)\n", s)
 	}
 	return nil
 }
-
-// cutOff is the notice about an answer without its end.
-const cutOff = "(cut off: the context or --max-tokens is used up)"
 
 // String says in words what was searched, as in "beam_search of 16, width 4: 100 %
 // agree, score 0.97".

@@ -200,11 +200,10 @@ func (c *session) ask(ctx context.Context, question string, signals <-chan os.Si
 		if err != nil && !stopped {
 			return err
 		}
-		switch {
-		case stopped:
+		if stopped {
 			c.stopped()
-		case done.Cut():
-			fmt.Fprintln(c.notices(), cutOff)
+		} else if why := done.ended(c.options, "/set max_tokens"); why != "" {
+			fmt.Fprintln(c.notices(), why)
 		}
 		if done.Search != nil && !stopped {
 			fmt.Fprintf(c.notices(), "(%s)\n", done.Search)
