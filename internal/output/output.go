@@ -34,9 +34,8 @@ func Table(w io.Writer, rows [][]string) error {
 	return tw.Flush()
 }
 
-// Progress returns a bar on a terminal. If w is not a terminal, or too narrow, it prints
-// nothing.
-func Progress(w io.Writer, n int, what string) *progressbar.ProgressBar {
+// bar returns a bar on a terminal. It prints nothing on a narrow one.
+func bar(w io.Writer, n int, what string) *progressbar.ProgressBar {
 	const around = 50 // columns for the words next to the bar
 	columns := columns(w)
 	return progressbar.NewOptions(n,
