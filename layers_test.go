@@ -18,8 +18,7 @@ const module = "github.com/lutra-lm/lutra"
 var layers = map[string][]string{
 	"":                      {"internal/cli"},
 	"internal/cli":          {"internal/chat", "internal/replay", "internal/reference", "internal/bench", "internal/eval", "internal/npu", "hexagon", "internal/hub", "internal/engines", "internal/config", "internal/usage", "internal/output", "internal/errtext", "internal/apiclient", "internal/memory", "internal/doctor", "internal/manual", "web", "grammar", "server", "tts", "batcher", "models", "kernels", "internal/kvevents", "internal/workers", "internal/tracing", "internal/parallel", "internal/cpulimit", "internal/sandbox"},
-	"internal/chat":         {"internal/engines", "internal/config", "internal/apiclient", "internal/markdown", "internal/usage", "internal/output", "internal/errtext", "tts", "batcher/sampling", "models"},
-	"internal/markdown":     {},
+	"internal/chat":         {"internal/engines", "internal/config", "internal/apiclient", "internal/usage", "internal/output", "internal/errtext", "tts", "batcher/sampling", "models"},
 	"internal/replay":       {"internal/apiclient", "internal/output", "server/receipt"},
 	"internal/bench":        {"internal/chart", "internal/engines", "internal/config", "internal/apiclient", "internal/usage", "internal/output", "tts", "grammar", "batcher", "models", "kernels"},
 	"internal/npu":          {"internal/chart", "internal/engines", "internal/config", "internal/reference", "internal/eval", "internal/usage", "internal/output", "internal/errtext", "tts", "models", "kernels", "hexagon"},

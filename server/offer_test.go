@@ -90,6 +90,31 @@ func TestACardListsWhatMayBeOffered(t *testing.T) {
 	}
 }
 
+func TestACardSaysHowAnswersAreSampledWhereARequestDoesNot(t *testing.T) {
+	f := start(t, &toy.Model{}, nil)
+	for _, c := range []struct{ author, configured, want string }{
+		{"", "", "temperature=1,top_k=0,top_p=1,min_p=0.05"},
+		{"temperature=0.6,top_k=20", "", "temperature=0.6,top_k=20,top_p=1,min_p=0"},
+		{"temperature=0.6,top_k=20", "top_k=3,top_p=0.9", "temperature=0.6,top_k=3,top_p=0.9,min_p=0"},
+	} {
+		var named [2]samplingdefaults.Config
+		for i, text := range []string{c.author, c.configured} {
+			if text != "" {
+				named[i] = must(samplingdefaults.Parse(text))
+			}
+		}
+		f.model.SampleAs(named[0], named[1], false)
+		if err := f.Publish(registry.Served{Model: f.model}); err != nil {
+			t.Fatal(err)
+		}
+		d := f.cards(t)["toy"].Lutra.Defaults
+		got := samplingdefaults.Config{Temperature: d.Temperature, TopK: d.TopK, TopP: d.TopP, MinP: d.MinP}
+		if got.String() != c.want {
+			t.Errorf("author %q, configured %q: the card says %s, want %s", c.author, c.configured, got, c.want)
+		}
+	}
+}
+
 func TestACardWithoutAVerifierOffersNoMethodThatNeedsOne(t *testing.T) {
 	f := start(t, &toy.Model{}, func(o *Options) { o.DefaultScaling, o.ReasoningFormat = "sc4", "none" })
 	o := f.cards(t)["toy"].Lutra

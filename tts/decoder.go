@@ -13,6 +13,7 @@ type decoder struct {
 	*Request
 	model   *Model
 	text    *text.Stream
+	repeats repeats
 	tokens  int       // so far
 	waiting []waiting // tokens whose text has not been delivered
 }
@@ -28,13 +29,13 @@ func newDecoder(m *Model, req *Request) *decoder {
 	if req.KeepStop {
 		cut, kept = nil, req.Stop
 	}
-	return &decoder{Request: req, model: m, text: text.New(slices.Concat(cut, req.chatStops(m)), kept)}
+	return &decoder{Request: req, model: m, repeats: newRepeats(req.Repetition), text: text.New(slices.Concat(cut, req.chatStops(m)), kept)}
 }
 
 // clone returns a decoder that goes on from here on its own.
 func (d *decoder) clone() *decoder {
 	c := *d
-	c.text, c.waiting = d.text.Clone(), slices.Clone(d.waiting)
+	c.text, c.waiting, c.repeats = d.text.Clone(), slices.Clone(d.waiting), d.repeats.clone()
 	return &c
 }
 
@@ -44,6 +45,7 @@ func (d *decoder) push(tok sampling.Token) (out Text, end End) {
 	d.tokens++
 	out.Sampled = 1
 	ends := tok.Finish == sampling.FinishStop
+	repeated := d.repeats.push(tok.ID) && d.tokens >= d.MinTokens
 	if d.Sampling.Logprobs {
 		t := d.model.token(tok)
 		t.End = ends
@@ -62,6 +64,9 @@ func (d *decoder) push(tok sampling.Token) (out Text, end End) {
 	case tok.Finish == sampling.FinishLength:
 		out.Text += d.text.Flush()
 		end.Finish = FinishLength
+	case repeated:
+		out.Text += d.text.Flush()
+		end.Finish = FinishRepetition
 	}
 	// Tokens go with the text they begin in, so that none of a stop string's do;
 	// the one that ends the model's turn comes last.

@@ -16,10 +16,12 @@ type Request struct {
 	Sampling sampling.Params // of every choice; the strategy sets Candidate and Constraint, and adds the model's own ends to Stop unless IgnoreEOS is set
 	Stop     []string        // strings that end a choice and are cut from it
 	KeepStop bool            // leave the string, or the token, that ends a choice in its text
-	Special  bool            // write special tokens out
-	Marks    []string        // special tokens that are written out by name all the same
-	Echo     bool            // begin every choice with the prompt
-	NoTokens bool            // generate nothing: with Echo, the prompt and its log-probabilities are the answer
+	// Repetition ends choices that repeat themselves.
+	Repetition Repetition
+	Special    bool     // write special tokens out
+	Marks      []string // special tokens that are written out by name all the same
+	Echo       bool     // begin every choice with the prompt
+	NoTokens   bool     // generate nothing: with Echo, the prompt and its log-probabilities are the answer
 	// Rules are what answers are held to. Their Format excludes MinTokens, Allowed,
 	// Sampling.IgnoreEOS and answers that continue a message.
 	constrain.Rules

@@ -9,12 +9,17 @@ import (
 // Finish says why a choice ended.
 type Finish string
 
-// The reasons, in OpenAI's words.
+// The reasons, in OpenAI's words but for the last.
 const (
 	FinishStop   Finish = "stop"       // the model ended its turn, or a stop string appeared
 	FinishLength Finish = "length"     // the token limit or the context's end
 	FinishCalls  Finish = "tool_calls" // the model ended its turn, and has called tools
+	// FinishRepetition is of an answer that a Request's Repetition ended, in vLLM's word.
+	FinishRepetition Finish = "repetition"
 )
+
+// Cut reports whether the end of the answer is missing.
+func (f Finish) Cut() bool { return f == FinishLength || f == FinishRepetition }
 
 // Token is a token of the answer (or of an echoed prompt) with its
 // log-probability.

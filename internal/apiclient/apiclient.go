@@ -128,6 +128,34 @@ func Explain(base string, err error) error {
 	return words(": ", output.Shortened(output.WithoutControls(err.Error()), mostSaid))
 }
 
+// ExplainAnswer explains the error of a request for an answer of a model as Explain does, and adds
+// the models that were probably meant where the server has no such model.
+func (c *Client) ExplainAnswer(ctx context.Context, model string, err error) error {
+	explanation := Explain(c.Base, err)
+	if status, _ := Status(err); status != http.StatusNotFound {
+		return explanation
+	}
+	list, failed := c.List(ctx)
+	if failed != nil || len(list.Names) == 0 || slices.Contains(list.Names, model) {
+		return explanation
+	}
+	return explained{strings.TrimSuffix(explanation.Error(), ".") + list.Hint(model), err}
+}
+
+// Hint ends an error about a model that the server does not have: with the name that was
+// probably meant, or with the first names that there are.
+func (l Listing) Hint(name string) string {
+	if hint := usage.DidYouMean(name, l.Names); hint != "" || len(l.Names) == 0 {
+		return hint
+	}
+	const most = 5
+	hint := "; there are " + strings.Join(l.Names[:min(most, len(l.Names))], ", ")
+	if len(l.Names) > most {
+		hint += ", ..."
+	}
+	return output.Shortened(output.WithoutControls(hint), mostSaid)
+}
+
 // Status returns the HTTP status that a server answered with, if it did.
 func Status(err error) (status int, ok bool) {
 	var answer *openai.APIError

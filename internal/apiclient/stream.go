@@ -79,7 +79,7 @@ func (c *Client) Stream(ctx context.Context, req openai.ChatCompletionRequest, x
 	return func(yield func(Chunk, error) bool) {
 		stream, err := c.API.CreateChatCompletionStream(x.with(ctx), req)
 		if err != nil {
-			yield(Chunk{}, Explain(c.Base, err))
+			yield(Chunk{}, c.ExplainAnswer(ctx, req.Model, err))
 			return
 		}
 		defer stream.Close()

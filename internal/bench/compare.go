@@ -159,8 +159,8 @@ type CompareReport struct {
 }
 
 // compare measures ours and then each peer, in every round, so that machine noise
-// affects all equally.
-func compare(ctx context.Context, unit string, rounds int, tests []string, ours func() (speeds, error), peers []peer, done func()) (CompareReport, error) {
+// affects all equally. Once ctx has ended, the pairs before that are the report.
+func compare(ctx context.Context, unit string, rounds int, tests []string, ours func() (speeds, error), peers []peer, done func()) (Report, error) {
 	r := CompareReport{Unit: unit, Rounds: rounds, Commands: map[string]string{}}
 	type pair struct{ ours, theirs []float64 }
 	pairs := map[[2]string]*pair{} // by peer and test
@@ -170,15 +170,21 @@ func compare(ctx context.Context, unit string, rounds int, tests []string, ours 
 	}
 	for range rounds {
 		own, err := ours()
+		if ctx.Err() != nil {
+			break
+		}
 		if err != nil {
-			return r, err
+			return nil, err
 		}
 		for _, p := range peers {
 			name, command := p.label()
 			r.Commands[name] = command
 			theirs, err := p.measure(ctx, only)
+			if ctx.Err() != nil {
+				break
+			}
 			if err != nil {
-				return r, err
+				return nil, err
 			}
 			for _, test := range slices.Sorted(maps.Keys(theirs)) {
 				speed := theirs[test]
@@ -217,10 +223,13 @@ func compare(ctx context.Context, unit string, rounds int, tests []string, ours 
 		}
 	}
 	slices.Sort(r.Unmatched)
-	if len(r.Comparisons) == 0 {
-		return r, fmt.Errorf("nothing to compare: the tests are %v, the peers measured %v", tests, r.Unmatched)
+	if ctx.Err() != nil && len(r.Comparisons) == 0 {
+		return nil, ctx.Err()
 	}
-	return r, nil
+	if len(r.Comparisons) == 0 {
+		return nil, fmt.Errorf("nothing to compare: the tests are %v, the peers measured %v", tests, r.Unmatched)
+	}
+	return r, ctx.Err()
 }
 
 // isTime reports whether smaller results of a test are better.

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"reflect"
 	"regexp"
 	"strings"
@@ -147,11 +148,12 @@ func TestPeersAreMeasuredAlternatelyAndRatiosArePaired(t *testing.T) {
 	own := scripted{"ours", []speeds{{"pp8": 10, "tg8": 4}, {"pp8": 40, "tg8": 4}, {"pp8": 20, "tg8": 4}}, &log}
 	a := scripted{"a", []speeds{{"pp8": 5}, {"pp8": 40}, {"pp8": 5}}, &log}
 	b := scripted{"b", []speeds{{"tg8": 2, "par4": 1}, {"tg8": 2}, {"tg8": 2}}, &log}
-	r, err := compare(t.Context(), "tok/s", 3, []string{"pp8", "tg8"},
+	report, err := compare(t.Context(), "tok/s", 3, []string{"pp8", "tg8"},
 		func() (speeds, error) { return own.measure(t.Context(), "") }, []peer{&a, &b}, func() {})
 	if err != nil {
 		t.Fatal(err)
 	}
+	r := report.(CompareReport)
 	if got := strings.Join(log, " "); got != "ours a b ours a b ours a b" {
 		t.Errorf("order %q", got)
 	}
@@ -165,6 +167,27 @@ func TestPeersAreMeasuredAlternatelyAndRatiosArePaired(t *testing.T) {
 	own.turns, a.turns = []speeds{{"tg8": 4}}, []speeds{{"pp8": 5}}
 	if _, err := compare(t.Context(), "tok/s", 1, []string{"tg8"}, func() (speeds, error) { return own.measure(t.Context(), "") }, []peer{&a}, func() {}); err == nil {
 		t.Error("a peer without a test of ours is no error")
+	}
+}
+
+func TestAnInterruptedComparisonHasThePairsSoFar(t *testing.T) {
+	var log []string
+	ctx, cancel := context.WithCancel(t.Context())
+	own := scripted{"ours", []speeds{{"tg8": 4}, {"tg8": 6}, {"tg8": 8}}, &log}
+	a := scripted{"a", []speeds{{"tg8": 2}, {"tg8": 2}, {"tg8": 2}}, &log}
+	rounds := 0
+	r, err := compare(ctx, "tok/s", 3, []string{"tg8"}, func() (speeds, error) {
+		if rounds++; rounds == 3 {
+			cancel()
+		}
+		return own.measure(ctx, "")
+	}, []peer{&a}, func() {})
+	want := []Comparison{{"tg8", "a", Spread{4, 5, 6}, Spread{2, 2, 2}, Spread{2, 2.5, 3}, 3}}
+	if got, _ := r.(CompareReport); !errors.Is(err, context.Canceled) || !reflect.DeepEqual(got.Comparisons, want) {
+		t.Errorf("%+v, %v, want %+v", r, err, want)
+	}
+	if r, err := compare(ctx, "tok/s", 3, []string{"tg8"}, func() (speeds, error) { return nil, ctx.Err() }, []peer{&a}, func() {}); r != nil || !errors.Is(err, context.Canceled) {
+		t.Errorf("before the first pair: %v, %v", r, err)
 	}
 }
 

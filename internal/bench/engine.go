@@ -121,6 +121,8 @@ type EngineOptions struct {
 	Tests       []string
 	CPUProfile  string // a file; empty: none
 	Profile     bool   // report where the time goes
+
+	ran func() // after each run; nil: nobody is told
 }
 
 // DefaultEngineOptions measure prefill, one stream and small batches.
@@ -202,19 +204,37 @@ func Engine(ctx context.Context, o EngineOptions, errOut io.Writer) (Report, err
 		return o.runProfile(ctx, setup, tests, errOut)
 	}
 	results := EngineReport{}
-	bar := output.Progress(errOut, len(tests)*(o.Reps+1), "runs")
+	meter := &output.Meter{W: errOut, What: "runs"}
+	defer meter.End()
+	count := meter.Count(0, len(tests)*(o.Reps+1))
+	done := func() {
+		if count(); o.ran != nil {
+			o.ran()
+		}
+	}
 	for _, t := range tests {
 		runs := setup
 		steps := &stepTimes{}
-		runs.test, runs.reps, runs.done, runs.onStep = t, o.Reps, func() { _ = bar.Add(1) }, steps.add
+		runs.test, runs.reps, runs.done, runs.onStep = t, o.Reps, done, steps.add
 		times, err := runs.measure(ctx)
-		if err != nil {
+		if err != nil && ctx.Err() == nil {
 			return nil, fmt.Errorf("%s: %w", t.name, err)
+		}
+		if len(times) == 0 {
+			break
 		}
 		s := t.speed(times)
 		results = append(results, EngineResult{Model: o.name(bundle), Threads: pool.Threads(), Test: t.name, TokS: s.Median, Min: s.Min, Max: s.Max, Fill: steps.fill()})
 	}
-	return results, nil
+	return results.ended(ctx)
+}
+
+// ended returns what has been measured, and why no more is. Nothing is no report.
+func (results EngineReport) ended(ctx context.Context) (Report, error) {
+	if len(results) == 0 {
+		return nil, ctx.Err()
+	}
+	return results, ctx.Err()
 }
 
 // Print implements Report.
@@ -229,8 +249,9 @@ func (results EngineReport) Print(w io.Writer) error {
 
 // runCompare measures each test once a round, then the peers.
 func (o *EngineOptions) runCompare(ctx context.Context, setup engineRuns, tests []engineTest, peers []peer, errOut io.Writer) (Report, error) {
-	bar := output.Progress(errOut, o.Reps*(2*len(tests)+len(peers)), "runs")
-	step := func() { _ = bar.Add(1) }
+	meter := &output.Meter{W: errOut, What: "runs"}
+	defer meter.End()
+	step := meter.Count(0, o.Reps*(2*len(tests)+len(peers)))
 	ours := func() (speeds, error) {
 		s := speeds{}
 		for _, t := range tests {
@@ -248,9 +269,5 @@ func (o *EngineOptions) runCompare(ctx context.Context, setup engineRuns, tests 
 	for _, t := range tests {
 		names = append(names, t.name)
 	}
-	r, err := compare(ctx, "tok/s", o.Reps, names, ours, peers, step)
-	if err != nil {
-		return nil, err
-	}
-	return r, nil
+	return compare(ctx, "tok/s", o.Reps, names, ours, peers, step)
 }

@@ -76,8 +76,12 @@ func Growth(ctx context.Context, opt GrowthOptions, errOut io.Writer) (Report, e
 		return nil, usage.Errorf("--decode must be 2 or more, --reps positive")
 	}
 	for i, n := range o.Threads {
-		if err := o.measure(ctx, n, i == len(o.Threads)-1); err != nil {
+		err := o.measure(ctx, n, i == len(o.Threads)-1)
+		if err != nil && (ctx.Err() == nil || len(o.points) == 0) {
 			return nil, err
+		}
+		if err != nil {
+			break
 		}
 	}
 	slices.SortStableFunc(o.points, func(a, b GrowthPoint) int {
@@ -93,7 +97,7 @@ func Growth(ctx context.Context, opt GrowthOptions, errOut io.Writer) (Report, e
 			return nil, err
 		}
 	}
-	return o.points, nil
+	return o.points, ctx.Err()
 }
 
 // Print implements Report.
@@ -148,16 +152,18 @@ func (o *growthRun) measure(ctx context.Context, threads int, all bool) (err err
 			}
 		}
 	}
-	bar := output.Progress(o.errOut, len(tests), fmt.Sprintf("points on %d threads", threads))
+	meter := &output.Meter{W: o.errOut, What: fmt.Sprintf("points on %d threads", threads)}
+	defer meter.End()
+	done := meter.Count(0, len(tests))
 	for i, t := range tests {
 		p, err := o.point(ctx, bundle, pool, t, i > 0)
 		if err != nil {
 			return fmt.Errorf("%s %s of %d: %w", t.axis, t.series, t.x, err)
 		}
 		o.points = append(o.points, p)
-		_ = bar.Add(1)
+		done()
 	}
-	return bar.Finish()
+	return nil
 }
 
 // growthTest is a point to measure.

@@ -136,19 +136,20 @@ func Kernels(ctx context.Context, opt KernelOptions, errOut io.Writer) (Report, 
 	printMachine(errOut, machine)
 	kept.Forget()
 	PrintChoices(errOut)
-	bar := output.Progress(errOut, o.Rows(), "products")
+	meter := &output.Meter{W: errOut, What: "products"}
+	defer meter.End()
+	done := meter.Count(0, o.Rows())
 	rows := KernelReport{}
 	for row, err := range kernelbench.Products(machine, o) {
 		if err != nil {
 			return nil, err
 		}
 		rows = append(rows, row)
-		_ = bar.Add(1)
+		done()
 		if ctx.Err() != nil {
 			break
 		}
 	}
-	_ = bar.Exit()
 	return rows, ctx.Err()
 }
 
@@ -192,12 +193,9 @@ func compareKernels(ctx context.Context, o kernelbench.Options, peers []peer, ro
 		}
 		return s, nil
 	}
-	bar := output.Progress(errOut, rounds*len(peers), "runs")
-	r, err := compare(ctx, "GMAC/s", rounds, tests, ours, peers, func() { _ = bar.Add(1) })
-	if err != nil {
-		return nil, err
-	}
-	return r, nil
+	meter := &output.Meter{W: errOut, What: "runs"}
+	defer meter.End()
+	return compare(ctx, "GMAC/s", rounds, tests, ours, peers, meter.Count(0, rounds*len(peers)))
 }
 
 func printMachine(w io.Writer, m kernelbench.Machine) {
@@ -215,11 +213,15 @@ func compareChosen(ctx context.Context, opt KernelOptions, o kernelbench.Options
 	}
 	kept.Forget()
 	PrintChoices(errOut)
+	meter := &output.Meter{W: errOut, What: "rows"}
+	defer meter.End()
+	done := meter.Count(0, o.ChosenRows())
 	rows := ChosenReport{}
 	for row, err := range kernelbench.Chosen(o) {
 		if err != nil {
 			return nil, err
 		}
+		done()
 		if rows = append(rows, row); ctx.Err() != nil {
 			break
 		}

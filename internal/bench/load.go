@@ -71,10 +71,10 @@ func Server(ctx context.Context, o LoadOptions, errOut io.Writer) (Report, error
 		return loadBeside(ctx, o)
 	}
 	r, err := loadTest(ctx, o, errOut)
-	if err != nil {
+	if err != nil && r.CompletionTokens == 0 {
 		return nil, err
 	}
-	return r, nil
+	return r, err
 }
 
 // sample is the outcome of one request; times count from its start.
@@ -116,14 +116,17 @@ type Percentiles struct {
 }
 
 // loadTest sends o.Requests requests, from o.Concurrency clients or at o.Rate. Failed
-// requests are counted, not fatal; an error means that none succeeded.
+// requests are counted, not fatal; an error means that none succeeded, or that ctx ended: the
+// report is then of the requests before.
 func loadTest(ctx context.Context, o LoadOptions, errOut io.Writer) (LoadReport, error) {
 	client, err := o.connect(ctx)
 	if err != nil {
 		return LoadReport{}, err
 	}
 	samples := make([]sample, o.Requests)
-	bar := output.Progress(errOut, o.Requests, "requests")
+	meter := &output.Meter{W: errOut, What: "requests"}
+	defer meter.End()
+	done := meter.Count(0, o.Requests)
 	var next atomic.Int64
 	start := time.Now()
 	g, gctx := errgroup.WithContext(ctx)
@@ -134,7 +137,7 @@ func loadTest(ctx context.Context, o LoadOptions, errOut io.Writer) (LoadReport,
 			return atRandom(gctx, o.Seed, o.Rate, o.Requests, func(i int) {
 				g.Go(func() error {
 					samples[i] = oneRequest(gctx, client, o, i)
-					_ = bar.Add(1) // the bar is decoration
+					done()
 					return gctx.Err()
 				})
 			})
@@ -144,15 +147,25 @@ func loadTest(ctx context.Context, o LoadOptions, errOut io.Writer) (LoadReport,
 		g.Go(func() error {
 			for i := next.Add(1) - 1; i < int64(o.Requests); i = next.Add(1) - 1 {
 				samples[i] = oneRequest(gctx, client, o, int(i))
-				_ = bar.Add(1) // the bar is decoration
+				done()
 			}
 			return gctx.Err()
 		})
 	}
-	if err := g.Wait(); err != nil {
+	if err := g.Wait(); err != nil && ctx.Err() == nil {
 		return LoadReport{}, err
 	}
-	return summarise(o, samples, time.Since(start))
+	took := time.Since(start)
+	if ctx.Err() == nil {
+		return summarise(o, samples, took)
+	}
+	samples = slices.DeleteFunc(samples, func(s sample) bool { return s.begun.IsZero() || errors.Is(s.err, context.Canceled) })
+	if len(samples) == 0 {
+		return LoadReport{}, ctx.Err()
+	}
+	o.Requests = len(samples)
+	r, _ := summarise(o, samples, took) // that all have failed matters less
+	return r, ctx.Err()
 }
 
 // atRandom calls do n times, on average rate times a second and at times that know nothing

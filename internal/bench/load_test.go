@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -54,4 +55,27 @@ func TestARequestThatIsNeverAnsweredFailsAfterATime(t *testing.T) {
 			t.Errorf("report = %+v, %v, want one error after %v and the tokens of two answers", r, err, o.Timeout)
 		}
 	})
+}
+
+func TestAnInterruptedLoadTestHasTheAnswersSoFar(t *testing.T) {
+	before := http.DefaultClient.Transport
+	defer func() { http.DefaultClient.Transport = before }()
+	for answers := range 3 {
+		ctx, cancel := context.WithCancel(t.Context())
+		asked := 0
+		http.DefaultClient.Transport = network(func(r *http.Request) (*http.Response, error) {
+			if asked++; asked > answers {
+				cancel()
+				return nil, r.Context().Err()
+			}
+			body := strings.NewReader("data: {\"choices\":[{\"delta\":{\"content\":\"four\"}}]}\n\ndata: {\"choices\":[],\"usage\":{\"prompt_tokens\":7,\"completion_tokens\":1}}\n\ndata: [DONE]\n\n")
+			return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(body), Request: r}, nil
+		})
+		o := DefaultLoadOptions()
+		o.URL, o.Model, o.Concurrency, o.Requests = "http://nowhere.example", "m", 1, 9
+		r, err := Server(ctx, o, io.Discard)
+		if got, _ := r.(LoadReport); !errors.Is(err, context.Canceled) || got.Requests != answers || got.CompletionTokens != answers || got.Errors != 0 || (r == nil) != (answers == 0) {
+			t.Errorf("after %d answers: %+v, %v", answers, r, err)
+		}
+	}
 }

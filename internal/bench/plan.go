@@ -155,13 +155,15 @@ func (o *PlanOptions) measure(ctx context.Context, errOut io.Writer) (r PlanRepo
 	for _, n := range curve {
 		tests = append(tests, growthTest{"batch", "decode", n, engineTest{prompt: 1, decode: decode, width: n}})
 	}
-	bar := output.Progress(errOut, len(tests), "points")
+	meter := &output.Meter{W: errOut, What: "points"}
+	defer meter.End()
+	done := meter.Count(0, len(tests))
 	points := make([]GrowthPoint, len(tests))
 	for i, t := range tests {
 		if points[i], err = run.point(ctx, bundle, pool, t, i > 0); err != nil {
 			return r, costs, fmt.Errorf("%s %s of %d: %w", t.axis, t.series, t.x, err)
 		}
-		_ = bar.Add(1) // the bar is decoration
+		done()
 	}
 	r = PlanReport{
 		Model: o.name(bundle), Threads: pool.Threads(), Rate: o.Rate, Prompt: o.Prompt, Output: o.Output, N: o.N, P95: o.P95.Seconds(), Price: o.Price,
@@ -177,7 +179,7 @@ func (o *PlanOptions) measure(ctx context.Context, errOut io.Writer) (r PlanRepo
 		}
 		r.Steps = append(r.Steps, PlanPoint{n, costs.ms[i], 1000 * float64(n) / costs.ms[i]})
 	}
-	return r, costs, bar.Finish()
+	return r, costs, nil
 }
 
 // machines counts them in words.

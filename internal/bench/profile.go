@@ -67,19 +67,24 @@ func (o *EngineOptions) runProfile(ctx context.Context, setup engineRuns, tests 
 	printMachine(errOut, machine)
 	meter := pool.Meter()
 	meter.Enable()
-	bar := output.Progress(errOut, len(tests)*(o.Reps+1), "runs")
+	shown := &output.Meter{W: errOut, What: "runs"}
+	defer shown.End()
+	done := shown.Count(0, len(tests)*(o.Reps+1))
 	reports := ProfileReports{}
 	for _, t := range tests {
 		runs := setup
-		runs.test, runs.done = t, func() { _ = bar.Add(1) }
-		if _, err := runs.measure(ctx); err != nil {
+		runs.test, runs.done = t, done
+		if _, err := runs.measure(ctx); err != nil && ctx.Err() == nil {
 			return nil, fmt.Errorf("%s: %w", t.name, err)
 		}
 		before, busy, steps := meter.Costs(), meter.Busy(), &stepTimes{}
 		runs.warm, runs.reps, runs.onStep = true, o.Reps, steps.add
 		times, err := runs.measure(ctx)
-		if err != nil {
+		if err != nil && ctx.Err() == nil {
 			return nil, fmt.Errorf("%s: %w", t.name, err)
+		}
+		if ctx.Err() != nil { // the meter has counted a part of a run
+			break
 		}
 		p := profile{machine: machine, threads: pool.Threads(), steps: steps, costs: meter.Costs(), busy: meter.Busy() - busy}
 		for i := range p.costs {
@@ -92,7 +97,10 @@ func (o *EngineOptions) runProfile(ctx context.Context, setup engineRuns, tests 
 		r.Test, r.TokS = t.name, t.speed(times).Median
 		reports = append(reports, r)
 	}
-	return reports, nil
+	if len(reports) == 0 {
+		return nil, ctx.Err()
+	}
+	return reports, ctx.Err()
 }
 
 // Print implements Report.

@@ -111,7 +111,7 @@ func (r *engineRuns) runs() int {
 
 // measure returns the time of each of reps runs. Unless r.warm, a first run is
 // dropped. Every prompt is new and random, so the prefix cache does not help. When it
-// returns, no step is under way.
+// returns, no step is under way. The times of the runs before an error come with it.
 func (r *engineRuns) measure(ctx context.Context) (times []engineTimes, err error) {
 	t, cfg := r.test, r.bundle.Model.Config()
 	length := t.prompt + t.decode + 1
@@ -155,7 +155,7 @@ func (r *engineRuns) measure(ctx context.Context) (times []engineTimes, err erro
 	for i := range r.runs() {
 		took, err := runEngineTest(ctx, engine, t, r.held, cfg.Vocab, random)
 		if err != nil {
-			return nil, err
+			return times, err
 		}
 		if i > 0 || r.warm {
 			times = append(times, took)

@@ -91,7 +91,9 @@ func Schemas(ctx context.Context, o SchemaOptions, errOut io.Writer) (Report, er
 	run := schemaRun{SchemaOptions: o, vocabulary: structure.Vocabulary(o.Tokenizer)}
 	run.mask = make(grammar.Mask, run.vocabulary.Words())
 	run.report.Reasons = map[string]int{}
-	bar := output.Progress(errOut, len(files), "schemas")
+	meter := &output.Meter{W: errOut, What: "schemas"}
+	defer meter.End()
+	done := meter.Count(0, len(files))
 	for _, name := range files {
 		if ctx.Err() != nil {
 			break
@@ -99,7 +101,7 @@ func Schemas(ctx context.Context, o SchemaOptions, errOut io.Writer) (Report, er
 		if err := run.file(name); err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
-		_ = bar.Add(1)
+		done()
 	}
 	r := &run.report
 	r.Masks, r.Mask, r.Compile = len(run.masks), quantiles(run.masks), quantiles(run.compiles)

@@ -59,9 +59,5 @@ func compareServers(ctx context.Context, o LoadOptions, errOut io.Writer) (Repor
 		load.URL = url
 		others = append(others, &serverPeer{name, load, errOut})
 	}
-	r, err := compare(ctx, "", o.Rounds, serverTests, func() (speeds, error) { return ours.measure(ctx, "") }, others, func() {})
-	if err != nil {
-		return nil, err
-	}
-	return r, nil
+	return compare(ctx, "", o.Rounds, serverTests, func() (speeds, error) { return ours.measure(ctx, "") }, others, func() {})
 }

@@ -3,6 +3,7 @@ package chat
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 
 	"github.com/lutra-lm/lutra/models/generation"
 	"github.com/lutra-lm/lutra/tts"
@@ -33,14 +34,13 @@ type Options struct {
 	System          string
 	Sampling        generation.Config // what it names; the rest is the model's default, or a search's
 	Stop            []string
-	MaxTokens       int
+	MaxTokens       *int // of an answer at most, 0: up to the context; nil: MostTokens, and 0 in a search
 	Seed            uint64
 	Scaling         string          // a search's written form; empty: none
 	Candidates      bool            // Answered has the candidates of a search
 	Thinking        *bool           // switched on or off; nil: as the chat template has it
 	Schema          json.RawMessage // that answers are held to; nil: none
 	Tools           []Tool          // that the model may call
-	Plain           bool            // show Markdown as it is written
 }
 
 // builtIn returns what holds for the models that are built in, which know arithmetic alone: their
@@ -51,6 +51,25 @@ func (o *Options) builtIn() generation.Config {
 	}
 	return generation.Config{Temperature: new(float32(0))}
 }
+
+// MostTokens bounds answers by default: a person does not wait for the end of a long context.
+// Candidates of a search may think for longer, and are bounded together.
+const MostTokens = 1024
+
+// most returns how many tokens an answer may have; 0: up to the context.
+func (o *Options) most() int {
+	switch {
+	case o.MaxTokens != nil:
+		return *o.MaxTokens
+	case o.Scaling != "":
+		return 0
+	}
+	return MostTokens
+}
+
+// loops ends an answer that says the same again: eight times 8 to 64 tokens, of which shorter
+// patterns come more often. Small models go on to the end of the context otherwise.
+var loops = tts.Repetition{MinPattern: 8, MaxPattern: 64, MinCount: 8}
 
 // opening begins a conversation with the system message, if any.
 func (o *Options) opening() []Message {
@@ -70,8 +89,18 @@ type Answered struct {
 	Calls   []Call  // of tools
 }
 
-// Cut reports whether the answer ended at --max-tokens or at the context's end.
-func (a *Answered) Cut() bool { return a.Finish == string(tts.FinishLength) }
+// ended says why an answer has no end; empty: it has one. more names what allows more tokens.
+func (a *Answered) ended(o *Options, more string) string {
+	switch most := o.most(); {
+	case a.Finish == string(tts.FinishRepetition):
+		return "(ended: the answer repeated itself)"
+	case a.Finish != string(tts.FinishLength):
+		return ""
+	case most > 0 && a.Usage.Completion >= most:
+		return fmt.Sprintf("(cut off after %d tokens; %s allows more)", most, more)
+	}
+	return "(cut off: the context is used up)"
+}
 
 // Usage counts the tokens of an answer.
 type Usage struct {

@@ -40,7 +40,7 @@ func Ask(ctx context.Context, a Answerer, o *Options, question string, w, notes 
 	start := time.Now()
 	asked := *o
 	asked.Candidates = asJSON
-	shown := newScreen(w, output.IsTerminal(w), o.Plain)
+	shown := screen{w: w, terminal: output.IsTerminal(w)}
 	done, err := a.Answer(ctx, &asked, append(o.opening(), Message{Role: RoleUser, Content: question}), func(p Piece) error {
 		if text.Len()+thought.Len() == 0 {
 			stats.TTFT = 1000 * time.Since(start).Seconds()
@@ -75,17 +75,14 @@ func Ask(ctx context.Context, a Answerer, o *Options, question string, w, notes 
 			return err
 		}
 	}
-	if done.Cut() {
-		fmt.Fprintln(notes, cutOff)
+	if why := done.ended(o, "--max-tokens"); why != "" {
+		fmt.Fprintln(notes, why)
 	}
 	if s := done.Search; s != nil {
 		fmt.Fprintf(notes, "(%s)\n", s)
 	}
 	return nil
 }
-
-// cutOff is the notice about an answer without its end.
-const cutOff = "(cut off: the context or --max-tokens is used up)"
 
 // String says in words what was searched, as in "beam_search of 16, width 4: 100 %
 // agree, score 0.97".

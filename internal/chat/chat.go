@@ -200,11 +200,10 @@ func (c *session) ask(ctx context.Context, question string, signals <-chan os.Si
 		if err != nil && !stopped {
 			return err
 		}
-		switch {
-		case stopped:
+		if stopped {
 			c.stopped()
-		case done.Cut():
-			fmt.Fprintln(c.notices(), cutOff)
+		} else if why := done.ended(c.options, "/set max_tokens"); why != "" {
+			fmt.Fprintln(c.notices(), why)
 		}
 		if done.Search != nil && !stopped {
 			fmt.Fprintf(c.notices(), "(%s)\n", done.Search)
@@ -283,7 +282,7 @@ func (c *session) reply(ctx context.Context, conversation []Message, signals <-c
 	ctx, stop := interruptible(ctx, signals)
 	defer stop()
 	var text strings.Builder
-	shown := newScreen(c.out, c.interactive, c.options.Plain)
+	shown := screen{w: c.out, terminal: c.interactive}
 	done, err := c.Answer(ctx, c.options, conversation, func(p Piece) error {
 		text.WriteString(p.Text)
 		return shown.write(p)

@@ -177,7 +177,7 @@ func (l *local) Answer(ctx context.Context, o *Options, conversation []Message, 
 // request makes what the model in use is asked.
 func (l *local) request(ctx context.Context, o *Options, conversation []Message) (*tts.Request, error) {
 	m := l.r.Hosts[0].Model
-	req := &tts.Request{Prompt: tts.Prompt{Truncate: true}, Stop: o.Stop}
+	req := &tts.Request{Prompt: tts.Prompt{Truncate: true}, Stop: o.Stop, Repetition: loops}
 	if o.Thinking != nil {
 		if !m.ThinkingSwitches() {
 			return nil, fmt.Errorf("the chat template of %s cannot switch thinking on or off", m.Name)
@@ -191,7 +191,7 @@ func (l *local) request(ctx context.Context, o *Options, conversation []Message)
 		}
 		req.Prompt.Messages = append(req.Prompt.Messages, one)
 	}
-	req.Sampling = sampling.Params{MaxTokens: o.MaxTokens, Seed: o.Seed}
+	req.Sampling = sampling.Params{MaxTokens: o.most(), Seed: o.Seed}
 	tts.SetSampling(&req.Sampling, l.sampled(o))
 	if o.Schema != nil {
 		format, err := m.Formats.Format(ctx, constrain.Schema, string(o.Schema))

@@ -63,7 +63,7 @@ func (r *remote) Use(ctx context.Context, name string) error {
 		return err
 	}
 	if !slices.Contains(list.Names, name) {
-		return fmt.Errorf("%s has no model %q%s", r.client.Base, usage.Brief(name), usage.DidYouMean(name, list.Names))
+		return fmt.Errorf("%s has no model %q%s", r.client.Base, usage.Brief(name), list.Hint(name))
 	}
 	r.use(list, name)
 	return nil
@@ -83,6 +83,7 @@ func (r *remote) Answer(ctx context.Context, o *Options, conversation []Message,
 	extra := apiclient.Extra{Scaling: o.Scaling, Fields: o.fields(r.sampled(o))}
 	if r.lutra {
 		extra.Fields["truncation"] = "auto"
+		extra.Fields["repetition_detection"] = map[string]int{"min_pattern_size": loops.MinPattern, "max_pattern_size": loops.MaxPattern, "min_count": loops.MinCount}
 	}
 	if o.Candidates && o.Scaling != "" && !strings.Contains(o.Scaling, ";include=") {
 		extra.Scaling += ";include=candidates"
@@ -184,7 +185,9 @@ func (r *remote) request(o *Options, conversation []Message) openai.ChatCompleti
 	req := openai.ChatCompletionRequest{
 		Model: r.model, Seed: &seed, Stop: o.Stop,
 	}
-	req.MaxTokens = o.MaxTokens //lint:ignore SA1019 every server knows it, not all know its successor
+	if r.lutra || o.MaxTokens != nil { // others have bounds of their own, and models that refuse this one
+		req.MaxTokens = o.most() //lint:ignore SA1019 every server knows it, not all know its successor
+	}
 	req.StreamOptions = &openai.StreamOptions{IncludeUsage: true}
 	for _, m := range conversation {
 		one := openai.ChatCompletionMessage{Role: m.Role, Content: m.Content, ToolCallID: m.CallID}

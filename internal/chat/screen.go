@@ -4,33 +4,16 @@ import (
 	"io"
 	"strings"
 
-	"github.com/lutra-lm/lutra/internal/markdown"
 	"github.com/lutra-lm/lutra/internal/output"
 )
 
-// screen shows an answer as it comes: on a terminal with the thought before it and Markdown in
-// its place, elsewhere the answer alone, as it is.
+// screen shows an answer as it comes and as it is written: on a terminal with the thought before it,
+// elsewhere alone.
 type screen struct {
 	w        io.Writer
 	terminal bool
-	styled   bool             // with ANSI's styles
-	markdown *markdown.Stream // nil: text is shown as it is written
-	begun    bool             // something has been written
-	thinking bool             // the last of it is a thought
-}
-
-// newScreen shows an answer on w. Without room, or where the user wants none of it, there is no
-// Markdown.
-func newScreen(w io.Writer, terminal, plain bool) *screen {
-	s := &screen{w: w, terminal: terminal}
-	if s.styled = terminal && !plain && output.Styled(w); s.styled {
-		size := func() (int, int) { return output.Size(w) }
-		const leastColumns, leastRows = 20, 6
-		if columns, rows := size(); columns >= leastColumns && rows >= leastRows {
-			s.markdown = markdown.NewStream(w, size)
-		}
-	}
-	return s
+	begun    bool // something has been written
+	thinking bool // the last of it is a thought
 }
 
 func (s *screen) write(p Piece) error {
@@ -52,13 +35,10 @@ func (s *screen) write(p Piece) error {
 	if s.terminal {
 		text = output.WithoutControls(text)
 	}
-	if !s.begun && s.markdown != nil {
+	if !s.begun && s.terminal {
 		text = strings.TrimLeft(text, "\n")
 	}
 	s.begun = s.begun || text != ""
-	if s.markdown != nil {
-		return s.markdown.Write(text)
-	}
 	return s.print(text)
 }
 
@@ -74,19 +54,14 @@ func (s *screen) thought(text string) error {
 }
 
 func (s *screen) dim(text string) string {
-	if s.styled {
+	if s.terminal && output.Styled(s.w) {
 		return "\x1b[2m" + text + "\x1b[0m"
 	}
 	return text
 }
 
-// end shows what has been held back, and ends the line: always, or if there is one.
+// end ends the line: always, or if there is one.
 func (s *screen) end(always bool) error {
-	if s.markdown != nil {
-		if err := s.markdown.Close(); err != nil {
-			return err
-		}
-	}
 	if always || s.begun {
 		return s.print("\n")
 	}

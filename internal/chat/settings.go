@@ -35,7 +35,7 @@ func settings() []setting {
 		sampled("presence_penalty", "-2 to 2"),
 		sampled("frequency_penalty", "-2 to 2"),
 		sampled("repetition_penalty", "0.01 to 10; 1: none"),
-		whole("max_tokens", "tokens of an answer at most; 0: up to the context", math.MaxInt32, func(o *Options) *int { return &o.MaxTokens }),
+		{name: "max_tokens", words: "tokens of an answer at most; 0: up to the context", set: setMaxTokens, now: nowMaxTokens},
 		{name: "seed", words: "of the sampling", set: setSeed, now: func(o *Options) string { return shown(o.Seed, 0) }},
 		{name: "stop", words: `a text that ends an answer, or a JSON list: ["\n\n", "END"]`, set: setStop, now: nowStop},
 		{name: "thinking", words: "on or off, if the chat template can switch it", offers: []string{"on", "off"}, set: setThinking, now: nowThinking},
@@ -91,19 +91,24 @@ func sampled(name, words string) setting {
 		}}
 }
 
-func whole(name, words string, most int, field func(*Options) *int) setting {
-	return setting{name: name, words: words, now: func(o *Options) string { return shown(*field(o), 0) },
-		set: func(c *session, value string) error {
-			if value == byDefault {
-				value = "0"
-			}
-			x, err := strconv.Atoi(value)
-			if err != nil || x < 0 || x > most {
-				return fmt.Errorf("%q is not a whole number of 0 to %d", usage.Brief(value), most)
-			}
-			*field(c.options) = x
-			return nil
-		}}
+func setMaxTokens(c *session, value string) error {
+	if value == byDefault {
+		c.options.MaxTokens = nil
+		return nil
+	}
+	x, err := strconv.Atoi(value)
+	if err != nil || x < 0 || x > math.MaxInt32 {
+		return fmt.Errorf("%q is not a whole number of 0 to %d", usage.Brief(value), math.MaxInt32)
+	}
+	c.options.MaxTokens = &x
+	return nil
+}
+
+func nowMaxTokens(o *Options) string {
+	if o.MaxTokens == nil {
+		return ""
+	}
+	return strconv.Itoa(*o.MaxTokens)
 }
 
 func setSeed(c *session, value string) error {

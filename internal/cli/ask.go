@@ -28,9 +28,8 @@ func newAsk() *cobra.Command {
 
 What is piped into the command is the question if there is none, or it is -. Beside a
 question it comes first: the text, an empty line, the question. Notes on the answer go
-to standard error: that it was cut off, or what was searched. On a terminal Markdown is
-shown in its place, and a thought before the answer; a file or a pipe gets the answer as
-it is, without the thought.
+to standard error: that it was cut off or repeated itself, or what was searched. A terminal shows a thought
+before the answer; a file or a pipe gets the answer without it.
 
 Calls of --tools are printed as JSON after the text; lutra chat carries them out.
 
@@ -65,6 +64,7 @@ type askFlags struct {
 	server        serverFlags
 	schema, tools string // files
 	sampling      string // as it is written
+	maxTokens     int
 	chat.Options
 }
 
@@ -79,12 +79,11 @@ func (a *askFlags) register(f *pflag.FlagSet) {
 	f.Float32(topPFlag, 0, "nucleus sampling, 0 to 1 (default: as the model wants)")
 	f.StringVar(&a.sampling, samplingFlag, "", "how tokens are sampled, such as temperature=0.7,top_k=20,min_p=0.05 (default: as the model wants)")
 	f.Lookup(temperatureFlag).DefValue, f.Lookup(topPFlag).DefValue = "", ""
-	f.IntVar(&o.MaxTokens, "max-tokens", 0, "tokens to generate at most (default: up to the context)")
+	f.IntVar(&a.maxTokens, "max-tokens", chat.MostTokens, "tokens of an answer at most, 0: up to the context, as candidates of a search by default")
 	f.Uint64Var(&o.Seed, "seed", 0, "seed of the sampling")
 	thinkingVar(f, &o.Thinking)
 	f.StringVar(&a.schema, "schema", "", "hold answers to this JSON schema (`FILE`)")
 	f.StringVar(&a.tools, "tools", "", "let the model call these tools (`FILE`): OpenAI's list as JSON, each perhaps with a command")
-	f.BoolVar(&o.Plain, "plain", false, "on a terminal, show Markdown as it is written")
 	f.StringVar(&o.Scaling, "scaling", "", "search for the answer, as in bon8, sc16 or \"beam_search;n=16;width=4\" (`PLAN`)")
 }
 
@@ -93,8 +92,11 @@ func (a *askFlags) check(f *pflag.FlagSet) error {
 	if err := a.readSampling(f); err != nil {
 		return err
 	}
-	if a.MaxTokens < 0 {
-		return usage.Errorf("--max-tokens: %d is negative", a.MaxTokens)
+	if a.maxTokens < 0 {
+		return usage.Errorf("--max-tokens: %d is negative", a.maxTokens)
+	}
+	if f.Changed("max-tokens") {
+		a.MaxTokens = &a.maxTokens
 	}
 	if a.Scaling == chat.NoScaling {
 		a.Scaling = ""

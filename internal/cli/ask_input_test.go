@@ -103,7 +103,7 @@ func TestAskSaysHowAnAnswerCameAbout(t *testing.T) {
 		if out, errOut := ask("What is 12 * 7?"); out != "12*7=84.\nAnswer: 84\n" || errOut != "" {
 			t.Errorf("%q: printed %q and said %q", where, out, errOut)
 		}
-		if _, errOut := ask("--max-tokens", "2", "What is 12 * 7?"); errOut != "(cut off: the context or --max-tokens is used up)\n" {
+		if _, errOut := ask("--max-tokens", "2", "What is 12 * 7?"); errOut != "(cut off after 2 tokens; --max-tokens allows more)\n" {
 			t.Errorf("%q: of an answer that was cut off it said %q", where, errOut)
 		}
 		if _, errOut := ask("--scaling", "beam_search;n=4;width=2", "What is 12 * 7?"); !regexp.MustCompile(`^\(beam_search of 4, width 2: 100 % agree, score (0\.9\d|1\.00)\)\n$`).MatchString(errOut) {

@@ -68,6 +68,7 @@ var argumentChoices = map[string]choices{
 	"lutra pull":         {words: hub.Names},
 	"lutra rm":           {words: storedNames},
 	"lutra run":          {words: modelNames, files: true, served: ofServer},
+	"lutra serve":        {words: modelNames, files: true},
 	"lutra stop":         {words: func() []string { return []string{"all"} }, served: ofServer},
 	"lutra schema check": {files: true},
 	"lutra quantize":     {words: modelNames, files: true},

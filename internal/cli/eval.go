@@ -11,7 +11,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/klauspost/cpuid/v2"
 	"github.com/rs/zerolog"
@@ -326,7 +325,7 @@ func (e *evaluation) measure(ctx context.Context, cmd *cobra.Command, names []st
 		defer func() { err = errors.Join(err, e.Journal.Close()) }()
 	}
 	meter := &output.Meter{W: cmd.ErrOrStderr(), What: "problems × points"}
-	e.Done = progress(meter, e.Left(), len(e.Problems)*len(e.Points))
+	e.Done = meter.Count(len(e.Problems)*len(e.Points)-e.Left(), len(e.Problems)*len(e.Points))
 	ran := e.Run(ctx)
 	meter.End()
 	if ran != nil && ctx.Err() == nil {
@@ -366,19 +365,6 @@ func (e *evaluation) measure(ctx context.Context, cmd *cobra.Command, names []st
 		ran = errors.Join(output.Table(cmd.OutOrStdout(), eval.CompareRows(report.Differences)), ran)
 	}
 	return ran
-}
-
-// progress shows that one more of all answers is there, each time that it is called.
-func progress(meter *output.Meter, left, all int) func() {
-	var mu sync.Mutex
-	done := all - left
-	meter.Set(int64(done), int64(all))
-	return func() {
-		mu.Lock()
-		defer mu.Unlock()
-		done++
-		meter.Set(int64(done), int64(all))
-	}
 }
 
 // commandLine returns the command with its flags, but for keys.

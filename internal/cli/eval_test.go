@@ -167,7 +167,7 @@ func TestEvaluationModelsAnNPUsTimeAndEnergy(t *testing.T) {
 func TestEvalShowsProgressOffATerminal(t *testing.T) {
 	var out bytes.Buffer
 	clock := time.Unix(0, 0)
-	done := progress(&output.Meter{W: &out, What: "problems × points", Now: func() time.Time { return clock }}, 90, 100)
+	done := (&output.Meter{W: &out, What: "problems × points", Now: func() time.Time { return clock }}).Count(10, 100)
 	for range 90 {
 		clock = clock.Add(time.Second)
 		done()

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -30,7 +31,7 @@ func newImatrix() *cobra.Command {
 		Long: `Has the model read a text, in pieces of --context tokens, and writes the sums of squared
 inputs of each column of each matrix: an importance matrix, which lutra quantize --imatrix and
 llama-quantize weigh errors by. A model in F16 or BF16 and some hundred pieces of varied text
-are usual. It prints the perplexity of the text too.`,
+are usual. It prints the perplexity of the text too. Ctrl-C writes what there is.`,
 		Example: `  lutra imatrix --model model-f16.gguf --file train.txt --out imatrix.gguf`,
 		Args:    arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -63,20 +64,20 @@ are usual. It prints the perplexity of the text too.`,
 				}
 				meter := &output.Meter{W: cmd.ErrOrStderr(), What: "pieces"}
 				defer meter.End()
-				report, err := reference.Perplexity(b.Tokenizer, tokens, c.Context, score, progress(meter, n, n))
+				report, err := reference.Perplexity(b.Tokenizer, tokens, c.Context, score, meter.Count(0, n))
 				meter.End()
-				if err != nil {
+				if n = report.Tokens / (c.Context - c.Context/2 - 1); err != nil && (cmd.Context().Err() == nil || n == 0) {
 					return err
 				}
 				if err := sums.write(out, filepath.Base(textFile), n, c.Context); err != nil {
 					return err
 				}
 				tensors, unseen := sums.Tensors()
-				_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: %d tensors from %d pieces of %d tokens; perplexity %.4f\n", out, tensors, n, c.Context, report.Perplexity)
-				if err == nil && unseen > 0 {
-					_, err = fmt.Fprintf(cmd.OutOrStdout(), "no token chose %d of the experts' matrices; more text may\n", unseen)
+				_, printed := fmt.Fprintf(cmd.OutOrStdout(), "%s: %d tensors from %d pieces of %d tokens; perplexity %.4f\n", out, tensors, n, c.Context, report.Perplexity)
+				if unseen > 0 {
+					_, printed = fmt.Fprintf(cmd.OutOrStdout(), "no token chose %d of the experts' matrices; more text may\n", unseen)
 				}
-				return err
+				return errors.Join(printed, err)
 			})
 		},
 	}

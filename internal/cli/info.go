@@ -60,7 +60,7 @@ loads nothing.`,
   lutra info --tensors lutra-tiny-s        # an embedded model
   lutra info bonsai-1.7b                   # a downloaded one
   lutra info --json model.gguf | jq .metadata
-  lutra info lutra-tiny-l --fit --ctx 512 --streams 8`,
+  lutra info lutra-tiny-l --fit --context 512 --streams 8`,
 		Args: arguments("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			m, err := stored(cmd.Context(), args[0])

@@ -24,7 +24,7 @@ type fitFlags struct {
 
 func (a *fitFlags) register(f *pflag.FlagSet) {
 	f.BoolVar(&a.fit, "fit", false, "show what serving the model takes of this machine's memory, and what would fit")
-	f.IntVar(&a.context, "ctx", 0, "with --fit, tokens of a stream (default: the model's context)")
+	f.IntVar(&a.context, "context", 0, "with --fit, tokens of a stream (default: the model's context)")
 	f.IntVar(&a.streams, "streams", 1, "with --fit, streams at once")
 	wordVar(f, &a.kv, "kv-type", "f16", config.KVTypes(), "with --fit, KV cache format")
 }
@@ -63,7 +63,7 @@ func (a *fitFlags) measure(name string, m config.Model, physical, free int64) (*
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	if a.context < 0 || a.context > f.Context {
-		return nil, usage.Errorf("--ctx: %d is outside 1..%d, the model's context", a.context, f.Context)
+		return nil, usage.Errorf("--context: %d is outside 1..%d, the model's context", a.context, f.Context)
 	}
 	if a.streams < 1 || a.streams > mostStreams {
 		return nil, usage.Errorf("--streams: %d is outside 1..%d", a.streams, mostStreams)

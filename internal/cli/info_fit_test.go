@@ -40,7 +40,7 @@ func TestWhatFitsIsCountedInBytes(t *testing.T) {
 			t.Errorf("%s: %+v, want fits %v, %d tokens, %d streams", name, got, c.fits, c.ctx, c.stream)
 		}
 	}
-	for flag, a := range map[string]fitFlags{"--ctx": {kv: "f16", streams: 1, context: 1025}, "--streams": {kv: "f16"}} {
+	for flag, a := range map[string]fitFlags{"--context": {kv: "f16", streams: 1, context: 1025}, "--streams": {kv: "f16"}} {
 		if _, err := a.measure("x", m, 0, 1); err == nil || !strings.HasPrefix(err.Error(), flag) {
 			t.Errorf("%s: %v", flag, err)
 		}

@@ -248,8 +248,10 @@ rotated first: the models are ternary, and would lose nothing otherwise.`,
 			if limit < 1 {
 				return usage.Errorf("--limit: %d is not positive", limit)
 			}
-			bar := output.Progress(cmd.ErrOrStderr(), npu.Storages(), "storages")
-			a, err := npu.Accuracy(cmd.Context(), model, limit, func() { _ = bar.Add(1) })
+			meter := &output.Meter{W: cmd.ErrOrStderr(), What: "storages"}
+			defer meter.End()
+			a, err := npu.Accuracy(cmd.Context(), model, limit, meter.Count(0, npu.Storages()))
+			meter.End()
 			if err != nil {
 				return err
 			}

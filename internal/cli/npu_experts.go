@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -80,14 +79,16 @@ With several data sets, the first is compared with each other one.`,
 	return cmd
 }
 
-// promptProgress shows a bar for each data set.
+// promptProgress shows how far each data set is.
 func promptProgress(w io.Writer) func(set string, done, of int) {
-	var bar *progressbar.ProgressBar
+	var meter output.Meter
 	return func(set string, done, of int) {
 		if done == 1 {
-			bar = output.Progress(w, of, set)
+			meter = output.Meter{W: w, What: set}
 		}
-		_ = bar.Set(done)
+		if meter.Set(int64(done), int64(of)); done == of {
+			meter.End()
+		}
 	}
 }
 

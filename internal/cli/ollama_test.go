@@ -81,6 +81,12 @@ func TestModelsOfOllamasRegistryAreDownloadedListedAndDeleted(t *testing.T) {
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
 		t.Fatalf("pull = %q: %v", path, err)
 	}
+	if got, want := mustLutra(t, "info", "ollama:tiny:1b"), "answers are sampled with temperature=0.25,top_k=7 where nobody says otherwise"; !strings.Contains(got, want) {
+		t.Errorf("info does not say %q:\n%s", want, got)
+	}
+	if got := mustLutra(t, "info", "lutra-tiny-s"); strings.Contains(got, "answers are sampled") {
+		t.Errorf("info of a model whose author names no sampling:\n%s", got)
+	}
 	if _, got := complain(t, "pull", "ollama:acme/eyes"); !strings.Contains(got, "ollama:acme/eyes: its projector is not used") {
 		t.Errorf("pull of a model with a projector tells %q", got)
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -21,7 +22,7 @@ func newPerplexity() *cobra.Command {
 		Short: "Measure how well a model predicts a text",
 		Long: `Cuts the text into pieces of --context tokens and averages over the second
 half of each, where every token has at least half a context before it. llama.cpp's
-llama-perplexity does the same, so figures are comparable.`,
+llama-perplexity does the same, so figures are comparable. Ctrl-C prints the figure so far.`,
 		Example: `  lutra perplexity --model model.gguf --file wiki.test.raw
   lutra perplexity --model model.gguf --file wiki.test.raw --context 512 --kv-type int8 --json`,
 		Args: arguments(),
@@ -49,17 +50,17 @@ llama-perplexity does the same, so figures are comparable.`,
 				tokens := b.Tokenizer.Encode(nil, text, tokenizer.Options{AddSpecial: true})
 				meter := &output.Meter{W: cmd.ErrOrStderr(), What: "pieces"}
 				defer meter.End()
-				report, err := reference.Perplexity(b.Tokenizer, tokens, n, score, progress(meter, len(tokens)/n, len(tokens)/n))
+				report, err := reference.Perplexity(b.Tokenizer, tokens, n, score, meter.Count(0, len(tokens)/n))
 				meter.End()
-				if err != nil {
+				if err != nil && (cmd.Context().Err() == nil || report.Tokens == 0) {
 					return err
 				}
 				if asJSON {
-					return output.JSON(cmd.OutOrStdout(), report)
+					return errors.Join(output.JSON(cmd.OutOrStdout(), report), err)
 				}
-				_, err = fmt.Fprintf(cmd.OutOrStdout(), "perplexity %.4f ± %.4f over %d tokens, context %d\n",
+				_, printed := fmt.Fprintf(cmd.OutOrStdout(), "perplexity %.4f ± %.4f over %d tokens, context %d\n",
 					report.Perplexity, report.Error, report.Tokens, report.Context)
-				return err
+				return errors.Join(printed, err)
 			})
 		},
 	}

@@ -37,7 +37,7 @@ func newQuantize() *cobra.Command {
 to the file OUT with its matrices in another type, and says of each tensor how far its
 weights are from what they were.
 Types and the mixtures of _S and _M are those of llama.cpp, and so are the bytes. OUT is there
-whole or not at all. With --dry-run OUT may be left out.
+whole or not at all. Ctrl-C prints the tensors so far. With --dry-run OUT may be left out.
 
 TYPE is one of ` + strings.Join(quantize.FileTypes(), ", ") + `.`,
 		Example: `  lutra quantize model-f16.gguf model-q4_k_m.gguf Q4_K_M
@@ -108,14 +108,19 @@ func (q *quantizing) run(cmd *cobra.Command, in, out, typ string) error {
 			return err
 		}
 		r.File, r.measured = out, true
-		if err := writePlan(cmd.Context(), cmd.ErrOrStderr(), f, plan, out, &r); err != nil {
+		err = writePlan(cmd.Context(), cmd.ErrOrStderr(), f, plan, out, &r)
+		if err != nil && (cmd.Context().Err() == nil || len(r.Tensors) == 0) {
 			return fmt.Errorf("%s: %w", in, err)
+		}
+		if err != nil {
+			r.File = ""
+			fmt.Fprintf(cmd.ErrOrStderr(), "ended after %d of %d tensors: %s is not written\n", len(r.Tensors), len(plan.Tensors), out)
 		}
 	}
 	if q.asJSON {
-		return output.JSON(cmd.OutOrStdout(), r)
+		return errors.Join(output.JSON(cmd.OutOrStdout(), r), err)
 	}
-	return r.print(cmd.OutOrStdout())
+	return errors.Join(r.print(cmd.OutOrStdout()), err)
 }
 
 // writePlan writes the file out and adds up what became of the tensors.
@@ -124,7 +129,7 @@ func writePlan(ctx context.Context, progress io.Writer, f *gguf.File, plan *quan
 	for i := range plan.Tensors {
 		total += int64(plan.Tensors[i].Tensor.Bytes())
 	}
-	meter := &output.Meter{W: progress, What: "quantising", Bytes: true}
+	meter := &output.Meter{W: progress, What: "quantising", Bytes: true, Early: true}
 	defer meter.End()
 	return gguf.WriteFile(out, func(w io.Writer) error {
 		err := plan.Write(ctx, w, func(one *quantize.Result) {

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"os"
@@ -206,5 +208,38 @@ func TestQuantisingWhatIsNotTernaryToFewBitsIsWarnedOf(t *testing.T) {
 		if strings.Contains(out, "expect nonsense") != c.warned {
 			t.Errorf("%s to %s: warned %v\n%s", filepath.Base(c.from), c.to, !c.warned, out)
 		}
+	}
+}
+
+// endsAt cancels once something is written to it.
+type endsAt struct {
+	bytes.Buffer
+	end context.CancelFunc
+}
+
+func (e *endsAt) Write(p []byte) (int, error) {
+	e.end()
+	return e.Buffer.Write(p)
+}
+
+func TestAnInterruptedQuantisationShowsTheTensorsSoFar(t *testing.T) {
+	dir := t.TempDir()
+	in, to := filepath.Join(dir, "in.gguf"), filepath.Join(dir, "out.gguf")
+	if err := os.WriteFile(in, tinyModel(t), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var out bytes.Buffer
+	errOut := &endsAt{end: cancel}
+	cmd := Command(&out, errOut)
+	cmd.SetArgs([]string{"quantize", "--allow-requantize", in, to, "Q8_0"})
+	err := cmd.ExecuteContext(ctx)
+	said := errOut.String()
+	if !errors.Is(err, context.Canceled) || !strings.HasPrefix(said, "quantising (") || !strings.Contains(said, "tensors: "+to+" is not written\n") || !strings.Contains(out.String(), "\nQ8_0: ") {
+		t.Errorf("%v, says %q and prints\n%s", err, said, &out)
+	}
+	if _, err := os.Stat(to); err == nil {
+		t.Errorf("%s is there", to)
 	}
 }

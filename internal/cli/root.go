@@ -25,7 +25,7 @@ func Main(args []string, documents fs.FS) int {
 	keepChoices()
 	findNameservers()
 	root := Command(os.Stdout, os.Stderr)
-	root.SetArgs(args)
+	root.SetArgs(asServed(args))
 	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return 0
@@ -78,6 +78,7 @@ reasoner inside the binary.`,
 	root.SetOut(out)
 	root.SetErr(errOut)
 	root.SetFlagErrorFunc(flagError)
+	root.SetGlobalNormalizationFunc(currentName)
 	root.SetHelpCommand(newHelp())
 	root.SetVersionTemplate(versionLine())
 	root.AddCommand(newServe(), newAsk(), newChat(), newRun(), newPs(), newStop(), newLogs(), newPull(), newList(), newRemove(), newInfo(), newConvert(), newQuantize(), newImatrix(), newBench(), newLogits(), newPerplexity(), newReplay(), newEval(), newNPU(), newSchema(), newDoctor(), newDocs(), newHealth(), newKey(), newVersion())

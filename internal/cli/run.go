@@ -12,6 +12,7 @@ import (
 
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/lutra-lm/lutra/internal/apiclient"
 	"github.com/lutra-lm/lutra/internal/chat"
@@ -30,11 +31,13 @@ func newRun() *cobra.Command {
 		Short: "Talk to a model, on a server that is there or its own",
 		Long: `Talks to a model of the server at --url, LUTRA_URL or --addr. Where none runs at --addr, it
 downloads the model if need be and starts a server there, which others may use too, and which
-ends with it. NAME is as --model of lutra serve has it.
+ends with it. NAME is anything that lutra serve takes: a file, a name of the hub, of the catalogue or
+of an embedded model; or a model of the server that is there.
 
 With PROMPT, or with a piped input, it answers once, as lutra ask does; else it is a conversation,
 as lutra chat.`,
 		Example: `  lutra run lutra-tiny-l "What is 12 * 7?"
+  lutra run model.gguf
   echo "A box holds 12 eggs. Ann buys 7 boxes." | lutra run lutra-tiny-l "How many eggs does she have?"`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -75,7 +78,7 @@ as lutra chat.`,
 }
 
 // serverFor sees that a server has the model: that of the flags, one that is there already, or one
-// that it starts; end ends that.
+// that it starts, which end ends. The model is then asked for by the name that the server gives it.
 func (a *askFlags) serverFor(cmd *cobra.Command, name string) (end func() error, err error) {
 	f, leave := cmd.Flags(), func() error { return nil }
 	if f.Changed("model") {
@@ -85,17 +88,26 @@ func (a *askFlags) serverFor(cmd *cobra.Command, name string) (end func() error,
 	if err != nil {
 		return nil, err
 	}
-	if err := f.Set("model", name); err != nil || a.server.url != "" || os.Getenv(urlVariable) != "" {
-		return leave, err
+	if a.server.url != "" || os.Getenv(urlVariable) != "" {
+		return leave, f.Set("model", name)
 	}
 	own, err := ownURL(cfg.Server)
 	if err != nil {
 		return nil, err
 	}
 	if a.server.url = own; answers(cmd.Context(), own) {
-		return leave, a.has(cmd, name)
+		if name, err = a.served(cmd, name); err != nil {
+			return nil, err
+		}
+		return leave, f.Set("model", name)
+	}
+	if err := f.Set("model", name); err != nil {
+		return nil, err
 	}
 	if cfg, err = a.model.load(f); err != nil { // with the model
+		return nil, err
+	}
+	if err := f.Lookup("model").Value.(pflag.SliceValue).Replace([]string{cfg.Models[0].APIName()}); err != nil {
 		return nil, err
 	}
 	if !f.Changed("log") {
@@ -125,21 +137,24 @@ func answers(ctx context.Context, base string) bool {
 	return err == nil && resp.StatusCode == http.StatusOK
 }
 
-// has reports an error unless the server that is there has the model.
-func (a *askFlags) has(cmd *cobra.Command, name string) error {
+// served returns what the server that is there calls the model: a file has a name without its folder.
+func (a *askFlags) served(cmd *cobra.Command, name string) (string, error) {
 	client, err := a.server.client(cmd.Flags())
 	if err != nil {
-		return err
+		return "", err
 	}
 	list, err := client.List(cmd.Context())
 	if err != nil || slices.Contains(list.Names, name) || name == apiclient.DefaultModel {
-		return err
+		return name, err
+	}
+	if m, err := config.ModelFlag(name); err == nil && slices.Contains(list.Names, m.APIName()) {
+		return m.APIName(), nil
 	}
 	why := ""
 	if ref, ok, err := hub.Resolve(name); err == nil && ok {
 		why = fmt.Sprintf("; lutra pull %s, and the server has it from its next start on", shortName(ref))
 	}
-	return fmt.Errorf("the server at %s has no model %q%s; --addr 127.0.0.1:8081 starts another server", a.server.url, usage.Brief(name), why+usage.DidYouMean(name, list.Names))
+	return "", fmt.Errorf("the server at %s has no model %q%s; --addr 127.0.0.1:8081 starts another server", a.server.url, usage.Brief(name), why+list.Hint(name))
 }
 
 // startServer serves until end is called, once it is ready.

@@ -35,18 +35,29 @@ type modelFlags struct {
 	offline bool
 	// sampling overrides the sampling of all models, field by field, where a command has the flag.
 	sampling string
+	// context is the longest sequence of all models; 0: each has its own.
+	context int
+	// letters has -c and -t, as llama-server has them; elsewhere they are those of other flags.
+	letters bool
 }
 
 func (m *modelFlags) register(f *pflag.FlagSet) {
+	letter := func(l string) string {
+		if m.letters {
+			return l
+		}
+		return ""
+	}
 	f.StringVar(&m.config, "config", "", "configuration `FILE` (see config.yaml)")
-	f.StringArray("model", nil, "GGUF `[NAME=]FILE`, hf:OWNER/REPO[:FILE|:QUANT], ollama:NAME[:TAG], or a name of the catalogue or of an embedded model; may be repeated")
+	f.StringArrayP("model", "m", nil, "GGUF `[NAME=]FILE`, hf:OWNER/REPO[:FILE|:QUANT], ollama:NAME[:TAG], or a name of the catalogue or of an embedded model; may be repeated")
 	f.StringArray("lora", nil, "LoRA adapter of the first model, `[NAME=]FILE[:SCALE]`: GGUF, or a directory that PEFT has saved; may be repeated")
 	f.StringArray("verifier", nil, "reward model that judges for searches, named as --model; may be repeated (default: the embedded one)")
 	f.BoolVar(&m.offline, "offline", false, "download no models")
+	f.IntVarP(&m.context, "context", letter("c"), 0, "longest sequence in `TOKENS` (default: each model's own)")
 	wordVar(f, &m.packing, "packing", "", weights.Packings(), "run-time packing of the ternary weights of models that name none")
 	f.String("backend", config.CPU, "where matrices and attention are computed: "+strings.Join(config.Backends(), ", "))
 	npuFlags(f)
-	f.Int("threads", 0, "compute threads (default: one a physical core)")
+	f.IntP("threads", letter("t"), 0, "compute threads (default: one a physical core)")
 	f.String("kv-type", "f16", "KV cache format: f16 or int8")
 	f.String("speculation", string(batcher.SpeculateAuto), "guess tokens ahead and verify them: auto, off or how many")
 	f.String("draft-model", "", "draft model for --speculation: a small GGUF `FILE` of the same vocabulary, or another name that --model takes")
@@ -78,8 +89,12 @@ func (m *modelFlags) load(f *pflag.FlagSet) (config.Config, error) {
 			err = usage.Errorf("--%s: %w", samplingFlag, err)
 		}
 	}
+	if err == nil && m.context < 0 {
+		err = usage.Errorf("--context: %d is negative", m.context)
+	}
 	for i := range cfg.Models {
 		cfg.Models[i].Packing = cmp.Or(cfg.Models[i].Packing, m.packing)
+		cfg.Models[i].Context = cmp.Or(m.context, cfg.Models[i].Context)
 		cfg.Models[i].Sampling = sampled.Or(cfg.Models[i].Sampling)
 	}
 	return cfg, err
@@ -101,13 +116,16 @@ func (m *modelFlags) getter(cmd *cobra.Command, c config.Log) *getter {
 }
 
 func newServe() *cobra.Command {
-	var m modelFlags
+	m := modelFlags{letters: true}
 	cmd := &cobra.Command{
-		Use:   "serve",
+		Use:   "serve [MODEL...]",
 		Short: "Serve models behind the OpenAI API",
-		Long: `Serves chat completions, completions and the tokenizer over HTTP. Without --model
-the embedded reasoner answers. A model of the hub that is not on this machine is
+		Long: `Serves chat completions, completions and the tokenizer over HTTP. MODEL is as of --model;
+without one the embedded reasoner answers. A model of the hub that is not on this machine is
 downloaded first, while /healthz answers and /readyz says 503; --offline forbids it.
+
+--hf-repo (-hf), --host, --port, --ctx-size and other flags of llama-server that mean something here
+are taken too.
 
 By default the server is reached from this machine alone. --addr 0.0.0.0:8080 opens it to
 others by IPv4, [::]:8080 by IPv6 too; --api-keys-file then says who may ask. Keys of
@@ -126,10 +144,18 @@ does the same without the lame-duck time. A second signal ends at once, but for 
 or SIGHUP that follows the first within a second.`,
 		Example: `  lutra serve
   lutra serve --addr 0.0.0.0:8080 --api-keys-file keys.txt --model falcon3-1b-tq2_0.gguf
+  lutra serve model.gguf --context 4096
   lutra serve --model bonsai-1.7b
   lutra serve --config config.yaml --threads 8`,
-		Args: arguments(),
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		RunE: func(cmd *cobra.Command, models []string) error {
+			for _, name := range models {
+				if err := cmd.Flags().Set("model", name); err != nil {
+					return err
+				}
+			}
+			if err := m.listenOn(cmd.Flags()); err != nil {
+				return err
+			}
 			cfg, err := m.load(cmd.Flags())
 			if err != nil {
 				return err
@@ -143,6 +169,7 @@ or SIGHUP that follows the first within a second.`,
 	}
 	f := cmd.Flags()
 	m.register(f)
+	llamaServerFlags(f)
 	f.StringVar(&m.sampling, samplingFlag, "", "how tokens are sampled where a request does not say, such as temperature=0.7,top_k=20 (default: as each model's author wants)")
 	f.String("addr", "127.0.0.1:8080", "`HOST:PORT` to listen on")
 	f.StringArray("api-key", nil, "accept this bearer `KEY`, which other users of this machine can see; may be repeated")

@@ -185,25 +185,17 @@ func TestCtrlCStopsTheAnswerAndNotTheChat(t *testing.T) {
 	}
 }
 
-func TestMarkdownIsSetAtATerminalUnlessTheUserWantsItAsWritten(t *testing.T) {
-	url, _ := scripted(t, `{"choices":[{"index":0,"delta":{"reasoning_content":"Hm."}}]}`, `{"choices":[{"index":0,"delta":{"content":"It is **bo"}}]}`,
-		`{"choices":[{"index":0,"delta":{"content":"ld**.\n\n- on"}}]}`, `{"choices":[{"index":0,"delta":{"content":"e `+"`two`"+`"},"finish_reason":"stop"}]}`)
-	for _, c := range []struct {
-		args []string
-		env  string
-		want []string
-		not  string
-	}{
-		{nil, "NO_COLOR=", []string{"Thinking...", "Hm.", "...done thinking.", "\x1b[1mbold\x1b[0m.", "• one \x1b[36mtwo\x1b[0m"}, "\x1b[200~"},
-		{[]string{"--plain"}, "NO_COLOR=", []string{"Thinking...", "Hm.", "...done thinking.", "**bold**.", "- one `two`"}, "\x1b["},
-		{nil, "NO_COLOR=1", []string{"**bold**.", "- one `two`"}, "\x1b["},
-		{nil, "TERM=dumb", []string{"**bold**.", "- one `two`"}, "\x1b["},
-	} {
-		cmd := process(t, append([]string{"ask", "--url", url, "hi"}, c.args...)...)
+func TestAnAnswerIsShownAsItIsWritten(t *testing.T) {
+	const code = "def f(x):\n    if x:\n        return 1\n\tgoto **two**\n"
+	url, _ := scripted(t, `{"choices":[{"index":0,"delta":{"reasoning_content":"Hm."}}]}`, `{"choices":[{"index":0,"delta":{"content":"def f(x):\n    if"}}]}`,
+		`{"choices":[{"index":0,"delta":{"content":" x:\n        return 1\n"}}]}`, `{"choices":[{"index":0,"delta":{"content":"\tgoto **two**\n\u001b[2J`+"```py\\n  x\\n```"+`"},"finish_reason":"stop"}]}`)
+	for _, c := range []struct{ env, thought string }{{"NO_COLOR=", "\x1b[2mHm.\x1b[0m"}, {"NO_COLOR=1", "\nHm.\n"}, {"TERM=dumb", "\nHm.\n"}} {
+		cmd := process(t, "ask", "--url", url, "hi")
 		cmd.Env = append(cmd.Env, c.env)
 		s := start(t, cmd, 80)
-		if seen := s.sees(c.want...); strings.Contains(seen, c.not) {
-			t.Errorf("%q with %s shows %q", c.args, c.env, seen)
+		seen := strings.ReplaceAll(s.sees("```py", "```"), "\r\n", "\n")
+		if !strings.Contains(seen, code+"[2J```py\n  x\n") || !strings.Contains(seen, c.thought) || !strings.Contains(seen, "...done thinking.") {
+			t.Errorf("with %s it shows %q", c.env, seen)
 		}
 		_ = cmd.Wait()
 	}

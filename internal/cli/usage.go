@@ -20,6 +20,9 @@ func flagError(cmd *cobra.Command, err error) error {
 	var invalid *pflag.InvalidValueError
 	switch {
 	case errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "":
+		if say, ok := otherFlags[unknown.GetSpecifiedName()]; ok {
+			return usage.Errorf("unknown flag --%s; %s", unknown.GetSpecifiedName(), say)
+		}
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 		if best := usage.DidYouMean(unknown.GetSpecifiedName(), names); best != "" {
@@ -27,6 +30,9 @@ func flagError(cmd *cobra.Command, err error) error {
 		}
 		return usage.Errorf("unknown flag --%s", unknown.GetSpecifiedName())
 	case errors.As(err, &unknown):
+		if say, ok := otherFlags[unknown.GetSpecifiedShortnames()]; ok {
+			return usage.Errorf("unknown flag -%s; %s", unknown.GetSpecifiedShortnames(), say)
+		}
 		return usage.Errorf("unknown flag -%s", unknown.GetSpecifiedName())
 	case errors.As(err, &missing):
 		return usage.Errorf("--%s: has no value, want %s", missing.GetFlag().Name, wantedFlag(missing.GetFlag()))

@@ -11,7 +11,7 @@ import (
 
 // packings are those that storage types of the catalogue get.
 var packings = map[string]matrix.Packing{
-	"I2_S": matrix.I2, "Q1_0": matrix.Q1G128, "PQ2_0": matrix.Q2G128, "PTQ1_0": matrix.Q2G128, "Q4_K": matrix.Q4M, "Q6_K": matrix.Q6, "Q8_0": matrix.Q8, "F16": matrix.F16,
+	"I2_S": matrix.I2, "Q1_0": matrix.Q1G128, "PQ2_0": matrix.Q2G128, "PTQ1_0": matrix.Q2G128, "TQ1_0": matrix.I2, "Q4_0": matrix.Q4, "Q4_K": matrix.Q4M, "Q6_K": matrix.Q6, "Q8_0": matrix.Q8, "F16": matrix.F16,
 }
 
 // Speed is what was measured.

@@ -43,7 +43,7 @@ func (r remote) solve(ctx context.Context, p Point, q Question) (Solution, error
 	req.N = p.N
 	resp, err := r.client.API.CreateChatCompletion(ctx, req)
 	if err != nil {
-		return Solution{}, apiclient.Explain(r.client.Base, err)
+		return Solution{}, r.client.ExplainAnswer(ctx, req.Model, err)
 	}
 	if len(resp.Choices) == 0 {
 		return Solution{}, errors.New("the server answered without choices")

@@ -16,7 +16,7 @@ type Entry struct {
 	Memory int64
 	// Layers and Output are the weights that a token is multiplied with: those of the layers, of
 	// a mixture without the experts that it does not choose; and those of the output matrix,
-	// which is stored as OutputIn.
+	// which is stored as OutputIn. A model that embeds texts has no such matrix.
 	Layers, Output int64
 	OutputIn       string
 	Licence        string
@@ -92,6 +92,15 @@ func Catalogue() []Entry {
 		{Name: "falcon-e-3b", Ref: at("tiiuae/Falcon-E-3B-Instruct-GGUF", "ggml-model-i2_s.gguf"), Storage: "I2_S",
 			Size: 1000 * mb, Memory: 1400 * mb, Layers: 2919 * million, Output: 67 * million, OutputIn: "F16",
 			Licence: falcon, Good: "ternary from the start: conversation"},
+		{Name: "maple-20b-a1b", Ref: at("deepgrove/maple-preview-GGUF", "maple-preview-TQ1_0-head-Q4_K.gguf"), Storage: "TQ1_0",
+			Size: 4984 * mb, Memory: 6500 * mb, Layers: 1057 * million, Output: 311 * million, OutputIn: "Q4_K",
+			Licence: "MIT", Good: "ternary: a mixture of experts, with the speed of a 1B model"},
+		{Name: "bitnet-embedding-0.6b", Ref: at("microsoft/bitnet-embedding-0.6b", "bitnet-embeddings-0.6b-bf16-i2_s.gguf"), Storage: "I2_S",
+			Size: 428 * mb, Memory: 900 * mb, Layers: 440 * million, OutputIn: "F16",
+			Licence: "MIT", Good: "ternary: embeddings of texts, 1,024 numbers each"},
+		{Name: "bitnet-embedding-270m", Ref: at("microsoft/bitnet-embedding-270m", "bitnet-embeddings-270m-bf16-i2_s.gguf"), Storage: "I2_S",
+			Size: 368 * mb, Memory: 600 * mb, Layers: 100 * million, OutputIn: "F16",
+			Licence: "MIT", Good: "ternary: embeddings of texts, 640 numbers each"},
 		{Name: "qwen3-0.6b", Ref: at("unsloth/Qwen3-0.6B-GGUF", "Qwen3-0.6B-Q4_K_M.gguf"), Storage: "Q4_K",
 			Size: 397 * mb, Memory: 1000 * mb, Layers: 440 * million, Output: 156 * million, OutputIn: "Q6_K",
 			Licence: apache, Good: "4 bits, thinks: simple tasks; drafts for larger Qwen3"},
@@ -113,9 +122,27 @@ func Catalogue() []Entry {
 		{Name: "qwen3.6-27b", Ref: at("unsloth/Qwen3.6-27B-GGUF", "Qwen3.6-27B-Q4_K_M.gguf"), Storage: "Q4_K",
 			Size: 16817 * mb, Memory: 17800 * mb, Layers: 24351 * million, Output: 1271 * million, OutputIn: "Q6_K",
 			Licence: apache, Good: "4 bits, thinks: mathematics, code, tools, for those who can wait"},
+		{Name: "qwen3.8-27b", Ref: at("unsloth/Qwen3.8-27B-GGUF", "Qwen3.8-27B-UD-Q4_K_XL.gguf"), Storage: "Q4_K",
+			Size: 17559 * mb, Memory: 18600 * mb, Layers: 24351 * million, Output: 1271 * million, OutputIn: "Q6_K",
+			Licence: apache, Good: "4 bits, thinks: as qwen3.6-27b, newer"},
 		{Name: "lfm2.5-1.2b", Ref: at("LiquidAI/LFM2.5-1.2B-Instruct-GGUF", "LFM2.5-1.2B-Instruct-Q4_K_M.gguf"), Storage: "Q4_K",
 			Size: 731 * mb, Memory: 1100 * mb, Layers: 1036 * million, Output: 134 * million, OutputIn: "Q6_K",
 			Licence: "LFM 1.0", Good: "4 bits: conversation and tools on small machines, quickly"},
+		{Name: "lfm2.5-2.6b", Ref: at("LiquidAI/LFM2.5-2.6B-GGUF", "LFM2.5-2.6B-Q4_K_M.gguf"), Storage: "Q4_K",
+			Size: 1674 * mb, Memory: 2100 * mb, Layers: 2435 * million, Output: 262 * million, OutputIn: "Q6_K",
+			Licence: "LFM 1.0", Good: "4 bits: conversation and tools, quickly"},
+		{Name: "gemma-4-e2b-qat", Ref: at("unsloth/gemma-4-E2B-it-qat-GGUF", "gemma-4-E2B-it-qat-UD-Q4_K_XL.gguf"), Storage: "Q4_0",
+			Size: 2620 * mb, Memory: 3100 * mb, Layers: 1900 * million, Output: 403 * million, OutputIn: "Q4_0",
+			Licence: apache, Good: "trained for 4 bits: conversation in many languages, with the speed of a 2B model"},
+		{Name: "gemma-4-e4b-qat", Ref: at("unsloth/gemma-4-E4B-it-qat-GGUF", "gemma-4-E4B-it-qat-UD-Q4_K_XL.gguf"), Storage: "Q4_0",
+			Size: 4220 * mb, Memory: 4900 * mb, Layers: 3830 * million, Output: 671 * million, OutputIn: "Q4_0",
+			Licence: apache, Good: "trained for 4 bits: conversation, texts in many languages"},
+		{Name: "gemma-4-12b-qat", Ref: at("unsloth/gemma-4-12B-it-qat-GGUF", "gemma-4-12B-it-qat-UD-Q4_K_XL.gguf"), Storage: "Q4_0",
+			Size: 6716 * mb, Memory: 7900 * mb, Layers: 10900 * million, Output: 1007 * million, OutputIn: "Q4_0",
+			Licence: apache, Good: "trained for 4 bits, thinks: mathematics, code, languages"},
+		{Name: "gemma-4-26b-a4b-qat", Ref: at("unsloth/gemma-4-26B-A4B-it-qat-GGUF", "gemma-4-26B-A4B-it-qat-UD-Q4_K_XL.gguf"), Storage: "Q4_0",
+			Size: 14250 * mb, Memory: 15300 * mb, Layers: 3100 * million, Output: 738 * million, OutputIn: "Q4_0",
+			Licence: apache, Good: "trained for 4 bits, thinks: a mixture of experts, with the speed of a 4B model"},
 		{Name: "smollm2-360m", Ref: at("bartowski/SmolLM2-360M-Instruct-GGUF", "SmolLM2-360M-Instruct-Q4_K_M.gguf"), Storage: "Q4_K",
 			Size: 271 * mb, Memory: 500 * mb, Layers: 315 * million, Output: 47 * million, OutputIn: "Q8_0",
 			Licence: apache, Good: "4 bits: rewriting, extraction, quick tries"},

@@ -3,6 +3,7 @@ package output
 import (
 	"fmt"
 	"io"
+	"sync"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
@@ -52,7 +53,7 @@ func (m *Meter) setBar(done, total int64) {
 		if m.Bytes {
 			m.bar = ByteProgress(m.W, total, m.What)
 		} else {
-			m.bar = Progress(m.W, int(total), m.What)
+			m.bar = bar(m.W, int(total), m.What)
 		}
 	}
 	_ = m.bar.Set64(done) // the bar is decoration
@@ -63,6 +64,19 @@ func (m *Meter) amount(n int64) string {
 		return Bytes(n)
 	}
 	return fmt.Sprint(n)
+}
+
+// Count returns what shows, each time that it is called, that one more of total is done, of which done
+// are. It may be called by several at once.
+func (m *Meter) Count(done, total int) func() {
+	var mu sync.Mutex
+	m.Set(int64(done), int64(total))
+	return func() {
+		mu.Lock()
+		defer mu.Unlock()
+		done++
+		m.Set(int64(done), int64(total))
+	}
 }
 
 // End takes the bar away, so that other text can follow.

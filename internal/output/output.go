@@ -34,9 +34,8 @@ func Table(w io.Writer, rows [][]string) error {
 	return tw.Flush()
 }
 
-// Progress returns a bar on a terminal. If w is not a terminal, or too narrow, it prints
-// nothing.
-func Progress(w io.Writer, n int, what string) *progressbar.ProgressBar {
+// bar returns a bar on a terminal. It prints nothing on a narrow one.
+func bar(w io.Writer, n int, what string) *progressbar.ProgressBar {
 	const around = 50 // columns for the words next to the bar
 	columns := columns(w)
 	return progressbar.NewOptions(n,
@@ -75,20 +74,14 @@ func IsTerminal(w any) bool {
 
 // columns returns the width of a terminal, 0 if w is not one.
 func columns(w any) int {
-	n, _ := Size(w)
-	return n
-}
-
-// Size returns the columns and rows of a terminal, 0 if w is not one.
-func Size(w any) (columns, rows int) {
 	if !IsTerminal(w) {
-		return 0, 0
+		return 0
 	}
-	columns, rows, err := term.GetSize(int(w.(*os.File).Fd()))
+	n, _, err := term.GetSize(int(w.(*os.File).Fd()))
 	if err != nil {
-		return 0, 0
+		return 0
 	}
-	return columns, rows
+	return n
 }
 
 // Styled reports whether w is a terminal whose user wants colours and other styles.

@@ -30,6 +30,17 @@ type ChosenRow struct {
 	Ratio   float64 `json:"ratio"`      // GMACs / Forced; 1 where the best one is used
 }
 
+// ChosenRows returns how many rows Chosen yields.
+func (o *Options) ChosenRows() int {
+	packings := 0
+	for _, p := range o.Packings {
+		if rules, _ := chosen(p); rules != nil {
+			packings++
+		}
+	}
+	return packings * len(o.Shapes) * len(o.Tokens) * len(o.Threads)
+}
+
 // Chosen compares the kernels of packings that have several, in turns, a product each, with weights that every
 // product reads from memory. The median of the turns' ratios counts. It yields an error, and ends,
 // for a shape that cannot be packed.

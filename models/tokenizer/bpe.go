@@ -99,14 +99,26 @@ func newMergeTable(v *vocab, merges []string) (t mergeTable, odd int) {
 	return t, odd
 }
 
-// missing returns the number of bytes that no token can express.
+// missing returns how many of the bytes that texts have no token can express. Published
+// vocabularies lack some of the others: control characters, and bytes of no UTF-8.
 func (e *bpe) missing() (n int) {
-	for _, id := range e.bytes {
-		if !e.vocab.valid(id) {
+	for b, id := range e.bytes {
+		if !e.vocab.valid(id) && written(byte(b)) {
 			n++
 		}
 	}
 	return n
+}
+
+// written reports whether texts have a byte: in ASCII, or in UTF-8 of planes with characters.
+func written(b byte) bool {
+	switch {
+	case b < ' ':
+		return b == '\t' || b == '\n' || b == '\r'
+	case b < 0x7f:
+		return true
+	}
+	return b >= 0x80 && b <= 0xf0 && b != 0xc0 && b != 0xc1 || b == 0xf3 || b == 0xf4
 }
 
 func (e *bpe) encode(out *output, text string, _ bool) {

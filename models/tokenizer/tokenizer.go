@@ -110,7 +110,7 @@ func (t *Tokenizer) newBPE(md gguf.Metadata) error {
 	enc, odd := newBPE(&t.vocab, pre, merges)
 	t.warnOfMerges(len(merges), odd)
 	if n := enc.missing(); n > 0 {
-		t.warn("%d of the 256 byte tokens are missing from the vocabulary", n)
+		t.warn("the vocabulary lacks %d bytes: characters with them are neither read nor written", n)
 	}
 	t.enc = enc
 	t.fillPieces(decodeByteLevel)

@@ -3,6 +3,7 @@ package tokenizer
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -279,6 +280,34 @@ func TestAFileWithoutAPreTokenizerIsReadByItsTokens(t *testing.T) {
 		if w := guessed.Warnings(); len(w) != 1 || !strings.Contains(w[0], want) {
 			t.Errorf("warnings %q, want one about %s", w, want)
 		}
+	}
+}
+
+func TestOnlyBytesThatTextsHaveAreMissed(t *testing.T) {
+	v, md := readTiny(t)
+	chars, _ := byteAlphabet()
+	without := func(bytes ...byte) []string {
+		t.Helper()
+		tokens := slices.Clone(v.Tokens)
+		for _, b := range bytes {
+			i := slices.Index(tokens, chars[b])
+			if i < 0 {
+				t.Fatalf("the vocabulary has no %#x", b)
+			}
+			tokens[i] = fmt.Sprintf("gone %d", b)
+		}
+		md["tokenizer.ggml.tokens"] = tokens
+		tok, err := New(md)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return tok.Warnings()
+	}
+	if got := without(0x04, 0x1d, 0x7f, 0xc0, 0xc1, 0xf1, 0xf2, 0xf5, 0xff); len(got) > 0 {
+		t.Errorf("without bytes of no text: %q", got)
+	}
+	if got := without(0x04, '#', 0xc3, 0xf0); len(got) != 1 || !strings.Contains(got[0], "lacks 3 bytes: characters with them are neither read nor written") {
+		t.Errorf("without three bytes of texts: %q", got)
 	}
 }
 

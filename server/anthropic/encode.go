@@ -82,7 +82,7 @@ func stopReason(d *tts.End) (reason, sequence *string) {
 	switch {
 	case d.Finish == tts.FinishCalls:
 		return new("tool_use"), nil
-	case d.Finish == tts.FinishLength:
+	case d.Finish.Cut():
 		return new("max_tokens"), nil
 	case d.Stop != "":
 		return new("stop_sequence"), &d.Stop

@@ -154,7 +154,7 @@ type timings struct {
 func (c *encoder) ended(d *tts.End, u tts.Usage) *ended {
 	e := &ended{Model: c.model, StopType: "eos", StopWord: d.Stop, Predicted: u.Completion, Evaluated: u.Prompt, Cached: u.Cached}
 	switch {
-	case d.Finish == tts.FinishLength:
+	case d.Finish.Cut():
 		e.StopType = "limit"
 	case d.Stop != "":
 		e.StopType = "word"

@@ -103,7 +103,7 @@ func (s *encoder) spent(d *tts.End, u tts.Usage) *spent {
 
 // reason returns why an answer ended.
 func reason(f tts.Finish) string {
-	if f == tts.FinishLength {
+	if f.Cut() {
 		return "length"
 	}
 	return "stop"

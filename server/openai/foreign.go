@@ -45,7 +45,7 @@ var Unsupported = map[string]Neutral{
 	// vLLM
 	"add_special_tokens": never, "cache_salt": never, "chat_template": never, "documents": never, "ec_transfer_params": never,
 	"kv_transfer_params": never, "logits_processors": never, "logprob_token_ids": never,
-	"prompt_embeds": never, "prompt_logprobs": never, "repetition_detection": never, "return_prompt_text": never,
+	"prompt_embeds": never, "prompt_logprobs": never, "return_prompt_text": never,
 	"return_token_ids": never, "return_tokens_as_token_ids": never, "stop_regex": never, "stream_options.continuous_usage_stats": never,
 	"truncate_prompt_tokens": never, "use_beam_search": never, "vllm_xargs": never, "watermarking": never,
 

@@ -20,16 +20,19 @@ type rendered struct {
 	params  renderedParams
 }
 
-// renderedParams are the sampling parameters under vLLM's names.
+// renderedParams are the sampling parameters under vLLM's names, and under llama.cpp's what vLLM
+// lacks, where it changes something.
 type renderedParams struct {
 	N                 int      `json:"n"`
 	Temperature       float32  `json:"temperature"`
 	TopP              float32  `json:"top_p"`
 	TopK              int      `json:"top_k"`
 	MinP              float32  `json:"min_p"`
+	TypicalP          *float32 `json:"typical_p,omitempty"`
 	PresencePenalty   float32  `json:"presence_penalty"`
 	FrequencyPenalty  float32  `json:"frequency_penalty"`
 	RepetitionPenalty float32  `json:"repetition_penalty"`
+	RepeatLastN       int      `json:"repeat_last_n,omitempty"`
 	Seed              *uint64  `json:"seed"`
 	Stop              []string `json:"stop"`
 	MinTokens         int      `json:"min_tokens"`
@@ -100,8 +103,10 @@ func newRendered(req *tts.Request, p *tts.Prepared, context int, seeded bool) re
 	if s.TopP <= math.SmallestNonzeroFloat32 {
 		params.TopP = 0
 	}
-	if s.RepetitionPenalty > 0 {
-		params.RepetitionPenalty = s.RepetitionPenalty
+	more := tts.SamplingOf(s)
+	params.TypicalP = more.TypicalP
+	if more.RepetitionPenalty != nil {
+		params.RepetitionPenalty, params.RepeatLastN = s.RepetitionPenalty, s.RepetitionWindow
 	}
 	if s.MaxTokens > 0 {
 		params.MaxTokens = min(params.MaxTokens, s.MaxTokens)

@@ -40,6 +40,7 @@ func (f Fields) Sampling(req *tts.Request, m *tts.Model, maxChoices int, custom 
 	f.Bool("ignore_eos", &p.IgnoreEOS)
 	p.Stop = sampling.NewTokenSet(f.IDs("stop_token_ids", MaxStopTokens, m.Vocab))
 	f.Int("min_tokens", &req.MinTokens, 0, math.MaxInt32)
+	req.Repetition = f.repetitionDetection()
 	req.BadWords = f.badWords()
 	req.Allowed = f.allowed(m.Vocab)
 	f.Bool("include_stop_str_in_output", &req.KeepStop)
@@ -71,6 +72,21 @@ func (f Fields) repetition(named *generation.Config) {
 	case f.Float32("repeat_penalty", &penalty, 0.01, 10):
 		named.RepetitionPenalty = &penalty
 	}
+}
+
+// repetitionDetection reads vLLM's field of that name.
+func (f Fields) repetitionDetection() (r tts.Repetition) {
+	o, ok := f.Object("repetition_detection")
+	if !ok {
+		return r
+	}
+	o.Int("max_pattern_size", &r.MaxPattern, 0, tts.MostPattern)
+	o.Int("min_pattern_size", &r.MinPattern, 0, r.MaxPattern)
+	if r.MinCount = 2; !o.Int("min_count", &r.MinCount, 2, math.MaxInt32/tts.MostPattern) && r.MaxPattern > 0 {
+		o.Fail(jsonread.CodeMissing, "min_count", "it says how often a pattern comes at least.")
+	}
+	f.Adopt(o)
+	return r
 }
 
 // badWords reads words that must not be completed.

@@ -70,7 +70,7 @@ func (s *encoder) Collect(e tts.Event) {
 func (s *encoder) complete(u tts.Usage) {
 	r := &s.response
 	r.Status, r.Usage, r.CompletedAt = completed, newUsage(u), new(now())
-	if s.end == tts.FinishLength {
+	if s.end.Cut() {
 		r.Status, r.Incomplete, r.CompletedAt = cutOff, &incomplete{"max_output_tokens"}, nil
 	}
 	if found := s.report.Answer(); found != nil {
@@ -135,7 +135,7 @@ func (s *encoder) add(list jsonwrite.List, e tts.Event) jsonwrite.List {
 	case tts.End:
 		s.end = w.Finish
 		status := completed
-		if w.Finish == tts.FinishLength {
+		if w.Finish.Cut() {
 			status = cutOff
 		}
 		list = s.close(list, status)

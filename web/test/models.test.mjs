@@ -65,7 +65,7 @@ test('a vote of a model without a verifier has a card a candidate', async () => 
 test('what is offered changes with the model', async () => {
   await fake(models, 200, cards(
     card('river', { demo: true, methods: ['none', 'self_consistency', 'best_of_n', 'beam_search', 'dvts', 'auto'], verifiers: ['judge', 'logprob'], presets: [], max_turns: 6, defaults: { temperature: 1, max_tokens: null, scaling: '' } }),
-    card('sea', { demo: false, methods: ['none', 'self_consistency'], verifiers: [], presets: ['think'], defaults: { temperature: 0.7, max_tokens: 512, scaling: 'sc8' } }, { max_model_len: 32768 }),
+    card('sea', { demo: false, methods: ['none', 'self_consistency'], verifiers: [], presets: ['think'], defaults: { temperature: 0.7, top_p: 0.9, top_k: 20, min_p: 0.05, max_tokens: 512, scaling: 'sc8' } }, { max_model_len: 32768 }),
     card('sea+think', {}, { root: 'sea' }),
     card('judge', {}, { task: 'reward' }),
     card('vectors', {}, { task: 'embed' }),
@@ -90,13 +90,15 @@ test('what is offered changes with the model', async () => {
   assert.match(await page.locator('.meta').innerText(), /^river/, 'it is told which model has answered');
   await page.locator('#method').selectOption('none');
   assert.equal((await asked()).temperature, 0, "arithmetic's likeliest answer");
+  const shown = () => page.locator('#settings').evaluate((form) => ['temperature', 'top_p', 'top_k', 'min_p'].map((name) => form.querySelector(`[name=${name}]`).placeholder));
+  assert.deepEqual(await shown(), ['0; 0.8 in a search', '1', 'all', '0']);
 
   await page.locator('#new').click();
   await page.locator('#model').selectOption('sea');
   assert.deepEqual(await options('#method'), ['', 'none', 'self_consistency', '+think']);
   assert.equal(await page.locator('#method').inputValue(), 'none', 'what was chosen stays, where it is offered');
   assert.match(await page.locator('#words').innerText(), /sea runs .* 32,768 tokens/);
-  assert.equal(await page.locator('[name=temperature]').getAttribute('placeholder'), '0.7; 0.8 in a search');
+  assert.deepEqual(await shown(), ['0.7; 0.8 in a search', '0.9', '20', '0.05']);
   assert.equal(await page.locator('[name=max_tokens]').getAttribute('placeholder'), '512');
   assert.ok(await page.locator('#verifier').isHidden());
   await shot('welcome-sea');

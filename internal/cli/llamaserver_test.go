@@ -1,0 +1,85 @@
+package cli
+
+import (
+	"bytes"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestRunTalksToAModelOfAFile(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "noise-q8_0.gguf")
+	if err := os.WriteFile(file, tinyModel(t), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run := func(in, addr, name string, prompt ...string) {
+		t.Helper()
+		cmd := process(t, append([]string{"run", "--addr", addr, "--max-tokens", "3", name}, prompt...)...)
+		var out, errOut bytes.Buffer
+		cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = dir, strings.NewReader(in), &out, &errOut
+		if err := cmd.Run(); err != nil || out.Len() == 0 {
+			t.Errorf("run %s %q: %v, prints %q\n%s", name, prompt, err, &out, &errOut)
+		}
+	}
+	addr := "127.0.0.1:" + freePort(t)
+	for _, name := range []string{file, "noise-q8_0.gguf", "./noise-q8_0.gguf", "mine=noise-q8_0.gguf"} {
+		run("", addr, name, "hi")
+	}
+	run("hi", addr, file)
+	s := serving(t, "--addr", "127.0.0.1:0", "--model", file)
+	for _, name := range []string{file, "noise-q8_0.gguf", "noise-q8_0"} {
+		run("", strings.TrimPrefix(s.base, "http://"), name, "hi")
+	}
+}
+
+func TestServeTakesWhatUsersOfLlamaServerType(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "noise.gguf")
+	if err := os.WriteFile(file, tinyModel(t), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	port := freePort(t)
+	for _, line := range []string{
+		file + " --host 127.0.0.1 --port " + port + " -c 64 -t 1", "-m " + file + " --port " + port + " --ctx-size 64 --threads 1", "--model " + file + " --port " + port + " --ctx 64",
+	} {
+		s := serving(t, strings.Fields(line)...)
+		_, card := fetched(t, s.base+"/v1/models/noise")
+		if s.base != "http://127.0.0.1:"+port || !strings.Contains(card, `"max_model_len":64`) {
+			t.Errorf("serve %s is at %s with %s", line, s.base, card)
+		}
+		if err := s.stop(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	withHub(t)
+	if s := serving(t, "--addr", "127.0.0.1:0", "--hf-repo", "acme/Tiny-GGUF:Q8_0"); !slices.Contains(s.models(t), "Tiny") {
+		t.Errorf("serve --hf-repo has %q", s.models(t))
+	}
+	cmd := process(t, "serve", "-hf", "acme")
+	if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), `"acme" is no name of a repository; want hf:OWNER/REPO`) {
+		t.Errorf("serve -hf acme: %v, %s", err, out)
+	}
+}
+
+func TestAPortGoesBeforeThatOfTheConfiguration(t *testing.T) {
+	port := freePort(t)
+	s := serving(t, "--config", configFile(t, "server: {addr: '127.0.0.1:1'}\n"), "--port", port)
+	if want := "http://" + net.JoinHostPort("127.0.0.1", port); s.base != want {
+		t.Errorf("the server is at %s, want %s", s.base, want)
+	}
+}
+
+func TestAModelThatAServerLacksIsAnsweredWithThoseItHas(t *testing.T) {
+	s := serving(t, "--addr", "127.0.0.1:0", "--model", "lutra-tiny-s")
+	for name, want := range map[string]string{"lutra-tini-s": "does not exist; did you mean lutra-tiny-s?", "lutra": "did you mean lutra-tiny-s?", "gpt": "; there are lutra-tiny-s, "} {
+		if status, got := complain(t, "ask", "--url", s.base, "--model", name, "hi"); status != 1 || !strings.Contains(got, want) {
+			t.Errorf("ask --model %s: status %d, %s, want %s", name, status, got, want)
+		}
+		if status, got := complain(t, "run", "--addr", strings.TrimPrefix(s.base, "http://"), name, "hi"); status != 1 || !strings.Contains(got, strings.TrimPrefix(want, "does not exist")) {
+			t.Errorf("run %s: status %d, %s, want %s", name, status, got, want)
+		}
+	}
+}
