@@ -46,7 +46,8 @@ type attentionTraits struct {
 	tempered     bool // queries grow with their positions where the file says so
 	softCap      bool // scores and logits may be soft-capped
 	globalEvery  int  // every so many layers one sees all keys, the others a window, unless the file says which; 0: all do
-	bothSides    bool // windows reach to both sides, and the file says which layers have them
+	globalFirst  bool // that one is the first of as many, not the last
+	bothSides    bool // windows reach to both sides
 	deltaNets    bool // layers are gated delta nets, but for every so many, full_attention_interval
 	groupedNets  bool // their value heads are grouped by key heads, and one matrix makes beta and alpha
 	shortConvs   bool // layers without KV heads are short convolutions
@@ -243,6 +244,12 @@ var architectures = map[string]architecture{
 		attention: attentionTraits{qkNorm: qkNormHeads, valueNorm: true, otherHeads: true, softCap: true, globalEvery: 6, queryWidth: unscaled},
 		norms:     normTraits{post: true}, ffn: ffnTraits{activation: UnitGELU, widths: true, mixture: &mixtureTraits{optional: true, beside: true}},
 	},
+	// Schechter Vera et al. 2025, "EmbeddingGemma": Gemma 3 whose tokens see all of a text, or a window to both sides.
+	"gemma-embedding": {
+		bidirectional: true, rootEmbedding: true, positions: positionTraits{order: ropeHalves, windowedRope: true, windowedBase: 10000},
+		attention: attentionTraits{qkNorm: qkNormHeads, bothSides: true, globalEvery: 6, queryWidth: gemmaQueryWidth},
+		norms:     normTraits{post: true}, ffn: ffnTraits{activation: UnitGELU},
+	},
 	// OLMo Team 2024, "2 OLMo 2 Furious", §3: norms of what layers add alone. OLMo 3 has windows.
 	"olmo2": {
 		positions: positionTraits{order: ropeHalves, windowedRope: true}, attention: attentionTraits{qkNorm: qkNormAll, globalEvery: 4},
@@ -347,7 +354,7 @@ var architectures = map[string]architecture{
 	// each half layer, and two bases of rotation, for layers that see all keys and for those
 	// that see a window. hidden_activation names its gated unit.
 	"modern-bert": {
-		bidirectional: true, positions: positionTraits{order: ropeHalves, windowedRope: true, windowedBase: 10000}, attention: attentionTraits{qkv: fused, bothSides: true, globalEvery: 3},
+		bidirectional: true, positions: positionTraits{order: ropeHalves, windowedRope: true, windowedBase: 10000}, attention: attentionTraits{qkv: fused, bothSides: true, globalEvery: 3, globalFirst: true},
 		norms: normTraits{kind: layerNormBare}, ffn: ffnTraits{gateUp: fused},
 	},
 }
@@ -372,9 +379,9 @@ func unscaled(*Config) int { return 1 }
 // architectureNames lists the supported values of general.architecture.
 func architectureNames() []string { return slices.Sorted(maps.Keys(architectures)) }
 
-// preNormEncoder tells whether a is an encoder whose norms stand where a decoder's do:
-// ModernBERT.
-func (a *architecture) preNormEncoder() bool { return a.bidirectional && !a.norms.after }
+// preNormEncoder tells whether a is an encoder whose LayerNorms stand where a decoder has its
+// norms: ModernBERT.
+func (a *architecture) preNormEncoder() bool { return a.bidirectional && a.norms.kind == layerNormBare }
 
 // ffnNorm names the norm of the feed-forward.
 func (n *normTraits) ffnNorm() string {

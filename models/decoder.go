@@ -36,6 +36,7 @@ type decoder struct {
 	norm     rowNorm
 	enc      *encoder    // nil: a decoder
 	ranks    *Classifier // that ranks by hidden states; nil: none
+	pooled   Projection  // of a hidden state that is a vector
 	head     head
 	parallel bool         // feed-forwards read what attention reads
 	factor   float32      // of what attention and feed-forward add
@@ -95,7 +96,7 @@ func newDecoder(l *loader) *decoder {
 	if !a.norms.after {
 		m.norm = l.rowNorm(cmp.Or(a.norms.last, "output_norm"))
 	}
-	m.head, m.ranks = l.head()
+	m.head, m.ranks, m.pooled = l.head()
 	m.factor = 1
 	l.multipliers(m)
 	if a.rootEmbedding {

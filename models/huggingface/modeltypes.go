@@ -106,7 +106,7 @@ var architectures = map[string]architecture{
 	},
 	"gemma3_text": {
 		name: "gemma3", activation: "gelu_pytorch_tanh", names: aroundNorms, plusOne: true, windows: 6, more: checkQueryWidth,
-		numbers: []key{{"final_logit_softcapping", "final_logit_softcapping"}},
+		choose: gemmaOf, others: []string{"gemma-embedding"}, numbers: []key{{"final_logit_softcapping", "final_logit_softcapping"}},
 		defaults: map[string]any{
 			"num_attention_heads": 8, "num_key_value_heads": 4, "head_dim": 256, "max_position_embeddings": 131072, "rms_norm_eps": 1e-6,
 			"sliding_window": 4096, "rope_theta": 1e6, "rope_local_base_freq": 1e4,
@@ -157,7 +157,7 @@ var architectures = map[string]architecture{
 	"granitemoe": {name: "granitemoe", paired: true, numbers: graniteNumbers, mixture: &mixture{}, names: graniteExperts},
 	"granitemoehybrid": {
 		name: "granitehybrid", paired: true, numbers: graniteNumbers, names: with(graniteExperts, stateSpaceNames), layouts: stateSpaceLayouts,
-		mixture: &mixture{optional: true, shared: "shared_intermediate_size"}, choose: graniteOf, more: graniteHybridKeys,
+		mixture: &mixture{optional: true, shared: "shared_intermediate_size"}, choose: graniteOf, others: []string{"granite", "granitemoe"}, more: graniteHybridKeys,
 	},
 	"falcon_h1": {
 		name: "falcon-h1", names: with(stateSpaceNames, map[string]string{
@@ -165,7 +165,7 @@ var architectures = map[string]architecture{
 		}), layouts: with(stateSpaceLayouts, falconLayouts), more: falconKeys,
 	},
 	"nemotron_h": {
-		name: "nemotron_h", mixed: "nemotron_h_moe", activation: "relu2", names: nemotronNames, layouts: stateSpaceLayouts, numbers: scaledExperts,
+		name: "nemotron_h", others: []string{"nemotron_h_moe"}, activation: "relu2", names: nemotronNames, layouts: stateSpaceLayouts, numbers: scaledExperts,
 		counts: []key{{"moe_latent_size", "moe_latent_size"}}, choose: nemotronOf, more: nemotronKeys, called: map[string]string{
 			"rms_norm_eps": "layer_norm_epsilon", "hidden_act": "mlp_hidden_act", "head_dim": "attention_head_dim", "mamba_d_conv": "conv_kernel",
 			"mamba_d_state": "ssm_state_size", "mamba_n_groups": "n_groups", "mamba_n_heads": "mamba_num_heads",
@@ -216,7 +216,7 @@ var architectures = map[string]architecture{
 	"modernbert": {
 		name: "modern-bert", encoder: true, layerNorm: true, activation: "gelu", called: map[string]string{"sliding_window": "local_attention", "sliding_window_pattern": "global_attn_every_n_layers", "rope_theta": "global_rope_theta", "rope_local_base_freq": "local_rope_theta"},
 		names:    map[string]string{"attn.Wqkv": "attn_qkv", "attn.Wo": "attn_output", "mlp.Wi": "ffn_up", "mlp.Wo": "ffn_down", "attn_norm": "attn_norm", "mlp_norm": "ffn_norm"},
-		defaults: map[string]any{"norm_eps": 1e-5}, windows: 3, more: modernKeys,
+		defaults: map[string]any{"norm_eps": 1e-5}, windows: 3, first: true, more: modernKeys,
 	},
 }
 
