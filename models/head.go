@@ -82,7 +82,7 @@ func (l *loader) outputHead() (h head) {
 	if l.file.Tensor("output.weight") != nil {
 		h.rotate = l.rotation(l.cfg.Hidden, "output.weight")
 		h.out = l.Matrix("output.weight", l.cfg.Vocab, l.cfg.Hidden)
-		if l.arch.norms.kind == rmsNormBias {
+		if l.arch.norms.kind == rmsNormBias || l.arch.norms.kind == layerNorm {
 			h.bias = l.OptionalVector("output.bias", l.cfg.Vocab)
 		}
 	} else {

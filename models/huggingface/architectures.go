@@ -16,6 +16,7 @@ type architecture struct {
 	layouts    map[string]layout // of tensors that are stored otherwise, by their names in GGUF
 	paired     bool              // rows of q and k go in the order of rotated pairs
 	plusOne    bool              // norms are stored less one, which the file has added
+	asStored   []string          // ends of the names of norms of which that is not so
 	windows    int               // every so many layers one sees all keys, and the file need not say so; 0: windows are not applied
 	first      bool              // that one is the first of as many, not the last
 	encoder    bool              // tokens see those behind them
