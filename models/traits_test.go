@@ -128,6 +128,7 @@ var silent = map[string]string{
 	"* positions.mayStand":                               "the files rotate; granitehybrid's do not",
 	"* attention.qkv":                                    "matrices are apart; bailingmoe2's are one",
 	"* ffn.mixture.perChosen":                            "files say the width of an expert",
+	"bitnet matrixFactors":                               "files that bitnet.cpp makes have them, see testdata/golden",
 	"deepseek2 key attention.value_length":               "values have the width of their head, attention.value_length_mla",
 	"deepseek2 key rope.scaling.original_context_length": "neither of two pairs lies on the ramp",
 	"gemma3 attention.queryWidth":                        "it is another of 27B alone",

@@ -149,7 +149,7 @@ NAMES = {
     **{f"mixer.{x}_proj": f"ffn_{x}" for x in ("up", "down")}, **{f"mixer.shared_experts.{x}_proj": f"ffn_{x}_shexp" for x in ("up", "down")},
     "mixer.gate": "ffn_gate_inp", "mixer.fc1_latent_proj": "ffn_latent_down", "mixer.fc2_latent_proj": "ffn_latent_up",
     "post_self_attn_layernorm": "post_attention_norm", "post_mlp_layernorm": "post_ffw_norm",
-    "self_attn.gate_proj": "attn_gate", "self_attn.dense": "attn_output", "mlp.fc1": "ffn_up", "mlp.fc2": "ffn_down", "mlp.c_fc": "ffn_up", "mlp.c_proj": "ffn_down",
+    "self_attn.gate_proj": "attn_gate", "self_attn.attn_sub_norm": "attn_sub_norm", "mlp.ffn_sub_norm": "ffn_sub_norm", "self_attn.dense": "attn_output", "mlp.fc1": "ffn_up", "mlp.fc2": "ffn_down", "mlp.c_fc": "ffn_up", "mlp.c_proj": "ffn_down",
 }
 POST = ("muse-glimmer", "gemma4", "gpt-oss", "qwen35moe", "gemma3", "olmo2", "exaone4", "seed_oss", "glm4moe", "qwen3next")  # post_attention_layernorm is post_attention_norm
 WHOLE = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_head": "output", "model.embedding_norm": "token_embd_norm", "model.final_layernorm": "output_norm",
@@ -454,6 +454,8 @@ def models():
     reads = {"pooling_type": 1, "attention.causal": False}
     yield "eurobert", "eurobert", t.EuroBertModel(t.EuroBertConfig(**dense)), reads
     yield "llama-embed", "llama-embed", t.EuroBertModel(t.EuroBertConfig(**dense)), reads, lambda tensors, config: (tensors, config | dict(model_type="llama_bidirec"))
+    # BitNet of 2024, whose matrices are stored as floats and become ternary when they are read.
+    yield "bitnet", "bitnet", t.BitNetForCausalLM(t.BitNetConfig(**dense, hidden_act="silu", rope_parameters=plain)), {}, masters
 
 
 def renamed(tensors, names):
@@ -496,6 +498,25 @@ def mini(tensors, config):
     for key in ("embedding_multiplier", "residual_multiplier", "attention_multiplier", "logits_scaling"):
         config.pop(key)
     return tensors, config | dict(model_type="minicpm", scale_emb=12, scale_depth=1.4, dim_model_base=256)
+
+
+MASTERS = {}  # of matrices of which a model has the ternary values
+
+
+def ternary(model):
+    """Makes matrices of layers trits by their mean magnitude, rounded to F16, and keeps what they were."""
+    for name, p in model.named_parameters():
+        if name.endswith("_proj.weight"):
+            MASTERS[name] = p.detach().numpy().astype(np.float16)
+            mean = np.float32(np.abs(p.data.numpy()).mean())
+            trits = np.rint(p.data.numpy().astype(np.float32) * (np.float32(1) / mean)).clip(-1, 1)
+            p.data = torch.tensor(trits.astype(np.float64) * float(np.float16(mean)))
+
+
+def masters(tensors, config):
+    """As the BitNet of 2024 is published."""
+    tensors = renamed(tensors | MASTERS, {"self_attn.attn_sub_norm": "self_attn.inner_attn_ln", "mlp.ffn_sub_norm": "mlp.ffn_layernorm"})
+    return tensors, config | dict(model_type="llama", architectures=["BitnetForCausalLM"])
 
 
 def maples(tensors, config):
@@ -612,6 +633,8 @@ def main():
         if hasattr(c, "_experts_implementation"):
             c._experts_implementation = "eager"
         draw(model, np.random.default_rng(100 + seed))
+        if arch == "bitnet":
+            ternary(model)
         with torch.no_grad():
             made = model(torch.tensor([TOKENS]), use_cache=False)
             logits = (made.logits if "logits" in made else made.last_hidden_state)[0].float().numpy()
