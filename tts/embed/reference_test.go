@@ -218,13 +218,20 @@ func TestScoresAreThoseOfCrossEncodersAloneAndTogether(t *testing.T) {
 		{"BERT with types of tokens", "bert", func(*gguf.File) {}},
 		{"RoBERTa with two separators", "xlm-roberta", func(*gguf.File) {}},
 		{"ModernBERT with the mean", "modern-bert", func(*gguf.File) {}},
+		{"a directory of BERT", "bert-ranker", func(*gguf.File) {}},
+		{"a directory of XLM-RoBERTa", "xlm-roberta-ranker", func(*gguf.File) {}},
+		{"a directory of ModernBERT", "modern-bert-ranker", func(*gguf.File) {}},
 		{"Qwen3-Reranker with a head", "qwen3", headedReranker(plain.Rerank)},
 		{"Qwen3-Reranker without", "qwen3", plainReranker},
 	} {
 		for _, exact := range []bool{true, false} {
 			t.Run(fmt.Sprint(test.name, exact), func(t *testing.T) {
-				ref := readReference(t, test.file)
-				bundle, m := run(t, referencePath(test.file), exact, test.change)
+				file, directory := strings.CutSuffix(test.file, "-ranker")
+				ref, path := readReference(t, file), referencePath(file)
+				if directory {
+					path = filepath.Join("testdata", "reference", test.file)
+				}
+				bundle, m := run(t, path, exact, test.change)
 				ranker, err := NewRanker(m, bundle.Rerank, bundle.Classifier)
 				if err != nil {
 					t.Fatal(err)

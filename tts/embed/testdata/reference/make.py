@@ -8,8 +8,8 @@ tokenizers 0.23.3, gguf 0.19.0 and sentencepiece 0.2.3 on a CPU, with the seeds 
 Weights are random, vocabularies trained on the sentences below. Tensors and keys have the
 names that llama.cpp's converter gives them, through the tables of the gguf package.
 
-NAME.gguf has a model with the head that ranks; a test that wants vectors leaves the head
-out. NAME.json has texts with token ids, hidden states and vectors, and pairs with scores.
+NAME.gguf has a model with the head that ranks, and NAME-ranker is it as transformers saves it; a test that wants
+vectors leaves the head out. NAME.json has texts with token ids, hidden states and vectors, and pairs with scores.
 gemma-embedding.gguf has Dense modules in place of a head (transformers 5.24.0), and gemma-embedding is
 the same model as sentence-transformers saves it.
 """
@@ -143,6 +143,20 @@ def pairs(folder):
     return [{"query": q, "document": d, "ids": ce.tokenizer(q, d)["input_ids"], "score": float(s)} for (q, d), s in zip(PAIRS, scores)]
 
 
+def keep(name, model, tokenizer):
+    """Saves a model that ranks as a directory: matrices as the float16 numbers that they are."""
+    folder = os.path.join(HERE, name + "-ranker")
+    shutil.rmtree(folder, ignore_errors=True)
+    whole = {k: p.data for k, p in model.named_parameters()}
+    for p in model.parameters():
+        p.data = p.data.half() if p.ndim > 1 else p.data
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    for k, p in model.named_parameters():
+        p.data = whole[k]
+    os.chmod(os.path.join(folder, "model.safetensors"), 0o644)
+
+
 def save(name, model, tokenizer, modes, rank=True):
     with tempfile.TemporaryDirectory() as folder:
         model.save_pretrained(folder)
@@ -150,6 +164,7 @@ def save(name, model, tokenizer, modes, rank=True):
         out = {"texts": texts(folder, modes)}
         if rank:
             out["pairs"] = pairs(folder)
+            keep(name, model, tokenizer)
     with open(os.path.join(HERE, name + ".json"), "w") as f:
         json.dump(out, f, separators=(",", ":"))
 
