@@ -24,10 +24,12 @@ func wideEncoder(t *testing.T, arch string, kind gguf.Type, window int) func() (
 	defer f.Close()
 	r := rand.New(rand.NewPCG(51, uint64(len(arch))))
 	arch, _ = f.Metadata.String("general.architecture")
-	for _, key := range []string{"embedding_length", "feed_forward_length"} {
-		f.Metadata[arch+"."+key] = 2 * f.Metadata[arch+"."+key].(uint32)
+	for _, key := range []string{"embedding_length", "feed_forward_length", "attention.key_length", "attention.value_length"} {
+		if n, ok := f.Metadata[arch+"."+key].(uint32); ok {
+			f.Metadata[arch+"."+key] = 2 * n
+		}
 	}
-	if arch == "modern-bert" {
+	if _, ok := f.Metadata[arch+".attention.sliding_window"]; ok {
 		f.Metadata[arch+".attention.sliding_window"] = uint32(window)
 	}
 	var tensors []gguf.Tensor
@@ -73,7 +75,7 @@ func wideEncoder(t *testing.T, arch string, kind gguf.Type, window int) func() (
 	return func() (*gguf.File, error) { return gguf.Parse(b.Bytes()) }
 }
 
-// Norms behind half layers and ahead of them, biases, exact GELU gated and alone, SwiGLU, windows on both
+// Norms behind half layers, ahead of them and both, of heads too, biases, GELU gated and alone, SwiGLU, windows on both
 // sides; of a text for which a chunk of keys is too short, of one of more rows than the tile unit has at once, and by
 // lookups.
 func TestAnEncodersLayersAreOneRequest(t *testing.T) {
@@ -88,6 +90,7 @@ func TestAnEncodersLayersAreOneRequest(t *testing.T) {
 		{"modern-bert", gguf.F16, PathAuto, []int{75, 290}, deviceNoise},
 		{"bert", gguf.F16, PathAuto, []int{75, 290}, deviceNoise},
 		{"nomic-bert", gguf.Q8_0, PathLookup, []int{75}, cpuNoise},
+		{"gemma-embedding", gguf.F16, PathAuto, []int{75}, deviceNoise},
 	} {
 		arch, load := c.arch, wideEncoder(t, c.arch, c.kind, 24)
 		for _, n := range c.tokens {

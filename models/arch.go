@@ -42,11 +42,13 @@ type attentionTraits struct {
 	qkv          storage // of the matrices of queries, keys and values, and of their biases
 	qkNorm       qkNorm
 	gated        bool // attn_q holds [query, gate] a head; what attn_output reads is gated
+	gateApart    bool // likewise, but gates have a matrix of their own, attn_gate
 	sinks        bool // each head has a score that no key has
 	tempered     bool // queries grow with their positions where the file says so
 	softCap      bool // scores and logits may be soft-capped
 	globalEvery  int  // every so many layers one sees all keys, the others a window, unless the file says which; 0: all do
-	bothSides    bool // windows reach to both sides, and the file says which layers have them
+	globalFirst  bool // that one is the first of as many, not the last
+	bothSides    bool // windows reach to both sides
 	deltaNets    bool // layers are gated delta nets, but for every so many, full_attention_interval
 	groupedNets  bool // their value heads are grouped by key heads, and one matrix makes beta and alpha
 	shortConvs   bool // layers without KV heads are short convolutions
@@ -62,14 +64,16 @@ type attentionTraits struct {
 // normTraits say which norms there are, and where.
 type normTraits struct {
 	kind          normKind
-	after         bool   // norms stand behind attention and feed-forward, whose sums they read
-	sub           bool   // RMSNorm of what attn_output and ffn_down read
-	inputs        bool   // matrices may read an RMSNorm of their own each, *_norm_in
-	post          bool   // RMSNorm of what attention and feed-forward add
-	bare          bool   // attention and feed-forward read the stream as it is
-	parallel      bool   // the feed-forward reads what attention reads
-	last          string // the name of the last norm; empty: output_norm
-	postAttention bool   // the feed-forward's norm is called post_attention_norm
+	after         bool    // norms stand behind attention and feed-forward, whose sums they read
+	sub           bool    // RMSNorm of what attn_output and ffn_down read
+	inputs        bool    // matrices may read an RMSNorm of their own each, *_norm_in
+	post          bool    // RMSNorm of what attention and feed-forward add
+	postEps       float32 // of those; 0: that of the others
+	embedding     bool    // RMSNorm of embeddings, without weights
+	bare          bool    // attention and feed-forward read the stream as it is
+	parallel      bool    // the feed-forward reads what attention reads
+	last          string  // the name of the last norm; empty: output_norm
+	postAttention bool    // the feed-forward's norm is called post_attention_norm
 }
 
 // ffnTraits say what a feed-forward is, or the mixture of experts in its place.
@@ -223,6 +227,17 @@ var architectures = map[string]architecture{
 		positions: halves, attention: attentionTraits{qkv: either}, norms: normTraits{kind: rmsNormBias},
 		ffn: ffnTraits{activation: UnitSiLU, mixture: &mixtureTraits{mixes: true}},
 	},
+	"exaone":    {positions: halves, ffn: ffnTraits{activation: UnitSiLU}}, // LG AI Research 2024, "EXAONE 3.0", §2
+	"internlm2": {ffn: ffnTraits{activation: UnitSiLU}},                    // Cai et al. 2024, "InternLM2", §2.2
+	// Lozhkov et al. 2024, "StarCoder 2", §6.1.
+	"starcoder2": {positions: halves, norms: normTraits{kind: layerNorm}, ffn: ffnTraits{activation: UnitGELU, ungated: true, biases: true}},
+	// Li et al. 2023, "Textbooks Are All You Need II", §2.1: attention and feed-forward read the same norm.
+	"phi2": {positions: halves, attention: attentionTraits{qkv: either}, norms: normTraits{kind: layerNorm, parallel: true}, ffn: ffnTraits{activation: UnitGELU, ungated: true, biases: true}},
+	// Bellagente et al. 2024, "Stable LM 2", §2; not that of 12B, which is parallel and norms queries and keys.
+	"stablelm": {positions: halves, norms: normTraits{kind: layerNorm}, ffn: ffnTraits{activation: UnitSiLU}},
+	// Parmar et al. 2024, "Nemotron-4", §2; norms are stored with the one added that the model adds.
+	"nemotron": {positions: halves, norms: normTraits{kind: layerNorm}, ffn: ffnTraits{activation: UnitReLU2, ungated: true}},
+	"arcee":    {ffn: ffnTraits{activation: UnitReLU2, ungated: true}}, // Arcee AI 2025, "AFM-4.5B"
 	// Gemma Team 2024, "Gemma", §2.
 	"gemma": {rootEmbedding: true, positions: halves, ffn: ffnTraits{activation: UnitGELU}},
 	// Gemma Team 2024, "Gemma 2", §2; norms are stored with the one added that the model adds.
@@ -242,6 +257,12 @@ var architectures = map[string]architecture{
 		rootEmbedding: true, layerInputs: true, positions: positionTraits{order: ropeHalves, windowedRope: true, windowedBase: 10000},
 		attention: attentionTraits{qkNorm: qkNormHeads, valueNorm: true, otherHeads: true, softCap: true, globalEvery: 6, queryWidth: unscaled},
 		norms:     normTraits{post: true}, ffn: ffnTraits{activation: UnitGELU, widths: true, mixture: &mixtureTraits{optional: true, beside: true}},
+	},
+	// Schechter Vera et al. 2025, "EmbeddingGemma": Gemma 3 whose tokens see all of a text, or a window to both sides.
+	"gemma-embedding": {
+		bidirectional: true, rootEmbedding: true, positions: positionTraits{order: ropeHalves, windowedRope: true, windowedBase: 10000},
+		attention: attentionTraits{qkNorm: qkNormHeads, bothSides: true, globalEvery: 6, queryWidth: gemmaQueryWidth},
+		norms:     normTraits{post: true}, ffn: ffnTraits{activation: UnitGELU},
 	},
 	// OLMo Team 2024, "2 OLMo 2 Furious", §3: norms of what layers add alone. OLMo 3 has windows.
 	"olmo2": {
@@ -320,6 +341,26 @@ var architectures = map[string]architecture{
 			optional: true, unnormed: true, prefers: preferredIfStored, dense: true, grouped: true, shared: sharedCounted,
 		}},
 	},
+	// Ant Group 2025, "Ling 2.0": the same with one matrix of queries, keys and values.
+	"bailingmoe2": {
+		positions: halves, attention: attentionTraits{qkv: fused, qkNorm: qkNormHeads},
+		ffn: ffnTraits{activation: UnitSiLU, mixture: &mixtureTraits{unnormed: true, prefers: preferredIfStored, dense: true, grouped: true, shared: sharedCounted}},
+	},
+	// LG AI Research 2025, "K-EXAONE": EXAONE 4's attention, behind norms where Llama has them, and DeepSeek's mixtures.
+	"exaone-moe": {
+		positions: positionTraits{order: ropeHalves, windowedOnly: true}, attention: attentionTraits{qkNorm: qkNormHeads, globalEvery: 4},
+		ffn: ffnTraits{activation: UnitSiLU, mixture: &mixtureTraits{unnormed: true, prefers: preferredIfStored, dense: true, grouped: true, shared: sharedCounted}},
+	},
+	// MiniMax 2025, "MiniMax-M2".
+	"minimax-m2": {
+		positions: halves, attention: attentionTraits{qkNorm: qkNormAll},
+		ffn: ffnTraits{activation: UnitSiLU, mixture: &mixtureTraits{prefers: preferred}},
+	},
+	// Meta 2026, "Muse Glimmer": layers that see all keys do not rotate, what attention makes is gated, and embeddings are normed.
+	"muse-glimmer": {
+		logitScale: true, positions: positionTraits{windowedOnly: true}, attention: attentionTraits{qkNorm: qkNormHeads, gateApart: true, softCap: true, globalEvery: 4},
+		norms: normTraits{post: true, postEps: 1e-8, embedding: true}, ffn: ffnTraits{activation: UnitSiLU},
+	},
 	// Every fourth layer has no position embedding (Yang et al. 2025, "Rope to Nope and Back Again").
 	"smollm3": {positions: positionTraits{skipEvery: 4}, ffn: ffnTraits{activation: UnitSiLU}},
 	// Wang et al. 2023, "BitNet", §2.1: another norm before each quantised product.
@@ -333,6 +374,8 @@ var architectures = map[string]architecture{
 		bidirectional: true, positions: positionTraits{order: ropeNone, embedded: true}, attention: attentionTraits{qkv: either},
 		norms: normTraits{kind: layerNorm, after: true}, ffn: ffnTraits{activation: UnitErfGELU, ungated: true, biases: true},
 	},
+	"eurobert":    {bidirectional: true, positions: halves, ffn: ffnTraits{activation: UnitSiLU}}, // Boizard et al. 2025, "EuroBERT", §2.1
+	"llama-embed": {bidirectional: true, ffn: ffnTraits{activation: UnitSiLU}},                    // Babakhin et al. 2025, "Llama-Embed-Nemotron-8B", §3
 	// Günther et al. 2023, "Jina Embeddings 2", §4: ALiBi and GELU-gated units.
 	"jina-bert-v2": {
 		bidirectional: true, positions: positionTraits{order: ropeNone, alibi: true}, attention: attentionTraits{qkv: either},
@@ -347,7 +390,7 @@ var architectures = map[string]architecture{
 	// each half layer, and two bases of rotation, for layers that see all keys and for those
 	// that see a window. hidden_activation names its gated unit.
 	"modern-bert": {
-		bidirectional: true, positions: positionTraits{order: ropeHalves, windowedRope: true, windowedBase: 10000}, attention: attentionTraits{qkv: fused, bothSides: true, globalEvery: 3},
+		bidirectional: true, positions: positionTraits{order: ropeHalves, windowedRope: true, windowedBase: 10000}, attention: attentionTraits{qkv: fused, bothSides: true, globalEvery: 3, globalFirst: true},
 		norms: normTraits{kind: layerNormBare}, ffn: ffnTraits{gateUp: fused},
 	},
 }
@@ -372,9 +415,9 @@ func unscaled(*Config) int { return 1 }
 // architectureNames lists the supported values of general.architecture.
 func architectureNames() []string { return slices.Sorted(maps.Keys(architectures)) }
 
-// preNormEncoder tells whether a is an encoder whose norms stand where a decoder's do:
-// ModernBERT.
-func (a *architecture) preNormEncoder() bool { return a.bidirectional && !a.norms.after }
+// preNormEncoder tells whether a is an encoder whose LayerNorms stand where a decoder has its
+// norms: ModernBERT.
+func (a *architecture) preNormEncoder() bool { return a.bidirectional && a.norms.kind == layerNormBare }
 
 // ffnNorm names the norm of the feed-forward.
 func (n *normTraits) ffnNorm() string {

@@ -117,6 +117,10 @@ func (l *loader) attention(i int, place kvPlace, mask attention.Mask, shape recu
 		l.Params -= int64(kv) * int64(c.Hidden) // of which the file has one
 	case v.besideStates:
 		a.qkv = l.Stack(l.Whole(wq, q, c.Hidden), l.Whole(wk, kv, c.Hidden), l.Whole(wv, kv, c.Hidden), l.stateSpaceIn(i, shape.StateSpace))
+	case v.gateApart:
+		gate := name("attn_gate.weight")
+		a.rotate = l.rotation(c.Hidden, wq, wk, wv, gate)
+		a.qkv, a.gated = l.Stack(l.Whole(wq, q, c.Hidden), l.Whole(wk, kv, c.Hidden), l.Whole(wv, kv, c.Hidden), l.Whole(gate, q, c.Hidden)), true
 	case v.gated:
 		a.rotate = l.rotation(c.Hidden, wq, wk, wv)
 		queries, gates := l.queriesAndGates(wq)
@@ -212,7 +216,7 @@ func (a *selfAttention) attend(s *rowShard) {
 	a.o.Mul(s.y, &s.acts)
 	s.adapt(s.y, a.onO)
 	s.ops.addBias(s.y, s.rows, a.oBias)
-	s.ops.normInto(s.y, s.rows, a.postNorm, s.cfg.NormEps)
+	s.ops.normInto(s.y, s.rows, a.postNorm, s.cfg.postEps)
 }
 
 // storeKV finishes the queries, keys and values of a shard and writes the keys

@@ -3,6 +3,7 @@ package models
 import (
 	"cmp"
 	"math"
+	"slices"
 
 	"github.com/lutra-lm/lutra/kernels/cpu"
 	"github.com/lutra-lm/lutra/models/attention"
@@ -30,12 +31,14 @@ type decoder struct {
 	embed    *gguf.Tensor // [Vocab][Hidden]
 	scale    float32      // of embeddings
 	rotate   rotation     // that embeddings are stored with
+	embedded []float32    // ones, of the RMSNorm of embeddings; nil: none
 	layers   []decoderLayer
 	last     int          // of the layers, that makes keys and values or a state
 	inputs   *layerInputs // nil: layers have none
 	norm     rowNorm
 	enc      *encoder    // nil: a decoder
 	ranks    *Classifier // that ranks by hidden states; nil: none
+	pooled   Projection  // of a hidden state that is a vector
 	head     head
 	parallel bool         // feed-forwards read what attention reads
 	factor   float32      // of what attention and feed-forward add
@@ -60,7 +63,9 @@ func newDecoder(l *loader) *decoder {
 	}
 	m := &decoder{ropes: ropes, embed: l.embedding(), scale: 1, rotate: l.embeddingRotation(), file: l.file, memory: l.Memory(), recurrent: recurrent, parallel: a.norms.parallel}
 	m.store = l.expertStore()
-	m.inputs = l.layerInputs()
+	if m.inputs = l.layerInputs(); a.norms.embedding {
+		m.embedded = slices.Repeat([]float32{1}, l.cfg.Hidden)
+	}
 	pass, kept, recurring := newExpertPass(l.opt.Pool, l.Local()), new([]float32), 0
 	for i := 0; i < l.cfg.Layers && l.Err() == nil; i++ {
 		y := decoderLayer{}
@@ -95,7 +100,7 @@ func newDecoder(l *loader) *decoder {
 	if !a.norms.after {
 		m.norm = l.rowNorm(cmp.Or(a.norms.last, "output_norm"))
 	}
-	m.head, m.ranks = l.head()
+	m.head, m.ranks, m.pooled = l.head()
 	m.factor = 1
 	l.multipliers(m)
 	if a.rootEmbedding {
@@ -220,6 +225,7 @@ func (m *decoder) err() error {
 func (m *decoder) embedTokens(s *rowShard) {
 	s.ops.embed(s.x, m.cfg.Hidden, m.embed, s.tokens, m.scale)
 	s.ops.unrotate(s.x, s.rows, m.cfg.Hidden, &m.rotate)
+	s.ops.normInto(s.x, s.rows, m.embedded, m.cfg.NormEps)
 	if m.enc != nil {
 		m.enc.begin(s)
 	}

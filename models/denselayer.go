@@ -123,6 +123,9 @@ func (l *loader) denseLayers(m *decoder) {
 		return
 	}
 	c := &m.cfg
+	if c.postEps != c.NormEps {
+		return
+	}
 	d := &DenseLayers{Hidden: c.Hidden, Heads: c.Heads, KVHeads: c.KVHeads, HeadDim: c.HeadDim, Eps: c.NormEps, Factor: m.factor, Parallel: m.parallel, Bidirectional: c.Bidirectional}
 	found := false
 	for i := range m.layers {

@@ -15,12 +15,12 @@ import (
 //
 // with LayerNorm (Ba et al. 2016) throughout. ModernBERT's layers have their norms where
 // a decoder has them, and the end has one. Texts are of the first type, but for the second
-// text of a pair that is ranked.
+// text of a pair that is ranked. EmbeddingGemma is a decoder whose tokens see all others.
 type encoder struct {
 	kinds     [][]float32  // [Hidden] embeddings of the types; none, one, or two where pairs are ranked
 	separator int32        // with two kinds: the token that ends the first text of a pair
 	positions *gguf.Tensor // [Context][Hidden]; nil: positions are rotations or lower scores
-	norm      rowNorm      // of embeddings
+	norm      rowNorm      // of embeddings; EmbeddingGemma has none
 	layers    []encoderNorms
 }
 
@@ -33,7 +33,10 @@ func (l *loader) encoder() *encoder {
 	if c.Bidirectional = true; l.Err() != nil {
 		return nil
 	}
-	e := &encoder{norm: l.layerNorm("token_embd_norm"), kinds: l.kinds()}
+	e := &encoder{kinds: l.kinds()}
+	if l.arch.norms.layerNorms() {
+		e.norm = l.layerNorm("token_embd_norm")
+	}
 	if l.arch.positions.embedded {
 		if e.positions = l.Tensor("position_embd.weight", c.Hidden, l.count("context_length", 1, 1<<30, required)); l.Err() != nil {
 			return e

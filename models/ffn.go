@@ -121,5 +121,5 @@ func (f *feedForward) run(s *rowShard) {
 	f.down.Mul(s.y, &s.acts)
 	s.adapt(s.y, f.onDown)
 	s.ops.addBias(s.y, s.rows, f.downBias)
-	s.ops.normInto(s.y, s.rows, f.postNorm, s.cfg.NormEps)
+	s.ops.normInto(s.y, s.rows, f.postNorm, s.cfg.postEps)
 }

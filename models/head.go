@@ -49,30 +49,32 @@ func (h *head) finish(s *rowShard, n int) {
 }
 
 // head loads the reward head of a rank model or an output matrix; none of a model that
-// embeds texts, or that ranks by the hidden states as ranks says.
-func (l *loader) head() (h head, ranks *Classifier) {
+// embeds texts, as pooled says, or that ranks by the hidden states as ranks says.
+func (l *loader) head() (h head, ranks *Classifier, pooled Projection) {
 	p, encoder := Pooling(l.count("pooling_type", 0, int(poolingRank), 0)), l.arch.bidirectional
 	switch {
 	case l.Err() != nil:
-		return h, nil
+		return h, nil, nil
 	case encoder && p == PoolingNone:
 		l.Fail("%s is 0: of this architecture want 1, 2, 3 or 4", l.key("pooling_type"))
-		return h, nil
+		return h, nil, nil
 	case encoder && p == poolingRank:
 		ranks = l.classifier()
 		if p = PoolingFirst; l.arch.preNormEncoder() { // as llama.cpp has it
 			p = PoolingMean
 		}
 	case p == poolingRank:
-		return l.rewardHead(), nil
+		return l.rewardHead(), nil, nil
 	case p == PoolingNone:
 		if ranks = l.yesNo(); ranks == nil {
-			return l.outputHead(), nil
+			return l.outputHead(), nil, nil
 		}
 		p = PoolingLast
+	default:
+		pooled = l.projection()
 	}
 	l.embeds(p)
-	return h, ranks
+	return h, ranks, pooled
 }
 
 // outputHead loads the output matrix, or the embedding once more.
@@ -80,7 +82,7 @@ func (l *loader) outputHead() (h head) {
 	if l.file.Tensor("output.weight") != nil {
 		h.rotate = l.rotation(l.cfg.Hidden, "output.weight")
 		h.out = l.Matrix("output.weight", l.cfg.Vocab, l.cfg.Hidden)
-		if l.arch.norms.kind == rmsNormBias {
+		if l.arch.norms.kind == rmsNormBias || l.arch.norms.kind == layerNorm {
 			h.bias = l.OptionalVector("output.bias", l.cfg.Vocab)
 		}
 	} else {

@@ -57,6 +57,9 @@ func (l *loader) shape() {
 	if c.NormEps = float32(eps); c.NormEps == 0 {
 		l.warn("%s is %v: a row of zeros, should one occur, becomes NaN and fails its request", l.key(name), eps)
 	}
+	if c.postEps = c.NormEps; l.arch.norms.postEps > 0 {
+		c.postEps = l.arch.norms.postEps
+	}
 	emb := l.file.Tensor("token_embd.weight")
 	if emb == nil {
 		l.Fail("tensor token_embd.weight is missing")

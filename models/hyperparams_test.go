@@ -42,7 +42,7 @@ func tinyFiles(t testing.TB) map[string]*gguf.File {
 	for _, name := range []string{"gemma2", "bitnet-b1.58-f16", "llama3-rope-tied", "qwen3"} {
 		files[name] = firstLayer(t, add(name, "testdata/golden/"+name+"/model.gguf"))
 	}
-	for _, name := range []string{"jina-bert-v2", "reference/bert", "reference/modern-bert", "reference/nomic-bert", "reference/qwen3"} {
+	for _, name := range []string{"jina-bert-v2", "reference/bert", "reference/modern-bert", "reference/nomic-bert", "reference/qwen3", "reference/gemma-embedding"} {
 		add(name, "../tts/embed/testdata/"+name+".gguf")
 	}
 	add("a reward model", "../tts/reward/testdata/sequence-qwen-rm.gguf")
@@ -247,8 +247,12 @@ func compute(b *Bundle, v *Variant) {
 		batch.Add(seq, at, len(tokens), tokens...)
 		batch.Spans[0].Variant = v
 		_ = b.Model.Forward(&batch, cache)
-		if b.Classifier != nil && len(batch.Logits) >= b.Model.Config().Outputs {
-			b.Classifier.Scores(batch.Logits[:b.Model.Config().Outputs])
+		if n := b.Model.Config().Outputs; len(batch.Logits) < n {
+			continue
+		} else if b.Classifier != nil {
+			b.Classifier.Scores(batch.Logits[:n])
+		} else if b.Model.Config().Pooling != PoolingNone {
+			b.Projection.Apply(batch.Logits[:n])
 		}
 	}
 }

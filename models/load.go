@@ -33,6 +33,7 @@ type Bundle struct {
 	// Classifier: the two texts with separators.
 	Rerank     string
 	Classifier *Classifier // of a reranker that has its scores of hidden states; nil otherwise
+	Projection Projection  // of a model that embeds
 
 	Identity *Identity // nil: the model was not loaded from a file
 
@@ -99,6 +100,7 @@ func newBundle(f *gguf.File, m *executor, own gguf.Metadata) (*Bundle, error) {
 	if b.Classifier = m.graph.ranks; b.Classifier != nil && b.Rerank == "" && m.graph.enc == nil {
 		b.Rerank = qwenRerank
 	}
+	b.Projection = m.graph.pooled
 	if m.graph.enc != nil {
 		m.graph.enc.separator, _ = t.Separator()
 	}

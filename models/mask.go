@@ -51,7 +51,7 @@ func (l *loader) windowPattern() []bool {
 	}
 	n := l.count(key, 1, maxLayers, v.globalEvery)
 	windows, first := make([]bool, l.cfg.Layers), n-1
-	if v.bothSides {
+	if v.globalFirst {
 		first = 0
 	}
 	for i := range windows {

@@ -64,8 +64,9 @@ type Config struct {
 	SharedLayers    int // of Layers, the last: they read the keys and values of layers before them
 	LayerInputs     int // numbers that each layer has of a token besides its embedding
 
-	longest    int  // the file's own Context
-	ownContext bool // Context decides more than how long sequences are
+	longest    int     // the file's own Context
+	postEps    float32 // of norms of what attention and feed-forward add
+	ownContext bool    // Context decides more than how long sequences are
 
 	widest int         // of feed-forwards; 0: all are mixtures
 	reads  int         // numbers that an expert reads and makes

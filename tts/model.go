@@ -27,6 +27,7 @@ type Model struct {
 	Stops        []string           // texts that end an answer in a conversation, besides the tokens that do
 	MaxTurns     int                // latest exchanges of a conversation that the model reads well; 0: all
 	Outputs      int                // width of a row of logits: Vocab, or the number of a reward model's scores
+	Projection   models.Projection  // of a model that embeds
 	Source       Source             // other machines that go on with a search's candidates, set before the model is used; nil: there are none
 	Context      int                // tokens that prompt and completion may have together
 	Formats      *constrain.Formats // what answers can be held to
@@ -72,8 +73,8 @@ func (m *Model) shown() (calls *toolcall.Format, thinks text.Marks, why error) {
 func NewModel(b *models.Bundle, e *batcher.Engine) *Model {
 	m := &Model{
 		Speller: text.NewSpeller(b.Tokenizer, b.Model.Config().Vocab), Name: b.Name, Engine: e, Template: b.Template, Stops: b.Stops, MaxTurns: b.MaxTurns,
-		Identity: b.Identity, Formats: constrain.NewFormats(b.Tokenizer), Config: b.Model.Config(), Outputs: b.Model.Config().Outputs, adapt: b.Variant,
-		forms: &forms{},
+		Identity: b.Identity, Formats: constrain.NewFormats(b.Tokenizer), Config: b.Model.Config(), Outputs: b.Model.Config().Outputs, Projection: b.Projection,
+		adapt: b.Variant, forms: &forms{},
 	}
 	m.Between = m.ThoughtMarks
 	if e != nil {

@@ -10,14 +10,15 @@ import (
 // Llama with queries and keys in the order that transformers has.
 type architecture struct {
 	name       string            // general.architecture
-	mixed      string            // that of models with experts, where choose says that; "": there is none
 	activation string            // hidden_act must be this; "": silu
 	called     map[string]string // what config.json calls keys, by their usual names
 	names      map[string]string // of parts of a layer, where layerNames does not say, or other; "": not read
 	layouts    map[string]layout // of tensors that are stored otherwise, by their names in GGUF
 	paired     bool              // rows of q and k go in the order of rotated pairs
 	plusOne    bool              // norms are stored less one, which the file has added
+	asStored   []string          // ends of the names of norms of which that is not so
 	windows    int               // every so many layers one sees all keys, and the file need not say so; 0: windows are not applied
+	first      bool              // that one is the first of as many, not the last
 	encoder    bool              // tokens see those behind them
 	layerNorm  bool              // norms are LayerNorm, whose epsilon has a key of its own
 	counts     []key             // further whole numbers of the file
@@ -25,6 +26,7 @@ type architecture struct {
 	defaults   map[string]any    // what config.json may leave out
 	mixture    *mixture
 	choose     func(b *builder) string // name, where config.json says which; nil: name is
+	others     []string                // that choose may say, besides name
 	more       func(b *builder)        // sets further keys, and checks what the engine takes for granted; nil: nothing
 }
 
@@ -106,10 +108,8 @@ func (b *builder) architecture() {
 func ModelTypes() map[string][]string {
 	types := map[string][]string{}
 	for _, kind := range slices.Sorted(maps.Keys(architectures)) {
-		for _, name := range []string{architectures[kind].name, architectures[kind].mixed} {
-			if name != "" {
-				types[name] = append(types[name], kind)
-			}
+		for _, name := range append([]string{architectures[kind].name}, architectures[kind].others...) {
+			types[name] = append(types[name], kind)
 		}
 	}
 	return types

@@ -2,9 +2,20 @@ package huggingface
 
 import "strings"
 
+// jinaOf names the architecture of a model whose model_type is BERT's: Jina's have ALiBi and gated units.
+func jinaOf(b *builder) string {
+	if b.config.text("position_embedding_type", "") == "alibi" {
+		b.config.only("feed_forward_type", "geglu")
+		return "jina-bert-v2"
+	}
+	return b.arch.name
+}
+
 // bertKeys checks what is taken for granted of BERT.
 func bertKeys(b *builder) {
-	b.config.only("position_embedding_type", "absolute")
+	if b.arch.name == "bert" {
+		b.config.only("position_embedding_type", "absolute")
+	}
 	for _, key := range []string{"is_decoder", "add_cross_attention"} {
 		if b.config.flag(key, false) {
 			b.config.fail(key, "is true: %w", ErrUnsupported)

@@ -217,7 +217,10 @@ var latentLayouts = map[string]layout{
 // addTurned adds a tensor whose row r begins at number from(r) of what s holds, [n][rows][cols], with rows
 // and columns exchanged.
 func (b *builder) addTurned(s *stack, name string, dims []int, shape [3]int, from func(r int) int) {
-	t := s.parts[0]
+	t := b.widened(s.parts[0])
+	if t == nil {
+		return
+	}
 	typ, ok := floatTypes[t.DType]
 	if !ok || len(s.parts) != 1 || shape[0]*shape[1]*shape[2] != t.Len() {
 		b.fail("tensor %q: %w: weights of %s and shape %v are not read where they are to be turned", t.Name, ErrUnsupported, t.DType, t.Shape)

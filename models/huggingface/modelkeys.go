@@ -17,6 +17,14 @@ func checkQueryWidth(b *builder) {
 	}
 }
 
+// gemmaOf names the architecture of Gemma 3: EmbeddingGemma is an encoder.
+func gemmaOf(b *builder) string {
+	if b.arch.encoder = b.config.flag("use_bidirectional_attention", false); b.arch.encoder {
+		return "gemma-embedding"
+	}
+	return b.arch.name
+}
+
 // checkNoRope holds the layers of SmolLM3 that do not rotate against every fourth.
 func checkNoRope(b *builder) {
 	if n := b.config.count("no_rope_layer_interval", 1, maxLayers, 4); n != 4 {

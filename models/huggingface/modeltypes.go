@@ -18,14 +18,19 @@ var behindNorms = map[string]string{"post_attention_layernorm": "post_attention_
 var postAttention = map[string]string{"post_attention_layernorm": "post_attention_norm"}
 
 // expertBias is what experts are chosen by besides.
-var expertBias = map[string]string{"mlp.gate.e_score_correction_bias": "exp_probs_b.bias", "feed_forward.expert_bias": "exp_probs_b.bias"}
+var expertBias = map[string]string{
+	"mlp.gate.e_score_correction_bias": "exp_probs_b.bias", "mlp.e_score_correction_bias": "exp_probs_b.bias", "block_sparse_moe.e_score_correction_bias": "exp_probs_b.bias",
+	"feed_forward.expert_bias": "exp_probs_b.bias",
+}
 
 // sharedCounts and scaledExperts are keys of mixtures of which every row takes some experts.
 var (
 	sharedCounts  = []key{{"expert_shared_count", "n_shared_experts"}, {"leading_dense_block_count", "first_k_dense_replace"}}
 	scaledExperts = []key{{"expert_weights_scale", "routed_scaling_factor"}}
-	gatedExperts  = &mixture{width: "moe_intermediate_size", shared: "shared_expert_intermediate_size", sameAsEveryone: true}
-	routedExperts = &mixture{count: "n_routed_experts", width: "moe_intermediate_size", norm: true, optional: true}
+	// countedExperts are what others call sharedCounts.
+	countedExperts = []key{{"expert_shared_count", "num_shared_experts"}, {"leading_dense_block_count", "first_k_dense_replace"}}
+	gatedExperts   = &mixture{width: "moe_intermediate_size", shared: "shared_expert_intermediate_size", sameAsEveryone: true}
+	routedExperts  = &mixture{count: "n_routed_experts", width: "moe_intermediate_size", norm: true, optional: true}
 )
 
 // deltaNames are the parts of gated delta nets.
@@ -34,6 +39,9 @@ var deltaNames = map[string]string{
 	"linear_attn.in_proj_qkvz": "attn_qkvz", "linear_attn.in_proj_ba": "ssm_ba", "linear_attn.conv1d": "ssm_conv1d", "linear_attn.norm": "ssm_norm",
 	"linear_attn.out_proj": "ssm_out", "linear_attn.A_log": "ssm_a", "linear_attn.dt_bias": "ssm_dt.bias",
 }
+
+// deltaNorm is the norm of delta nets.
+var deltaNorm = []string{"ssm_norm.weight"}
 
 // stateSpaceNames are those of state spaces.
 var stateSpaceNames = map[string]string{
@@ -91,7 +99,7 @@ var falconLayouts = map[string]layout{
 // architectures is keyed by model_type of config.json. What each is has its source in
 // package models.
 var architectures = map[string]architecture{
-	"llama":     {name: "llama", paired: true},
+	"llama":     {name: "llama", paired: true, choose: llamaOf, others: []string{"bitnet"}},
 	"mistral":   {name: "llama", paired: true},
 	"mixtral":   {name: "llama", paired: true, mixture: &mixture{}},
 	"qwen2":     {name: "qwen2"},
@@ -106,7 +114,7 @@ var architectures = map[string]architecture{
 	},
 	"gemma3_text": {
 		name: "gemma3", activation: "gelu_pytorch_tanh", names: aroundNorms, plusOne: true, windows: 6, more: checkQueryWidth,
-		numbers: []key{{"final_logit_softcapping", "final_logit_softcapping"}},
+		choose: gemmaOf, others: []string{"gemma-embedding"}, numbers: []key{{"final_logit_softcapping", "final_logit_softcapping"}},
 		defaults: map[string]any{
 			"num_attention_heads": 8, "num_key_value_heads": 4, "head_dim": 256, "max_position_embeddings": 131072, "rms_norm_eps": 1e-6,
 			"sliding_window": 4096, "rope_theta": 1e6, "rope_local_base_freq": 1e4,
@@ -141,9 +149,9 @@ var architectures = map[string]architecture{
 	"ernie4_5":         {name: "ernie4_5"},
 	"seed_oss":         {name: "seed_oss", names: postAttention},
 	"cohere2":          {name: "cohere2", windows: 4, layerNorm: true, called: map[string]string{"norm_eps": "layer_norm_eps"}, numbers: []key{{"logit_scale", "logit_scale"}}},
-	"qwen3_5_text":     {name: "qwen35", names: with(postAttention, deltaNames), layouts: deltaLayouts, plusOne: true, more: deltaKeys},
-	"qwen3_5_moe_text": {name: "qwen35moe", names: with(postAttention, deltaNames), layouts: deltaLayouts, plusOne: true, more: deltaKeys, mixture: gatedExperts},
-	"qwen3_next":       {name: "qwen3next", names: with(postAttention, deltaNames), layouts: groupedDeltaLayouts, plusOne: true, more: deltaKeys, mixture: gatedExperts},
+	"qwen3_5_text":     {name: "qwen35", names: with(postAttention, deltaNames), layouts: deltaLayouts, plusOne: true, asStored: deltaNorm, more: deltaKeys},
+	"qwen3_5_moe_text": {name: "qwen35moe", names: with(postAttention, deltaNames), layouts: deltaLayouts, plusOne: true, asStored: deltaNorm, more: deltaKeys, mixture: gatedExperts},
+	"qwen3_next":       {name: "qwen3next", names: with(postAttention, deltaNames), layouts: groupedDeltaLayouts, plusOne: true, asStored: deltaNorm, more: deltaKeys, mixture: gatedExperts},
 	"gpt_oss": {
 		name: "gpt-oss", names: with(postAttention, map[string]string{
 			"mlp.router": "ffn_gate_inp", "self_attn.sinks": "attn_sinks.weight", "mlp.experts.gate_up_proj_bias": "ffn_gate_up_exps.bias", "mlp.experts.down_proj_bias": "ffn_down_exps.bias",
@@ -157,7 +165,7 @@ var architectures = map[string]architecture{
 	"granitemoe": {name: "granitemoe", paired: true, numbers: graniteNumbers, mixture: &mixture{}, names: graniteExperts},
 	"granitemoehybrid": {
 		name: "granitehybrid", paired: true, numbers: graniteNumbers, names: with(graniteExperts, stateSpaceNames), layouts: stateSpaceLayouts,
-		mixture: &mixture{optional: true, shared: "shared_intermediate_size"}, choose: graniteOf, more: graniteHybridKeys,
+		mixture: &mixture{optional: true, shared: "shared_intermediate_size"}, choose: graniteOf, others: []string{"granite", "granitemoe"}, more: graniteHybridKeys,
 	},
 	"falcon_h1": {
 		name: "falcon-h1", names: with(stateSpaceNames, map[string]string{
@@ -165,7 +173,7 @@ var architectures = map[string]architecture{
 		}), layouts: with(stateSpaceLayouts, falconLayouts), more: falconKeys,
 	},
 	"nemotron_h": {
-		name: "nemotron_h", mixed: "nemotron_h_moe", activation: "relu2", names: nemotronNames, layouts: stateSpaceLayouts, numbers: scaledExperts,
+		name: "nemotron_h", others: []string{"nemotron_h_moe"}, activation: "relu2", names: nemotronNames, layouts: stateSpaceLayouts, numbers: scaledExperts,
 		counts: []key{{"moe_latent_size", "moe_latent_size"}}, choose: nemotronOf, more: nemotronKeys, called: map[string]string{
 			"rms_norm_eps": "layer_norm_epsilon", "hidden_act": "mlp_hidden_act", "head_dim": "attention_head_dim", "mamba_d_conv": "conv_kernel",
 			"mamba_d_state": "ssm_state_size", "mamba_n_groups": "n_groups", "mamba_n_heads": "mamba_num_heads",
@@ -200,10 +208,52 @@ var architectures = map[string]architecture{
 			"mlp.shared_mlp.gate_proj": "ffn_gate_shexp", "mlp.shared_mlp.up_proj": "ffn_up_shexp", "mlp.shared_mlp.down_proj": "ffn_down_shexp",
 		}, mixture: &mixture{width: "moe_intermediate_size", shared: "intermediate_size"}, choose: hunyuanOf, more: checkHunyuan,
 	},
-	"bert":        bertModel,
-	"roberta":     robertaModel,
-	"xlm-roberta": robertaModel,
-	"camembert":   robertaModel,
+	"bailing_moe_v2": {
+		name: "bailingmoe2", names: map[string]string{
+			"attention.query_key_value": "attn_qkv", "attention.dense": "attn_output", "attention.query_layernorm": "attn_q_norm", "attention.key_layernorm": "attn_k_norm",
+			"mlp.gate.expert_bias": "exp_probs_b.bias",
+		}, mixture: &mixture{width: "moe_intermediate_size", norm: true}, counts: countedExperts, numbers: scaledExperts, more: bailingKeys,
+		defaults: map[string]any{"partial_rotary_factor": 0.5},
+	},
+	"exaone_moe": {
+		name: "exaone-moe", names: expertBias, windows: 4, mixture: &mixture{width: "moe_intermediate_size", norm: true}, counts: countedExperts, numbers: scaledExperts,
+		called: map[string]string{"first_k_dense_replace": "first_last_k_dense_replace"}, more: exaoneKeys,
+	},
+	"minimax_m2": {
+		name: "minimax-m2", names: expertBias, mixture: &mixture{width: "intermediate_size"}, more: miniMaxKeys,
+	},
+	"muse_glimmer_text": {
+		name: "muse-glimmer", paired: true, plusOne: true, asStored: []string{"output_norm.weight"}, windows: 4, names: with(aroundNorms, map[string]string{"self_attn.gate_proj": "attn_gate"}),
+		numbers: []key{{"final_logit_softcapping", "final_logit_softcapping"}, {"logit_scale", "output_multiplier"}}, more: museKeys,
+	},
+	"maple":   {name: "maple", windows: 4, mixture: &mixture{width: "moe_intermediate_size", norm: true, sameAsEveryone: true}, more: mapleKeys},
+	"minicpm": {name: "minicpm", paired: true, numbers: []key{{"embedding_scale", "scale_emb"}}, more: miniCPMKeys},
+	"internlm2": {
+		name: "internlm2", paired: true, layouts: map[string]layout{"attn_qkv.weight": groupedHeads}, names: map[string]string{
+			"attention_norm": "attn_norm", "ffn_norm": "ffn_norm", "attention.wqkv": "attn_qkv", "attention.wo": "attn_output",
+			"feed_forward.w1": "ffn_gate", "feed_forward.w3": "ffn_up", "feed_forward.w2": "ffn_down",
+		},
+	},
+	"starcoder2": {
+		name: "starcoder2", activation: "gelu_pytorch_tanh", layerNorm: true, called: map[string]string{"norm_eps": "norm_epsilon"},
+		names: map[string]string{"mlp.c_fc": "ffn_up", "mlp.c_proj": "ffn_down"}, more: only(map[string]bool{"use_bias": true}),
+	},
+	"phi": {
+		name: "phi2", activation: "gelu_new", layerNorm: true, called: normEps, names: map[string]string{"self_attn.dense": "attn_output", "mlp.fc1": "ffn_up", "mlp.fc2": "ffn_down"},
+		defaults: map[string]any{"partial_rotary_factor": 0.5}, more: only(map[string]bool{"qk_layernorm": false}),
+	},
+	"stablelm": {
+		name: "stablelm", layerNorm: true, called: normEps, defaults: map[string]any{"partial_rotary_factor": 0.25}, more: only(map[string]bool{"qk_layernorm": false, "use_parallel_residual": false}),
+	},
+	"nemotron": {name: "nemotron", activation: "relu2", layerNorm: true, plusOne: true, defaults: map[string]any{"partial_rotary_factor": 0.5}},
+	"arcee":    {name: "arcee", paired: true, activation: "relu2"},
+
+	"eurobert":      {name: "eurobert", encoder: true},
+	"llama_bidirec": {name: "llama-embed", encoder: true, paired: true},
+	"bert":          bertModel,
+	"roberta":       robertaModel,
+	"xlm-roberta":   robertaModel,
+	"camembert":     robertaModel,
 	"nomic_bert": {
 		name: "nomic-bert", encoder: true, layerNorm: true, activation: "silu", called: with(normEps, map[string]string{
 			"hidden_size": "n_embd", "num_attention_heads": "n_head", "num_hidden_layers": "n_layer", "intermediate_size": "n_inner", "max_position_embeddings": "n_positions",
@@ -216,7 +266,7 @@ var architectures = map[string]architecture{
 	"modernbert": {
 		name: "modern-bert", encoder: true, layerNorm: true, activation: "gelu", called: map[string]string{"sliding_window": "local_attention", "sliding_window_pattern": "global_attn_every_n_layers", "rope_theta": "global_rope_theta", "rope_local_base_freq": "local_rope_theta"},
 		names:    map[string]string{"attn.Wqkv": "attn_qkv", "attn.Wo": "attn_output", "mlp.Wi": "ffn_up", "mlp.Wo": "ffn_down", "attn_norm": "attn_norm", "mlp_norm": "ffn_norm"},
-		defaults: map[string]any{"norm_eps": 1e-5}, windows: 3, more: modernKeys,
+		defaults: map[string]any{"norm_eps": 1e-5}, windows: 3, first: true, more: modernKeys,
 	},
 }
 
@@ -229,12 +279,13 @@ var (
 		name: "bert", encoder: true, layerNorm: true, activation: "gelu", called: normEps, names: map[string]string{
 			"attention.self.query": "attn_q", "attention.self.key": "attn_k", "attention.self.value": "attn_v", "attention.output.dense": "attn_output",
 			"attention.output.LayerNorm": "attn_output_norm", "intermediate.dense": "ffn_up", "output.dense": "ffn_down", "output.LayerNorm": "layer_output_norm",
-		}, more: bertKeys,
+			"mlp.gated_layers": "ffn_up", "mlp.wo": "ffn_down", "mlp.layernorm": "layer_output_norm", // of Jina
+		}, choose: jinaOf, others: []string{"jina-bert-v2"}, more: bertKeys,
 	}
 	robertaModel = func() architecture {
 		a := bertModel
 		a.layouts = map[string]layout{"position_embd.weight": behindPadding}
-		a.more = robertaKeys
+		a.choose, a.others, a.more = nil, nil, robertaKeys
 		return a
 	}()
 )

@@ -3,7 +3,11 @@ package huggingface
 import (
 	"encoding/json"
 	"path"
+	"path/filepath"
+	"slices"
 	"strings"
+
+	"github.com/lutra-lm/lutra/models/safetensors"
 )
 
 // The files of sentence-transformers, and where older versions have that of the pooling.
@@ -25,15 +29,15 @@ func (b *builder) pooling() {
 	file := filePooling
 	for _, m := range b.modules() {
 		kind := m.Type[strings.LastIndexByte(m.Type, '.')+1:]
+		inside := m.Path != "" && !path.IsAbs(m.Path) && path.Clean("/" + m.Path)[1:] == m.Path
 		switch {
 		case kind == "Transformer" && m.Path == "", kind == "Normalize":
-		case kind == "Pooling":
-			if file = path.Join(m.Path, fileConfig); !path.IsAbs(file) && path.Clean("/" + file)[1:] == file {
-				continue
-			}
-			fallthrough
+		case kind == "Pooling" && inside:
+			file = path.Join(m.Path, fileConfig)
+		case kind == "Dense" && inside && len(b.dense) < len(denseNames):
+			b.dense = append(b.dense, m.Path)
 		default:
-			b.fail("%s: module %.80q at %.80q: %w: only Transformer, Pooling and Normalize are read", fileModules, m.Type, m.Path, ErrUnsupported)
+			b.fail("%s: module %.80q at %.80q: %w: only Transformer, Pooling, Normalize and two Dense are read", fileModules, m.Type, m.Path, ErrUnsupported)
 			return
 		}
 	}
@@ -76,4 +80,36 @@ func (b *builder) modules() (list []module) {
 		return nil
 	}
 	return list
+}
+
+// denseNames are what GGUF calls the matrices of Dense modules, in their order.
+var denseNames = []string{"dense_2", "dense_3"}
+
+// projection adds the matrices of Dense modules, which make vectors of pooled hidden states.
+func (b *builder) projection() {
+	for i, folder := range b.dense {
+		v := b.read(path.Join(folder, fileConfig), true)
+		v.only("activation_function", "torch.nn.modules.linear.Identity")
+		if v.flag("bias", true) {
+			v.fail("bias", "is true: %w", ErrUnsupported)
+		}
+		in, out := v.count("in_features", 1, maxDim, required), v.count("out_features", 1, maxDim, required)
+		if b.err != nil {
+			return
+		}
+		m, err := safetensors.Open(filepath.Join(b.dir, filepath.FromSlash(folder)))
+		if err != nil {
+			b.fail("%s: %w", folder, err)
+			return
+		}
+		b.files = append(b.files, m.Files...)
+		t := m.Tensor("linear.weight")
+		if t == nil || len(m.Tensors) != 1 || !slices.Equal(t.Shape, []int{out, in}) {
+			b.fail("%s: %w: it must hold linear.weight of shape [%d %d], and no other tensor", folder, safetensors.ErrFormat, out, in)
+			return
+		}
+		b.set(denseNames[i]+"_feat_in", uint32(in))
+		b.set(denseNames[i]+"_feat_out", uint32(out))
+		b.addTensor(&stack{name: denseNames[i] + ".weight", parts: []*safetensors.Tensor{t}, dims: fastestFirst(t.Shape)})
+	}
 }

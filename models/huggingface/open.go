@@ -75,6 +75,7 @@ type builder struct {
 	files   []*disk.Source // all that the File is made of
 	md      gguf.Metadata
 	tensors []gguf.Tensor
+	dense   []string // modules that make a vector of a pooled hidden state, by their folders
 	quant   quantised
 	turn    *turner // of all tensors that are turned
 	err     error
@@ -94,6 +95,7 @@ func (b *builder) build() (*gguf.File, error) {
 	b.quantisation()
 	b.heads()
 	b.allTensors()
+	b.projection()
 	b.tokenizer()
 	if b.err != nil {
 		return nil, b.err

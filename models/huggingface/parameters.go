@@ -100,8 +100,7 @@ func (b *builder) windows() {
 	}
 	pattern := make([]bool, layers)
 	for i := range pattern {
-		pattern[i] = (i+1)%every != 0
-		if b.arch.encoder {
+		if pattern[i] = (i+1)%every != 0; b.arch.first {
 			pattern[i] = i%every != 0
 		}
 	}
@@ -117,15 +116,10 @@ func (b *builder) windows() {
 		}
 	}
 	const key = "attention.sliding_window_pattern"
-	if b.arch.encoder {
+	switch n := period(pattern); {
+	case b.arch.first, b.arch.name == "olmo2", n == 0: // as llama.cpp's converter has it
 		b.set(key, pattern)
-		return
-	}
-	if b.arch.name == "olmo2" { // as llama.cpp's converter has it
-		b.set(key, pattern)
-	} else if n := period(pattern); n == 0 {
-		b.set(key, pattern)
-	} else if n != b.arch.windows {
+	case n != b.arch.windows:
 		b.set(key, uint32(n))
 	}
 }

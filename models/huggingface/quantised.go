@@ -391,16 +391,35 @@ func packI2S(dst, codes []byte) {
 	}
 }
 
-// packFP8 widens numbers of E4M3 with their scales, one a block or one a tensor, to float32: no
-// type of 16 bits holds all products.
+// packFP8 adds the tensor of numbers of E4M3.
 func (b *builder) packFP8(s *stack) {
-	cols, out := s.dims[0], gguf.Tensor{Name: s.name, Type: gguf.F32, Dims: s.dims}
+	if m := b.fp8(s); m != nil {
+		b.tensors = append(b.tensors, gguf.Tensor{Name: s.name, Type: gguf.F32, Dims: s.dims}.At(m.source(), 0))
+	}
+}
+
+// widened returns t, or where it holds numbers of E4M3 a tensor of what they mean; nil: its scales are missing.
+func (b *builder) widened(t *safetensors.Tensor) *safetensors.Tensor {
+	if b.quant.method != methodFP8 || t.DType != "F8_E4M3" {
+		return t
+	}
+	m := b.fp8(&stack{name: t.Name, parts: []*safetensors.Tensor{t}, dims: fastestFirst(t.Shape)})
+	if m == nil {
+		return nil
+	}
+	return &safetensors.Tensor{Name: t.Name, DType: "F32", Shape: t.Shape, Source: m.source()}
+}
+
+// fp8 widens numbers of E4M3 with their scales, one a block or one a tensor, to float32: no
+// type of 16 bits holds all products.
+func (b *builder) fp8(s *stack) *rows {
+	cols := s.dims[0]
 	scales := map[*safetensors.Tensor][]float32{}
 	across := 1
 	for _, t := range s.parts {
 		scale := b.scaleOf(t)
 		if scale == nil {
-			return
+			return nil
 		}
 		down := 1
 		if n := b.quant.block; n[0] > 0 {
@@ -409,12 +428,12 @@ func (b *builder) packFP8(s *stack) {
 		x, err := scaleNumbers(scale, down*across)
 		if err != nil {
 			b.fail("%w", err)
-			return
+			return nil
 		}
 		scales[t] = x
 	}
 	block := b.quant.block
-	m := &rows{name: s.name, n: out.Rows(), size: 4 * cols, scratchSize: cols}
+	m := &rows{name: s.name, n: (&gguf.Tensor{Dims: s.dims}).Rows(), size: 4 * cols, scratchSize: cols}
 	m.row = func(dst, raw []byte, r int) error {
 		if err := s.read(raw, r); err != nil {
 			return err
@@ -433,7 +452,7 @@ func (b *builder) packFP8(s *stack) {
 		}
 		return nil
 	}
-	b.tensors = append(b.tensors, out.At(m.source(), 0))
+	return m
 }
 
 // scaleNumbers reads all n numbers of scales.

@@ -124,10 +124,10 @@ func nemotronOf(b *builder) string {
 			c.fail(key, "at %d is %.40q: %w", i, t, ErrUnsupported)
 		}
 		if word == "moe" {
-			name = b.arch.mixed
+			name = "nemotron_h_moe"
 		}
 	}
-	if name != b.arch.mixed {
+	if name == b.arch.name {
 		b.arch.mixture, b.arch.counts, b.arch.numbers = nil, nil, nil
 	}
 	if c.m != nil {

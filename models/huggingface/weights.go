@@ -16,7 +16,8 @@ import (
 var wholeNames = map[string]string{
 	"embed_tokens.weight": "token_embd.weight", "norm.weight": "output_norm.weight", "norm.bias": "output_norm.bias",
 	"lm_head.weight": "output.weight", "lm_head.bias": "output.bias",
-	"embedding_norm.weight": "token_embd_norm.weight", "final_layernorm.weight": "output_norm.weight",
+	"embedding_norm.weight": "token_embd_norm.weight", "final_layernorm.weight": "output_norm.weight", "final_layernorm.bias": "output_norm.bias",
+	"word_embeddings.weight": "token_embd.weight", "tok_embeddings.weight": "token_embd.weight", "output.weight": "output.weight",
 	"embed_tokens_per_layer.weight": "per_layer_token_embd.weight", "per_layer_model_projection.weight": "per_layer_model_proj.weight",
 	"per_layer_projection_norm.weight":  "per_layer_proj_norm.weight",
 	"embeddings.word_embeddings.weight": "token_embd.weight", "embeddings.tok_embeddings.weight": "token_embd.weight",
@@ -38,7 +39,7 @@ var encoderLayers = strings.NewReplacer("encoder.layers.", "layers.", "encoder.l
 var (
 	otherModels = []string{
 		"vision_tower.", "multi_modal_projector.", "model.vision_tower.", "model.multi_modal_projector.", "model.visual.", "model.audio_tower.",
-		"model.embed_vision.", "model.embed_audio.", "mtp.",
+		"model.embed_vision.", "model.embed_audio.", "model.vision_adapter.", "model.vision_projection.", "mtp.",
 	}
 	repeated = []string{".rotary_emb.inv_freq", ".attn.masked_bias", ".attn.bias"}
 )
@@ -242,7 +243,7 @@ func (b *builder) addTensor(s *stack) {
 		return
 	}
 	norm := strings.HasSuffix(s.name, "norm.weight")
-	if b.arch.plusOne && norm && !strings.HasSuffix(s.name, "ssm_norm.weight") {
+	if b.arch.plusOne && norm && !slices.ContainsFunc(b.arch.asStored, func(end string) bool { return strings.HasSuffix(s.name, end) }) {
 		s.change = func(x float32, _ int) float32 { return x + 1 }
 	}
 	if strings.HasSuffix(s.name, "ffn_gate_inp_shexp.weight") && len(s.dims) == 2 && s.dims[1] == 1 {

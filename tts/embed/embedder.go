@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sync/atomic"
 
 	"github.com/lutra-lm/lutra/batcher"
@@ -42,7 +43,7 @@ func NewEmbedder(m *tts.Model) (*Embedder, error) {
 }
 
 // Width returns the number of elements of a whole vector.
-func (e *Embedder) Width() int { return e.model.Outputs }
+func (e *Embedder) Width() int { return e.model.Projection.Width(e.model.Outputs) }
 
 // Request asks for vectors of texts.
 type Request struct {
@@ -70,6 +71,9 @@ func (e *Embedder) Embed(ctx context.Context, r *Request) ([][]float32, int, err
 		vector, err := seq.Embed(ctx)
 		if err != nil {
 			return 0, err
+		}
+		if vector = e.model.Projection.Apply(vector); !finite(vector) { // it may overflow
+			return 0, models.ErrNotFinite
 		}
 		if r.Dimensions > 0 {
 			vector = vector[:min(r.Dimensions, len(vector))]
@@ -110,6 +114,11 @@ func (e *Embedder) tokens(ctx context.Context, p *tts.Prompt, r *Request) ([]int
 		ids[limit-1] = eos
 	}
 	return ids, nil
+}
+
+// finite tells whether all numbers are.
+func finite(x []float32) bool {
+	return !slices.ContainsFunc(x, func(v float32) bool { return v-v != 0 })
 }
 
 // normalise scales a vector of finite numbers to length 1; one of zeros stays as it is.

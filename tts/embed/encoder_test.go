@@ -66,7 +66,7 @@ func encoder(t *testing.T, arch string, p models.Pooling, exact bool) *Embedder 
 // run runs the model of a file after a change.
 func run(t *testing.T, path string, exact bool, change func(*gguf.File)) (*models.Bundle, *tts.Model) {
 	t.Helper()
-	f, err := gguf.Open(path)
+	f, err := models.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}

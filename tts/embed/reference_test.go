@@ -27,6 +27,7 @@ type reference struct {
 type referenceText struct {
 	golden
 	Hidden [][]float32 `json:"hidden"` // of each token; some texts have none
+	Dense  []float32   `json:"dense"`  // the mean behind Dense modules
 }
 
 type referencePair struct {
@@ -57,7 +58,9 @@ func withoutHead(p models.Pooling) func(*gguf.File) {
 	return func(f *gguf.File) {
 		arch, _ := f.Metadata.String("general.architecture")
 		f.Metadata[arch+".pooling_type"] = uint32(p)
-		f.Tensors = slices.DeleteFunc(f.Tensors, func(t gguf.Tensor) bool { return strings.HasPrefix(t.Name, "cls.") })
+		f.Tensors = slices.DeleteFunc(f.Tensors, func(t gguf.Tensor) bool {
+			return strings.HasPrefix(t.Name, "cls.") || strings.HasPrefix(t.Name, "dense_")
+		})
 	}
 }
 
@@ -77,7 +80,7 @@ func furthest(got, want []float32) (worst float64) {
 }
 
 func TestVectorsAreThoseOfSentenceTransformersAloneAndTogether(t *testing.T) {
-	for _, name := range []string{"bert", "nomic-bert", "modern-bert", "xlm-roberta", "qwen3"} {
+	for _, name := range []string{"bert", "nomic-bert", "modern-bert", "xlm-roberta", "qwen3", "gemma-embedding"} {
 		ref := readReference(t, name)
 		for p, want := range poolings {
 			if want(&ref.Texts[0].golden) == nil {
@@ -126,8 +129,38 @@ func TestVectorsAreThoseOfSentenceTransformersAloneAndTogether(t *testing.T) {
 	}
 }
 
+func TestDenseModulesMakeTheVectorsOfSentenceTransformers(t *testing.T) {
+	const name = "gemma-embedding"
+	for kind, path := range map[string]string{"file": referencePath(name), "directory": filepath.Join("testdata", "reference", name)} {
+		t.Run(kind, func(t *testing.T) {
+			_, m := run(t, path, true, func(*gguf.File) {})
+			e, err := NewEmbedder(m)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ref := readReference(t, name)
+			if e.Width() != len(ref.Texts[0].Dense) {
+				t.Fatalf("vectors of %d elements, want %d", e.Width(), len(ref.Texts[0].Dense))
+			}
+			r := &Request{}
+			for _, c := range ref.Texts {
+				r.Texts = append(r.Texts, tts.Prompt{Text: c.Text})
+			}
+			vectors, _, err := e.Embed(t.Context(), r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, c := range ref.Texts {
+				if d := furthest(vectors[i], c.Dense); !(d <= bar) {
+					t.Errorf("%.60q: an element differs by %v, want at most %v", c.Text, d, bar)
+				}
+			}
+		})
+	}
+}
+
 func TestHiddenStatesAreThoseOfTransformers(t *testing.T) {
-	for _, name := range []string{"bert", "nomic-bert", "modern-bert", "xlm-roberta", "qwen3"} {
+	for _, name := range []string{"bert", "nomic-bert", "modern-bert", "xlm-roberta", "qwen3", "gemma-embedding"} {
 		t.Run(name, func(t *testing.T) {
 			bundle, _ := run(t, referencePath(name), true, withoutHead(models.PoolingLast))
 			cache, err := kv.New(bundle.Model.Config().KV(), kv.Options{Type: kv.F32, BlockLen: 16, Blocks: 64})
@@ -185,13 +218,20 @@ func TestScoresAreThoseOfCrossEncodersAloneAndTogether(t *testing.T) {
 		{"BERT with types of tokens", "bert", func(*gguf.File) {}},
 		{"RoBERTa with two separators", "xlm-roberta", func(*gguf.File) {}},
 		{"ModernBERT with the mean", "modern-bert", func(*gguf.File) {}},
+		{"a directory of BERT", "bert-ranker", func(*gguf.File) {}},
+		{"a directory of XLM-RoBERTa", "xlm-roberta-ranker", func(*gguf.File) {}},
+		{"a directory of ModernBERT", "modern-bert-ranker", func(*gguf.File) {}},
 		{"Qwen3-Reranker with a head", "qwen3", headedReranker(plain.Rerank)},
 		{"Qwen3-Reranker without", "qwen3", plainReranker},
 	} {
 		for _, exact := range []bool{true, false} {
 			t.Run(fmt.Sprint(test.name, exact), func(t *testing.T) {
-				ref := readReference(t, test.file)
-				bundle, m := run(t, referencePath(test.file), exact, test.change)
+				file, directory := strings.CutSuffix(test.file, "-ranker")
+				ref, path := readReference(t, file), referencePath(file)
+				if directory {
+					path = filepath.Join("testdata", "reference", test.file)
+				}
+				bundle, m := run(t, path, exact, test.change)
 				ranker, err := NewRanker(m, bundle.Rerank, bundle.Classifier)
 				if err != nil {
 					t.Fatal(err)

@@ -149,8 +149,9 @@ NAMES = {
     **{f"mixer.{x}_proj": f"ffn_{x}" for x in ("up", "down")}, **{f"mixer.shared_experts.{x}_proj": f"ffn_{x}_shexp" for x in ("up", "down")},
     "mixer.gate": "ffn_gate_inp", "mixer.fc1_latent_proj": "ffn_latent_down", "mixer.fc2_latent_proj": "ffn_latent_up",
     "post_self_attn_layernorm": "post_attention_norm", "post_mlp_layernorm": "post_ffw_norm",
+    "self_attn.gate_proj": "attn_gate", "self_attn.attn_sub_norm": "attn_sub_norm", "mlp.ffn_sub_norm": "ffn_sub_norm", "self_attn.dense": "attn_output", "mlp.fc1": "ffn_up", "mlp.fc2": "ffn_down", "mlp.c_fc": "ffn_up", "mlp.c_proj": "ffn_down",
 }
-POST = ("gemma4", "gpt-oss", "qwen35moe", "gemma3", "olmo2", "exaone4", "seed_oss", "glm4moe", "qwen3next")  # post_attention_layernorm is post_attention_norm
+POST = ("muse-glimmer", "gemma4", "gpt-oss", "qwen35moe", "gemma3", "olmo2", "exaone4", "seed_oss", "glm4moe", "qwen3next")  # post_attention_layernorm is post_attention_norm
 WHOLE = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_head": "output", "model.embedding_norm": "token_embd_norm", "model.final_layernorm": "output_norm",
          "model.embed_tokens_per_layer": "per_layer_token_embd", "model.per_layer_model_projection": "per_layer_model_proj",
          "model.per_layer_projection_norm": "per_layer_proj_norm", "model.embeddings": "token_embd", "model.norm_f": "output_norm"}
@@ -158,7 +159,7 @@ WHOLE = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_he
 
 def tensors(model, arch):
     """The model's weights as llama.cpp's converter names and orders them."""
-    c, out = model.config, {}
+    c, out = model.config.get_text_config(), {}
 
     def add(name, x):
         kind = F16 if x.ndim > 1 and "conv1d" not in name and "shortconv.conv." not in name and "gate_inp" not in name and not name.endswith(("bias", "ssm_a", "ssm_d", "norm.weight")) else F32
@@ -170,15 +171,22 @@ def tensors(model, arch):
         out[name] = (kind, x.shape, stored.tobytes())
 
     for name, p in model.state_dict().items():
+        if "vision" in name:
+            continue
+        name = name.replace("language_model.", "")
+        name = name if name.startswith(("model.", "lm_head.")) else "model." + name
         x, (stem, part) = p.numpy(), name.rsplit(".", 1)
         if stem in WHOLE:
             blk, stem = "", WHOLE[stem]
         else:
             _, _, i, stem = stem.split(".", 3) if stem.count(".") > 2 else stem.split(".") + [""]
             blk = f"blk.{i}."
-        if arch in ("llama", "mistral3", "granite", "granitemoe", "granitehybrid", "minicpm") and stem in ("self_attn.q_proj", "self_attn.k_proj"):
+        if arch in ("llama", "mistral3", "granite", "granitemoe", "granitehybrid", "minicpm", "muse-glimmer", "internlm2", "arcee", "llama-embed") and stem in ("self_attn.q_proj", "self_attn.k_proj"):
             x = paired(x, HEADS if "q_proj" in stem else KV)
-        if arch in ("gemma", "gemma3") and "norm" in stem and "proj" not in stem or arch in ("qwen35moe", "qwen3next") and "norm" in stem and stem != "linear_attn.norm":
+        if arch == "muse-glimmer" and stem == "self_attn.q_proj":
+            add(blk + "attn_q_norm.weight", np.full(c.head_dim, c.qk_scale_factor))
+            add(blk + "attn_k_norm.weight", np.ones(c.head_dim))
+        if arch in ("gemma", "gemma3", "nemotron") and "norm" in stem and "proj" not in stem and part == "weight" or arch == "muse-glimmer" and stem.endswith("layernorm") or arch in ("qwen35moe", "qwen3next") and "norm" in stem and stem != "linear_attn.norm":
             x = x + 1
         if stem == "conv.conv":
             x = x.squeeze(1)
@@ -231,6 +239,10 @@ def tensors(model, arch):
             add(blk + ("post_attention_norm." if arch in POST else "ffn_norm.") + part, x)
         else:
             add(blk + NAMES.get(stem, stem) + "." + part, x.reshape(-1) if stem == "mlp.shared_expert_gate" else x)
+    if arch == "bailingmoe2":
+        for i in range(LAYERS):
+            q, k, v = (out.pop(f"blk.{i}.attn_{p}.weight") for p in "qkv")
+            out[f"blk.{i}.attn_qkv.weight"] = (F16, (q[1][0] + 2 * k[1][0], HIDDEN), q[2] + k[2] + v[2])
     return out
 
 
@@ -276,7 +288,7 @@ def experts(add, blk, part, x, arch):
 # --- models
 
 def models():
-    """name -> (architecture, transformers model, further keys of the architecture)"""
+    """name -> (architecture, transformers model, further keys of the architecture, and what a directory has otherwise)"""
     t, ffn = transformers, dict(intermediate_size=HIDDEN)
     yield "mixtral", "llama", t.MixtralForCausalLM(t.MixtralConfig(**BASE, **ffn, num_local_experts=EXPERTS)), {}
     shared = dict(moe_intermediate_size=16, shared_expert_intermediate_size=24, num_experts=EXPERTS)
@@ -324,7 +336,7 @@ def models():
         residual_dropout=0, mlp_bias=False)), {}
     yield "granite", "granite", t.GraniteForCausalLM(t.GraniteConfig(**dense, **scales)), \
         {"embedding_scale": 3.0, "residual_scale": 0.5, "attention.scale": 0.4, "logit_scale": 2.0}
-    yield "maple", "maple", maple(window, types), {**windows, "expert_feed_forward_length": 16, "swiglu_clamp_exp": [7.0] * LAYERS}
+    yield "maple", "maple", maple(window, types), {**windows, "expert_feed_forward_length": 16, "swiglu_clamp_exp": [7.0] * LAYERS}, maples
     yield "lfm2", "lfm2", t.Lfm2ForCausalLM(t.Lfm2Config(**dense, norm_eps=1e-5, block_auto_adjust_ff_dim=False, layer_types=["conv", "full_attention"])), \
         {"shortconv.l_cache": 3, "attention.head_count_kv": [0, KV]}
     yield "lfm2moe", "lfm2moe", t.Lfm2MoeForCausalLM(t.Lfm2MoeConfig(**BASE | ffn, norm_eps=1e-5, moe_intermediate_size=16, num_experts=EXPERTS,
@@ -384,7 +396,7 @@ def models():
 
     # transformers does not know MiniCPM: Granite with its multipliers, which are those of a file that says none.
     yield "minicpm", "minicpm", t.GraniteForCausalLM(t.GraniteConfig(**dense, embedding_multiplier=12.0, residual_multiplier=1.4 / LAYERS**0.5,
-        attention_multiplier=(HIDDEN // HEADS)**-0.5, logits_scaling=HIDDEN / 256)), {}
+        attention_multiplier=(HIDDEN // HEADS)**-0.5, logits_scaling=HIDDEN / 256)), {}, mini
     yield "cohere2", "cohere2", t.Cohere2ForCausalLM(t.Cohere2Config(**dense, sliding_window=window, layer_types=types, logit_scale=0.25)), \
         {**windows, "logit_scale": 0.25, "attention.layer_norm_epsilon": 1e-5}
 
@@ -408,9 +420,109 @@ def models():
         "expert_shared_count": 2, "leading_dense_block_count": 1}
     yield "gemma", "gemma", t.GemmaForCausalLM(t.GemmaConfig(**dense | {"tie_word_embeddings": True}, head_dim=16)), {}
     yield "command-r", "command-r", t.CohereForCausalLM(t.CohereConfig(**dense, logit_scale=0.25)), {"logit_scale": 0.25, "attention.layer_norm_epsilon": 1e-5}
+    groups, of_groups = dict(n_group=2, topk_group=1, routed_scaling_factor=1.5, norm_topk_prob=False), {"expert_group_count": 2, "expert_group_used_count": 1}
     yield "dots1", "dots1", t.Dots1ForCausalLM(t.Dots1Config(**BASE | ffn, head_dim=16, moe_intermediate_size=16, n_routed_experts=EXPERTS, n_shared_experts=2,
-        first_k_dense_replace=1, n_group=1, topk_group=1, routed_scaling_factor=1.5, norm_topk_prob=True)), {"expert_shared_count": 2, "leading_dense_block_count": 1,
-        "expert_weights_scale": 1.5, "expert_weights_norm": True, "expert_gating_func": 2, "expert_feed_forward_length": 16}
+        first_k_dense_replace=1, **groups)), {"expert_shared_count": 2, "leading_dense_block_count": 1,
+        "expert_weights_scale": 1.5, "expert_gating_func": 2, "expert_feed_forward_length": 16, **of_groups}
+
+    # Ling 2.0 is GLM-4.5 with other names: norms of heads, of which half rotates, experts chosen of one group of two.
+    yield "bailingmoe2", "bailingmoe2", t.Glm4MoeForCausalLM(t.Glm4MoeConfig(**BASE | ffn, head_dim=16, moe_intermediate_size=16, n_routed_experts=EXPERTS, n_shared_experts=1,
+        first_k_dense_replace=1, **groups, use_qk_norm=True, attention_bias=False, rope_parameters=plain | dict(partial_rotary_factor=0.5))), {"rope.dimension_count": 8,
+        "expert_shared_count": 1, "leading_dense_block_count": 1, "expert_weights_scale": 1.5, "expert_gating_func": 2,
+        "expert_feed_forward_length": 16, **of_groups}, bailing
+    yield "exaone-moe", "exaone-moe", t.ExaoneMoeForCausalLM(t.ExaoneMoeConfig(**BASE | ffn, head_dim=16, moe_intermediate_size=16, num_experts=EXPERTS, num_shared_experts=2,
+        first_k_dense_replace=1, **groups, sliding_window=window, layer_types=types, sliding_window_pattern=2)), \
+        {**windows, "expert_shared_count": 2, "leading_dense_block_count": 1, "expert_weights_scale": 1.5, "expert_gating_func": 2,
+        "expert_feed_forward_length": 16, **of_groups}
+    yield "minimax-m2", "minimax-m2", t.MiniMaxM2ForCausalLM(t.MiniMaxM2Config(**BASE | ffn, head_dim=16, num_local_experts=EXPERTS,
+        rope_parameters=plain | dict(partial_rotary_factor=0.5))), {"rope.dimension_count": 8, "expert_gating_func": 2, "expert_feed_forward_length": HIDDEN}
+    seen = dict(hidden_size=16, intermediate_size=16, num_hidden_layers=1, num_attention_heads=2, patch_size=2, pos_emb_height=2, pos_emb_width=2, max_position_embeddings=4)
+    text = dense | dict(rms_norm_eps=0.01, num_hidden_layers=4, head_dim=16, sliding_window=window, layer_types=3 * types[:1] + types[1:], final_logit_softcapping=2.0, qk_scale_factor=1.75,
+        output_multiplier=0.5, rope_parameters=plain)
+    yield "muse-glimmer", "muse-glimmer", t.MuseGlimmerForConditionalGeneration(t.MuseGlimmerConfig(text_config=text, vision_config=seen, out_hidden_size=64, projector_hidden_size=8,
+        image_token_id=60, video_token_id=61, tie_word_embeddings=False)), {"block_count": 4, "attention.sliding_window": window, "attention.sliding_window_pattern": [True] * 3 + [False],
+        "final_logit_softcapping": 2.0, "logit_scale": 0.5}
+    layer = {"attention.layer_norm_epsilon": 1e-5}
+    yield "internlm2", "internlm2", t.LlamaForCausalLM(t.LlamaConfig(**dense)), {}, internlm
+    yield "exaone", "exaone", t.LlamaForCausalLM(t.LlamaConfig(**dense)), {}, None
+    yield "starcoder2", "starcoder2", t.Starcoder2ForCausalLM(t.Starcoder2Config(**dense | {"tie_word_embeddings": True}, sliding_window=None)), layer
+    half = plain | dict(partial_rotary_factor=0.5)
+    yield "phi2", "phi2", t.PhiForCausalLM(t.PhiConfig(**dense, rope_parameters=half)), {**layer, "rope.dimension_count": 4}
+    yield "stablelm", "stablelm", t.StableLmForCausalLM(t.StableLmConfig(**dense, rope_parameters=half, use_qkv_bias=True)), {**layer, "rope.dimension_count": 4}
+    yield "nemotron", "nemotron", t.NemotronForCausalLM(t.NemotronConfig(**dense, head_dim=8, rope_parameters=half)), {**layer, "rope.dimension_count": 4}
+    yield "arcee", "arcee", t.ArceeForCausalLM(t.ArceeConfig(**dense)), {}
+    reads = {"pooling_type": 1, "attention.causal": False}
+    yield "eurobert", "eurobert", t.EuroBertModel(t.EuroBertConfig(**dense)), reads
+    yield "llama-embed", "llama-embed", t.EuroBertModel(t.EuroBertConfig(**dense)), reads, lambda tensors, config: (tensors, config | dict(model_type="llama_bidirec"))
+    # BitNet of 2024, whose matrices are stored as floats and become ternary when they are read.
+    yield "bitnet", "bitnet", t.BitNetForCausalLM(t.BitNetConfig(**dense, hidden_act="silu", rope_parameters=plain)), {}, masters
+
+
+def renamed(tensors, names):
+    """tensors by other names: parts of them are replaced in turn."""
+    out = {}
+    for key, x in tensors.items():
+        for old, new in names.items():
+            key = key.replace(old, new)
+        out[key] = x
+    return out
+
+
+def bailing(tensors, config):
+    """As Ling 2.0 is published."""
+    for i in range(LAYERS):
+        at = f"model.layers.{i}.self_attn."
+        tensors[f"model.layers.{i}.attention.query_key_value.weight"] = np.concatenate([tensors.pop(f"{at}{p}_proj.weight") for p in "qkv"])
+    tensors = renamed(tensors, {"self_attn.o_proj": "attention.dense", "self_attn.q_norm": "attention.query_layernorm", "self_attn.k_norm": "attention.key_layernorm",
+                                "gate.e_score_correction_bias": "gate.expert_bias", "embed_tokens": "word_embeddings"})
+    more = dict(model_type="bailing_moe_v2", num_experts=config.pop("n_routed_experts"), num_shared_experts=config.pop("n_shared_experts"), score_function="sigmoid",
+                use_qk_norm=True, use_qkv_bias=False, use_bias=False, partial_rotary_factor=0.5, rope_theta=10000.0)
+    config.pop("rope_parameters")
+    return tensors, config | more
+
+
+def internlm(tensors, config):
+    """As InternLM 2 is published: the queries of a KV head, its keys and its values are together."""
+    width = HIDDEN // HEADS
+    for i in range(LAYERS):
+        at = f"model.layers.{i}.self_attn."
+        q, k, v = (tensors.pop(f"{at}{p}_proj.weight").reshape(KV, -1, width, HIDDEN) for p in "qkv")
+        tensors[f"model.layers.{i}.attention.wqkv.weight"] = np.concatenate([q, k, v], axis=1).reshape(-1, HIDDEN)
+    names = {"self_attn.o_proj": "attention.wo", "input_layernorm": "attention_norm", "post_attention_layernorm": "ffn_norm", "mlp.gate_proj": "feed_forward.w1",
+             "mlp.up_proj": "feed_forward.w3", "mlp.down_proj": "feed_forward.w2", "embed_tokens": "tok_embeddings", "lm_head": "output"}
+    return renamed(tensors, names), config | dict(model_type="internlm2")
+
+
+def mini(tensors, config):
+    """As MiniCPM is published."""
+    for key in ("embedding_multiplier", "residual_multiplier", "attention_multiplier", "logits_scaling"):
+        config.pop(key)
+    return tensors, config | dict(model_type="minicpm", scale_emb=12, scale_depth=1.4, dim_model_base=256)
+
+
+MASTERS = {}  # of matrices of which a model has the ternary values
+
+
+def ternary(model):
+    """Makes matrices of layers trits by their mean magnitude, rounded to F16, and keeps what they were."""
+    for name, p in model.named_parameters():
+        if name.endswith("_proj.weight"):
+            MASTERS[name] = p.detach().numpy().astype(np.float16)
+            mean = np.float32(np.abs(p.data.numpy()).mean())
+            trits = np.rint(p.data.numpy().astype(np.float32) * (np.float32(1) / mean)).clip(-1, 1)
+            p.data = torch.tensor(trits.astype(np.float64) * float(np.float16(mean)))
+
+
+def masters(tensors, config):
+    """As the BitNet of 2024 is published."""
+    tensors = renamed(tensors | MASTERS, {"self_attn.attn_sub_norm": "self_attn.inner_attn_ln", "mlp.ffn_sub_norm": "mlp.ffn_layernorm"})
+    return tensors, config | dict(model_type="llama", architectures=["BitnetForCausalLM"])
+
+
+def maples(tensors, config):
+    """As Maple is published."""
+    kinds = ["sliding_attention", "full_attention"]
+    return tensors, config | dict(model_type="maple", sliding_window=12, layer_types=kinds, nope_on_global_attention=True, num_shared_experts=0, use_sliding_window=True)
 
     # Nemotron: a layer is one of a state space, attention and a feed-forward or a mixture without gates.
     space = dict(mamba_num_heads=4, mamba_head_dim=16, n_groups=2, ssm_state_size=8, conv_kernel=4, head_dim=16, mlp_hidden_act="relu2", intermediate_size=48)
@@ -477,14 +589,21 @@ def clamped(e, hidden, chosen, weights):
     return out
 
 
-def save(model, folder):
-    """Writes the model as a directory, numbers in the type that holds them, without a tokenizer."""
+def save(model, folder, otherwise=None):
+    """Writes the model as a directory, numbers in the type that holds them, without a tokenizer; otherwise changes what it has."""
     for x in (*model.parameters(), *model.buffers()):
         x.data = x.data.to(torch.float16 if torch.equal(x.data.half().double(), x.data.double()) else torch.float32)
     model.save_pretrained(folder)
     Path(folder, "generation_config.json").unlink(missing_ok=True)
+    if otherwise:
+        from safetensors.numpy import load_file, save_file
+        file, about = Path(folder, "model.safetensors"), Path(folder, "config.json")
+        tensors, config = otherwise(load_file(file), json.loads(about.read_text()))
+        save_file({k: np.ascontiguousarray(x) for k, x in tensors.items()}, file, {"format": "pt"})
+        about.write_text(json.dumps(config))
     for path in Path(folder).glob("*.json"):
         path.write_text(json.dumps(json.loads(path.read_text())))
+    Path(folder, "model.safetensors").chmod(0o644)
 
 
 def packed(name):
@@ -504,17 +623,21 @@ def packed(name):
 
 def main():
     transformers.logging.set_verbosity_error()
-    for seed, (name, arch, model, more) in enumerate(models()):
+    for seed, (name, arch, model, more, *otherwise) in enumerate(models()):
         if sys.argv[1:] and name not in sys.argv[1:]:
             continue
         model = model.double().eval()
         model.config._attn_implementation = "eager"
-        if hasattr(model.config, "_experts_implementation"):
-            model.config._experts_implementation = "eager"
+        c = model.config.get_text_config()
+        c._attn_implementation = "eager"
+        if hasattr(c, "_experts_implementation"):
+            c._experts_implementation = "eager"
         draw(model, np.random.default_rng(100 + seed))
+        if arch == "bitnet":
+            ternary(model)
         with torch.no_grad():
-            logits = model(torch.tensor([TOKENS]), use_cache=False).logits[0].float().numpy()
-        c = model.config
+            made = model(torch.tensor([TOKENS]), use_cache=False)
+            logits = (made.logits if "logits" in made else made.last_hidden_state)[0].float().numpy()
         head = more.get("attention.key_length") or getattr(c, "head_dim", None) or HIDDEN // HEADS
         rope = getattr(c, "rope_parameters", None) or {"rope_theta": 10000.0}
         rope = rope.get("full_attention", rope)
@@ -535,8 +658,8 @@ def main():
             out["rope_freqs.weight"] = (F32, (8,), np.array([1.0] * 4 + [1e30] * 4, np.float32).tobytes())
         write(name + ".gguf", md, out)
         np.save(name + ".npy", logits)
-        if type(model).__module__.startswith("transformers."):
-            save(model, name)
+        if otherwise != [None] and (otherwise or type(model).__module__.startswith("transformers.")):
+            save(model, name, *otherwise)
         if arch == "gpt-oss":
             packed(name)
         print(f"{name}: {sum(p.numel() for p in model.parameters())} weights, logits of {logits.std():.2f}")

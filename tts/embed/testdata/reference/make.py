@@ -1,27 +1,29 @@
 """Makes tiny random models, and the vectors and scores that transformers and
 sentence-transformers give for them.
 
-    python3 tts/embed/testdata/reference/make.py
+    python3 tts/embed/testdata/reference/make.py [NAME ...]
 
 Made with Python 3.11, torch 2.15.0, transformers 5.23.0, sentence-transformers 6.2.0,
 tokenizers 0.23.3, gguf 0.19.0 and sentencepiece 0.2.3 on a CPU, with the seeds below.
 Weights are random, vocabularies trained on the sentences below. Tensors and keys have the
 names that llama.cpp's converter gives them, through the tables of the gguf package.
 
-NAME.gguf has a model with the head that ranks; a test that wants vectors leaves the head
-out. NAME.json has texts with token ids, hidden states and vectors, and pairs with scores.
+NAME.gguf has a model with the head that ranks, and NAME-ranker is it as transformers saves it; a test that wants
+vectors leaves the head out. NAME.json has texts with token ids, hidden states and vectors, and pairs with scores.
+gemma-embedding.gguf has Dense modules in place of a head (transformers 5.24.0), and gemma-embedding is
+the same model as sentence-transformers saves it.
 """
-import itertools, json, os, tempfile
+import itertools, json, os, shutil, sys, tempfile
 
 import gguf
 import numpy as np
 import sentencepiece
 import torch
 from sentence_transformers import CrossEncoder, SentenceTransformer
-from sentence_transformers.models import Normalize, Pooling, Transformer
+from sentence_transformers.models import Dense, Normalize, Pooling, Transformer
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 from transformers import (
-    AutoModel, BertConfig, BertForSequenceClassification, BertTokenizer, ModernBertConfig, ModernBertForSequenceClassification,
+    AutoModel, BertConfig, BertForSequenceClassification, BertTokenizer, Gemma3TextConfig, Gemma3TextModel, ModernBertConfig, ModernBertForSequenceClassification,
     NomicBertConfig, NomicBertModel, PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM, XLMRobertaConfig,
     XLMRobertaForSequenceClassification,
 )
@@ -56,7 +58,8 @@ def randomise(model, seed):
             p.data = w.half().float()
         else:
             w = 0.2 * torch.randn(p.shape, generator=g)
-            p.data = w + 1 if name.endswith("norm.weight") or "Norm.weight" in name or "layernorm.weight" in name else w
+            one = not name.endswith("norm.weight") or "Gemma" in type(model).__name__  # which adds one itself
+            p.data = w if one and "Norm.weight" not in name else w + 1
     return model.eval()
 
 
@@ -140,6 +143,20 @@ def pairs(folder):
     return [{"query": q, "document": d, "ids": ce.tokenizer(q, d)["input_ids"], "score": float(s)} for (q, d), s in zip(PAIRS, scores)]
 
 
+def keep(name, model, tokenizer):
+    """Saves a model that ranks as a directory: matrices as the float16 numbers that they are."""
+    folder = os.path.join(HERE, name + "-ranker")
+    shutil.rmtree(folder, ignore_errors=True)
+    whole = {k: p.data for k, p in model.named_parameters()}
+    for p in model.parameters():
+        p.data = p.data.half() if p.ndim > 1 else p.data
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    for k, p in model.named_parameters():
+        p.data = whole[k]
+    os.chmod(os.path.join(folder, "model.safetensors"), 0o644)
+
+
 def save(name, model, tokenizer, modes, rank=True):
     with tempfile.TemporaryDirectory() as folder:
         model.save_pretrained(folder)
@@ -147,6 +164,7 @@ def save(name, model, tokenizer, modes, rank=True):
         out = {"texts": texts(folder, modes)}
         if rank:
             out["pairs"] = pairs(folder)
+            keep(name, model, tokenizer)
     with open(os.path.join(HERE, name + ".json"), "w") as f:
         json.dump(out, f, separators=(",", ":"))
 
@@ -341,6 +359,76 @@ def qwen3():
     write(w, state, 2, gguf.MODEL_ARCH.QWEN3)
 
 
-for make in (bert, nomic, modern_bert, xlm_roberta, qwen3):
-    make()
-    print(make.__name__)
+def spaced_bpe():
+    """As Gemma's: SentencePiece's BPE with bytes, whose merges are all pairs that make a token."""
+    trained = Tokenizer(models.BPE(unk_token="<unk>"))
+    trained.normalizer, trained.pre_tokenizer = normalizers.Replace(" ", "\u2581"), pre_tokenizers.Metaspace()
+    trained.train_from_iterator(SENTENCES * 4, trainers.BpeTrainer(vocab_size=160, show_progress=False))
+    made = json.loads(trained.to_str())["model"]
+    specials = ["<pad>", "<eos>", "<bos>", "<unk>"]
+    words = [w for w in sorted(made["vocab"], key=made["vocab"].get) if w not in specials]
+    tokens = specials + [f"<0x{b:02X}>" for b in range(256)] + words
+    number = {w: i for i, w in enumerate(tokens)}
+    pairs = [(number[w], w[:i], w[i:]) for w in words for i in range(1, len(w)) if w[:i] in number and w[i:] in number]
+    t = Tokenizer(models.BPE(vocab=number, merges=[(a, b) for _, a, b in sorted(pairs)], unk_token="<unk>", fuse_unk=True, byte_fallback=True))
+    t.normalizer, t.pre_tokenizer = normalizers.Replace(" ", "\u2581"), pre_tokenizers.Split(" ", "merged_with_previous")
+    t.decoder = decoders.Sequence([decoders.Replace("\u2581", " "), decoders.ByteFallback(), decoders.Fuse()])
+    t.add_special_tokens([AddedToken(s, special=True) for s in specials])
+    t.post_processor = processors.TemplateProcessing(single="<bos> $A <eos>", special_tokens=[("<bos>", 2), ("<eos>", 1)])
+    return tokens, t
+
+
+def gemma_embedding():
+    name, layers, window, width = "gemma-embedding", 6, 8, 16
+    tokens, t = spaced_bpe()
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=t, bos_token="<bos>", eos_token="<eos>", unk_token="<unk>", pad_token="<pad>")
+    types = ["sliding_attention"] * 5 + ["full_attention"]
+    bases = dict(full_attention=dict(rope_type="default", rope_theta=1e6), sliding_attention=dict(rope_type="default", rope_theta=1e4))
+    model = randomise(Gemma3TextModel(Gemma3TextConfig(
+        vocab_size=len(tokens), hidden_size=HIDDEN, intermediate_size=FFN, num_hidden_layers=layers, num_attention_heads=HEADS, num_key_value_heads=1, head_dim=width,
+        query_pre_attn_scalar=width, max_position_embeddings=CONTEXT, sliding_window=window, use_bidirectional_attention=True, layer_types=types, rope_parameters=bases,
+        pad_token_id=0, eos_token_id=1, bos_token_id=2)), 6).half().float()  # norms too, as the folder has them
+    save(name, model, tokenizer, {"mean": "mean"}, rank=False)
+    path, folder = os.path.join(HERE, name + ".json"), os.path.join(HERE, name)
+    shutil.rmtree(folder, ignore_errors=True)
+    identity = torch.nn.Identity()
+    dense = [Dense(HIDDEN, 3 * HIDDEN, bias=False, activation_function=identity), Dense(3 * HIDDEN, 24, bias=False, activation_function=identity)]
+    for i, d in enumerate(dense):
+        randomise(d, 7 + i)
+    with tempfile.TemporaryDirectory() as whole:
+        model.save_pretrained(whole)
+        tokenizer.save_pretrained(whole)
+        body = Transformer(whole, max_seq_length=CONTEXT)
+        st = SentenceTransformer(modules=[body, Pooling(HIDDEN, "mean"), *dense, Normalize()], device="cpu")
+        out = json.load(open(path))
+        for c, v in zip(out["texts"], st.encode([c["text"] for c in out["texts"]], batch_size=4)):
+            c["dense"] = numbers(v)
+        json.dump(out, open(path, "w"), separators=(",", ":"))
+        st.half().save(folder, create_model_card=False)
+        for root, _, files in os.walk(folder):
+            for f in files:
+                if f.endswith(".safetensors"):
+                    os.chmod(os.path.join(root, f), 0o644)
+        for unread in ("sentence_bert_config.json", "config_sentence_transformers.json"):
+            os.remove(os.path.join(folder, unread))
+    w = begin(name, "gemma-embedding", layers, layer_norm_rms_eps=1e-6, rope_freq_base=1e6, head_count_kv=1, key_length=width, value_length=width,
+              sliding_window=window, pooling_type=gguf.PoolingType.MEAN)
+    w.add_dense_features_dims("dense_2", HIDDEN, 3 * HIDDEN)
+    w.add_dense_features_dims("dense_3", 3 * HIDDEN, 24)
+    write_vocab(w, None, "llama", tokens, [-1000.0 if i < 260 else float(260 - i) for i in range(len(tokens))],
+                [3, 3, 3, 2] + [6] * 256 + [1] * (len(tokens) - 260))
+    w.add_tokenizer_pre("default")
+    for add, i in {"bos": 2, "eos": 1, "unk": 3, "pad": 0}.items():
+        getattr(w, f"add_{add}_token_id")(i)
+    w.add_add_bos_token(True)
+    w.add_add_eos_token(True)
+    w.add_add_space_prefix(False)
+    state = {k: v + 1 if k.endswith("norm.weight") else v for k, v in model.state_dict().items()}
+    state |= {f"dense_{2 + i}.weight": d.linear.weight.float() for i, d in enumerate(dense)}
+    write(w, state, layers, gguf.MODEL_ARCH.GEMMA_EMBEDDING)
+
+
+for make in (bert, nomic, modern_bert, xlm_roberta, qwen3, gemma_embedding):
+    if not sys.argv[1:] or make.__name__ in sys.argv[1:]:
+        make()
+        print(make.__name__)
