@@ -127,6 +127,7 @@ var silent = map[string]string{
 	"* key attention.causal":                             "encoders have no choice",
 	"* positions.mayStand":                               "the files rotate; granitehybrid's do not",
 	"* attention.qkv":                                    "matrices are apart; bailingmoe2's are one",
+	"* ffn.biases":                                       "they are read where there is no gate; files that lack them are refused",
 	"* ffn.mixture.perChosen":                            "files say the width of an expert",
 	"bitnet matrixFactors":                               "files that bitnet.cpp makes have them, see testdata/golden",
 	"deepseek2 key attention.value_length":               "values have the width of their head, attention.value_length_mla",
@@ -138,6 +139,9 @@ var silent = map[string]string{
 	"glm4moe ffn.mixture.grouped":                        "bailingmoe2 is this model with groups of experts",
 	"granitemoe ffn.mixture.shared":                      "granitehybrid has it",
 	"llama ffn.mixture.optional":                         "mixtral is the only file; internlm2 is the same without a mixture",
+	"nemotron_h key expert_used_count":                   "there are no experts",
+	"nemotron_h key rope.freq_base":                      "attention does not rotate",
+	"nemotron_h_moe key rope.freq_base":                  "likewise",
 	"qwen3 yesNo":                                        "files that rank are those of tts/embed",
 }
 

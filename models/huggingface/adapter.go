@@ -147,10 +147,15 @@ func asks(v any) bool {
 func (b *adapterBuilder) ofModel(model gguf.Metadata) {
 	name, _ := model.String("general.architecture")
 	b.md["general.architecture"] = name
-	for _, kind := range slices.Sorted(maps.Keys(architectures)) { // those of one name have the same order
-		if a := architectures[kind]; (a.name == name || slices.Contains(a.others, name)) && b.arch.mixture == nil { // the last, or that with experts
-			b.arch = a
-			b.arch.name = name
+	for _, is := range []func(a architecture) bool{
+		func(a architecture) bool { return a.name == name },
+		func(a architecture) bool { return b.arch.name == "" && slices.Contains(a.others, name) }, // where no model_type has the name alone
+	} {
+		for _, kind := range slices.Sorted(maps.Keys(architectures)) { // those of one name have the same order
+			if a := architectures[kind]; is(a) && b.arch.mixture == nil { // the last, or that with experts
+				b.arch = a
+				b.arch.name = name
+			}
 		}
 	}
 	if b.arch.name == "" {

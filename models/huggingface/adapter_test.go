@@ -37,7 +37,7 @@ func TestAdaptersThatAreMoreThanLoRAAreRefusedByKey(t *testing.T) {
 		{`"peft_type":"LORA","r":9`, llama, "lora_alpha is missing"},
 		{`"peft_type":"LORA","r":9,"lora_alpha":NaN`, llama, fileAdapter},
 		{`"peft_type":"LORA","r":9,"lora_alpha":1e300`, llama, "lora_alpha"},
-		{plain, gguf.Metadata{"general.architecture": "jina-bert-v2"}, "jina-bert-v2"},
+		{plain, gguf.Metadata{"general.architecture": "bitnet-25"}, "bitnet-25"},
 		{plain, gguf.Metadata{"general.architecture": "llama"}, "unlike heads"},
 	} {
 		dir := t.TempDir()
