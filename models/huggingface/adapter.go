@@ -148,9 +148,8 @@ func (b *adapterBuilder) ofModel(model gguf.Metadata) {
 	name, _ := model.String("general.architecture")
 	b.md["general.architecture"] = name
 	for _, kind := range slices.Sorted(maps.Keys(architectures)) { // those of one name have the same order
-		if a := architectures[kind]; (a.name == name || slices.Contains(a.others, name)) && b.arch.mixture == nil { // the last, or that with experts
-			b.arch = a
-			b.arch.name = name
+		if a := architectures[kind]; a.is(name) && b.arch.mixture == nil { // the last, or that with experts
+			b.arch = a.as(name)
 		}
 	}
 	if b.arch.name == "" {
