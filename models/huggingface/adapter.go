@@ -149,12 +149,11 @@ func (b *adapterBuilder) ofModel(model gguf.Metadata) {
 	b.md["general.architecture"] = name
 	for _, is := range []func(a architecture) bool{
 		func(a architecture) bool { return a.name == name },
-		func(a architecture) bool { return b.arch.name == "" && slices.Contains(a.others, name) }, // where no model_type has the name alone
+		func(a architecture) bool { return b.arch.name == "" && a.is(name) }, // where no model_type has the name alone
 	} {
 		for _, kind := range slices.Sorted(maps.Keys(architectures)) { // those of one name have the same order
 			if a := architectures[kind]; is(a) && b.arch.mixture == nil { // the last, or that with experts
-				b.arch = a
-				b.arch.name = name
+				b.arch = a.as(name)
 			}
 		}
 	}

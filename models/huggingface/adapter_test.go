@@ -38,6 +38,7 @@ func TestAdaptersThatAreMoreThanLoRAAreRefusedByKey(t *testing.T) {
 		{`"peft_type":"LORA","r":9,"lora_alpha":NaN`, llama, fileAdapter},
 		{`"peft_type":"LORA","r":9,"lora_alpha":1e300`, llama, "lora_alpha"},
 		{plain, gguf.Metadata{"general.architecture": "bitnet-25"}, "bitnet-25"},
+		{plain, gguf.Metadata{"general.architecture": "exaone"}, "exaone"},
 		{plain, gguf.Metadata{"general.architecture": "llama"}, "unlike heads"},
 	} {
 		dir := t.TempDir()
@@ -86,6 +87,17 @@ func TestAdaptersOfOtherExpertsAndLatentsAreRefusedByName(t *testing.T) {
 		}
 		if f, err := OpenAdapter("../testdata/lora/"+c.adapter, model); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s for %s: %v, %v, want an error that says %q", c.adapter, c.arch, f, err, c.want)
+		}
+	}
+}
+
+// The BitNet of 2024 has Llama's model_type, but not the order of its rows.
+func TestAnAdapterHasTheOrderOfRowsOfItsModelsArchitecture(t *testing.T) {
+	for name, paired := range map[string]bool{"llama": true, "bitnet": false, "granite": true, "gemma-embedding": false} {
+		b := &adapterBuilder{builder: &builder{md: gguf.Metadata{}}}
+		b.ofModel(gguf.Metadata{"general.architecture": name, name + ".attention.head_count": uint32(4)})
+		if b.err != nil || b.arch.name != name || b.arch.paired != paired {
+			t.Errorf("%s is %s, paired %t, %v", name, b.arch.name, b.arch.paired, b.err)
 		}
 	}
 }

@@ -25,9 +25,9 @@ type architecture struct {
 	numbers    []key             // further keys of the file
 	defaults   map[string]any    // what config.json may leave out
 	mixture    *mixture
-	choose     func(b *builder) string // name, where config.json says which; nil: name is
-	others     []string                // that choose may say, besides name
-	more       func(b *builder)        // sets further keys, and checks what the engine takes for granted; nil: nothing
+	choose     func(b *builder) string          // name, where config.json says which; nil: name is
+	others     map[string]func(a *architecture) // what choose may say besides name, and what it changes of the row; nil: nothing
+	more       func(b *builder)                 // sets further keys, and checks what the engine takes for granted; nil: nothing
 }
 
 // key says which number of config.json a key of the file is.
@@ -100,15 +100,33 @@ func (b *builder) architecture() {
 		}
 	}
 	if arch.choose != nil && b.err == nil {
-		b.arch.name = arch.choose(b)
+		name := arch.choose(b)
+		b.arch = b.arch.as(name)
 	}
+}
+
+// is tells whether name may be the architecture of a row.
+func (a *architecture) is(name string) bool {
+	_, other := a.others[name]
+	return a.name == name || other
+}
+
+// as returns the row of a name that it may have.
+func (a architecture) as(name string) architecture {
+	if change := a.others[name]; change != nil {
+		change(&a)
+	}
+	a.name = name
+	return a
 }
 
 // ModelTypes returns the values of model_type whose directories are read, by general.architecture.
 func ModelTypes() map[string][]string {
 	types := map[string][]string{}
 	for _, kind := range slices.Sorted(maps.Keys(architectures)) {
-		for _, name := range append([]string{architectures[kind].name}, architectures[kind].others...) {
+		a := architectures[kind]
+		types[a.name] = append(types[a.name], kind)
+		for name := range a.others {
 			types[name] = append(types[name], kind)
 		}
 	}

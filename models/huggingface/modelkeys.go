@@ -19,7 +19,7 @@ func checkQueryWidth(b *builder) {
 
 // gemmaOf names the architecture of Gemma 3: EmbeddingGemma is an encoder.
 func gemmaOf(b *builder) string {
-	if b.arch.encoder = b.config.flag("use_bidirectional_attention", false); b.arch.encoder {
+	if b.config.flag("use_bidirectional_attention", false) {
 		return "gemma-embedding"
 	}
 	return b.arch.name

@@ -99,7 +99,7 @@ var falconLayouts = map[string]layout{
 // architectures is keyed by model_type of config.json. What each is has its source in
 // package models.
 var architectures = map[string]architecture{
-	"llama":     {name: "llama", paired: true, choose: llamaOf, others: []string{"bitnet"}},
+	"llama":     {name: "llama", paired: true, choose: llamaOf, others: map[string]func(*architecture){"bitnet": asBitNet}},
 	"mistral":   {name: "llama", paired: true},
 	"mixtral":   {name: "llama", paired: true, mixture: &mixture{}},
 	"qwen2":     {name: "qwen2"},
@@ -114,7 +114,7 @@ var architectures = map[string]architecture{
 	},
 	"gemma3_text": {
 		name: "gemma3", activation: "gelu_pytorch_tanh", names: aroundNorms, plusOne: true, windows: 6, more: checkQueryWidth,
-		choose: gemmaOf, others: []string{"gemma-embedding"}, numbers: []key{{"final_logit_softcapping", "final_logit_softcapping"}},
+		choose: gemmaOf, others: map[string]func(*architecture){"gemma-embedding": func(a *architecture) { a.encoder = true }}, numbers: []key{{"final_logit_softcapping", "final_logit_softcapping"}},
 		defaults: map[string]any{
 			"num_attention_heads": 8, "num_key_value_heads": 4, "head_dim": 256, "max_position_embeddings": 131072, "rms_norm_eps": 1e-6,
 			"sliding_window": 4096, "rope_theta": 1e6, "rope_local_base_freq": 1e4,
@@ -165,7 +165,7 @@ var architectures = map[string]architecture{
 	"granitemoe": {name: "granitemoe", paired: true, numbers: graniteNumbers, mixture: &mixture{}, names: graniteExperts},
 	"granitemoehybrid": {
 		name: "granitehybrid", paired: true, numbers: graniteNumbers, names: with(graniteExperts, stateSpaceNames), layouts: stateSpaceLayouts,
-		mixture: &mixture{optional: true, shared: "shared_intermediate_size"}, choose: graniteOf, others: []string{"granite", "granitemoe"}, more: graniteHybridKeys,
+		mixture: &mixture{optional: true, shared: "shared_intermediate_size"}, choose: graniteOf, others: map[string]func(*architecture){"granite": nil, "granitemoe": nil}, more: graniteHybridKeys,
 	},
 	"falcon_h1": {
 		name: "falcon-h1", names: with(stateSpaceNames, map[string]string{
@@ -173,7 +173,7 @@ var architectures = map[string]architecture{
 		}), layouts: with(stateSpaceLayouts, falconLayouts), more: falconKeys,
 	},
 	"nemotron_h": {
-		name: "nemotron_h", others: []string{"nemotron_h_moe"}, activation: "relu2", names: nemotronNames, layouts: stateSpaceLayouts, numbers: scaledExperts,
+		name: "nemotron_h", others: map[string]func(*architecture){"nemotron_h_moe": nil}, activation: "relu2", names: nemotronNames, layouts: stateSpaceLayouts, numbers: scaledExperts,
 		counts: []key{{"moe_latent_size", "moe_latent_size"}}, choose: nemotronOf, more: nemotronKeys, called: map[string]string{
 			"rms_norm_eps": "layer_norm_epsilon", "hidden_act": "mlp_hidden_act", "head_dim": "attention_head_dim", "mamba_d_conv": "conv_kernel",
 			"mamba_d_state": "ssm_state_size", "mamba_n_groups": "n_groups", "mamba_n_heads": "mamba_num_heads",
@@ -280,7 +280,7 @@ var (
 			"attention.self.query": "attn_q", "attention.self.key": "attn_k", "attention.self.value": "attn_v", "attention.output.dense": "attn_output",
 			"attention.output.LayerNorm": "attn_output_norm", "intermediate.dense": "ffn_up", "output.dense": "ffn_down", "output.LayerNorm": "layer_output_norm",
 			"mlp.gated_layers": "ffn_up", "mlp.wo": "ffn_down", "mlp.layernorm": "layer_output_norm", // of Jina
-		}, choose: jinaOf, others: []string{"jina-bert-v2"}, more: bertKeys,
+		}, choose: jinaOf, others: map[string]func(*architecture){"jina-bert-v2": nil}, more: bertKeys,
 	}
 	robertaModel = func() architecture {
 		a := bertModel

@@ -26,9 +26,13 @@ func llamaOf(b *builder) string {
 	if !strings.Contains(b.classes(), "BitnetForCausalLM") {
 		return b.arch.name
 	}
-	b.arch.paired, b.quant.online = false, true
-	b.arch.names = map[string]string{"self_attn.inner_attn_ln": "attn_sub_norm", "mlp.ffn_layernorm": "ffn_sub_norm"}
+	b.quant.online = true
 	return "bitnet"
+}
+
+// asBitNet makes Llama's row that of the BitNet of 2024.
+func asBitNet(a *architecture) {
+	a.paired, a.names = false, map[string]string{"self_attn.inner_attn_ln": "attn_sub_norm", "mlp.ffn_layernorm": "ffn_sub_norm"}
 }
 
 // bailingKeys are those of Ling 2.0.

@@ -425,6 +425,23 @@ def models():
         first_k_dense_replace=1, **groups)), {"expert_shared_count": 2, "leading_dense_block_count": 1,
         "expert_weights_scale": 1.5, "expert_gating_func": 2, "expert_feed_forward_length": 16, **of_groups}
 
+    # Nemotron: a layer is one of a state space, attention and a feed-forward or a mixture without gates.
+    space = dict(mamba_num_heads=4, mamba_head_dim=16, n_groups=2, ssm_state_size=8, conv_kernel=4, head_dim=16, mlp_hidden_act="relu2", intermediate_size=48)
+    kinds = dict(M="linear_attention", A="full_attention", F="mlp", E="moe")
+
+    def nemotron(pattern, **more):
+        widths = {"F": 48, "E": 16}
+        return t.NemotronHForCausalLM(t.NemotronHConfig(**BASE | space | more | dict(num_hidden_layers=len(pattern), layers_block_type=[kinds[x] for x in pattern]))), {**sizes,
+            "block_count": len(pattern), "attention.head_count_kv": [KV * (x == "A") for x in pattern], "feed_forward_length": [widths.get(x, 0) for x in pattern]}
+    model, keys = nemotron("MAFMF")
+    yield "nemotron_h", "nemotron_h", model, {**keys, "expert_count": 0, "expert_used_count": 0}
+    mixed = dict(n_routed_experts=EXPERTS, moe_intermediate_size=16, moe_shared_expert_intermediate_size=24, routed_scaling_factor=2.5)
+    experts = {"expert_feed_forward_length": 16, "expert_shared_feed_forward_length": 24, "expert_weights_scale": 2.5, "expert_weights_norm": True}
+    model, keys = nemotron("MEAFE", **mixed, n_group=2, topk_group=1)
+    yield "nemotron_h_moe", "nemotron_h_moe", model, {**keys, **experts, "expert_group_count": 2, "expert_group_used_count": 1}
+    model, keys = nemotron("EAME", **mixed, moe_latent_size=16)
+    yield "nemotron_h_moe-latent", "nemotron_h_moe", model, {**keys, **experts, "moe_latent_size": 16}
+
     # Ling 2.0 is GLM-4.5 with other names: norms of heads, of which half rotates, experts chosen of one group of two.
     yield "bailingmoe2", "bailingmoe2", t.Glm4MoeForCausalLM(t.Glm4MoeConfig(**BASE | ffn, head_dim=16, moe_intermediate_size=16, n_routed_experts=EXPERTS, n_shared_experts=1,
         first_k_dense_replace=1, **groups, use_qk_norm=True, attention_bias=False, rope_parameters=plain | dict(partial_rotary_factor=0.5))), {"rope.dimension_count": 8,
@@ -523,23 +540,6 @@ def maples(tensors, config):
     """As Maple is published."""
     kinds = ["sliding_attention", "full_attention"]
     return tensors, config | dict(model_type="maple", sliding_window=12, layer_types=kinds, nope_on_global_attention=True, num_shared_experts=0, use_sliding_window=True)
-
-    # Nemotron: a layer is one of a state space, attention and a feed-forward or a mixture without gates.
-    space = dict(mamba_num_heads=4, mamba_head_dim=16, n_groups=2, ssm_state_size=8, conv_kernel=4, head_dim=16, mlp_hidden_act="relu2", intermediate_size=48)
-    kinds = dict(M="linear_attention", A="full_attention", F="mlp", E="moe")
-
-    def nemotron(pattern, **more):
-        widths = {"F": 48, "E": 16}
-        return t.NemotronHForCausalLM(t.NemotronHConfig(**BASE | space | more | dict(num_hidden_layers=len(pattern), layers_block_type=[kinds[x] for x in pattern]))), {**sizes,
-            "block_count": len(pattern), "attention.head_count_kv": [KV * (x == "A") for x in pattern], "feed_forward_length": [widths.get(x, 0) for x in pattern]}
-    model, keys = nemotron("MAFMF")
-    yield "nemotron_h", "nemotron_h", model, {**keys, "expert_count": 0, "expert_used_count": 0}
-    mixed = dict(n_routed_experts=EXPERTS, moe_intermediate_size=16, moe_shared_expert_intermediate_size=24, routed_scaling_factor=2.5)
-    experts = {"expert_feed_forward_length": 16, "expert_shared_feed_forward_length": 24, "expert_weights_scale": 2.5, "expert_weights_norm": True}
-    model, keys = nemotron("MEAFE", **mixed, n_group=2, topk_group=1)
-    yield "nemotron_h_moe", "nemotron_h_moe", model, {**keys, **experts, "expert_group_count": 2, "expert_group_used_count": 1}
-    model, keys = nemotron("EAME", **mixed, moe_latent_size=16)
-    yield "nemotron_h_moe-latent", "nemotron_h_moe", model, {**keys, **experts, "moe_latent_size": 16}
 
 
 def normed(model):
