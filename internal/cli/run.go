@@ -37,7 +37,7 @@ of an embedded model; or a model of the server that is there.
 With PROMPT, or with a piped input, it answers once, as lutra ask does; else it is a conversation,
 as lutra chat.`,
 		Example: `  lutra run lutra-tiny-l "What is 12 * 7?"
-  lutra run model.gguf
+  lutra run model.gguf "Why is the sky blue?"
   echo "A box holds 12 eggs. Ann buys 7 boxes." | lutra run lutra-tiny-l "How many eggs does she have?"`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {

@@ -144,7 +144,7 @@ does the same without the lame-duck time. A second signal ends at once, but for 
 or SIGHUP that follows the first within a second.`,
 		Example: `  lutra serve
   lutra serve --addr 0.0.0.0:8080 --api-keys-file keys.txt --model falcon3-1b-tq2_0.gguf
-  lutra serve model.gguf --context 4096
+  lutra serve model.gguf --context 512
   lutra serve --model bonsai-1.7b
   lutra serve --config config.yaml --threads 8`,
 		RunE: func(cmd *cobra.Command, models []string) error {
