@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"github.com/lutra-lm/lutra/kernels/acts"
 	"github.com/lutra-lm/lutra/kernels/grouped"
@@ -107,12 +108,38 @@ func TestProductsWithOffsetsAreTheFloat64Ones(t *testing.T) {
 	})
 }
 
+func TestOffsetsAreAddedWithinTheProductOfTheCodes(t *testing.T) {
+	p := pool.New(2)
+	defer p.Close()
+	runs := 0
+	p.Observe(func(pool.Task, int, time.Duration) { runs++ })
+	r := rand.New(rand.NewPCG(3, 4))
+	for _, n := range []int{1, 9} {
+		for name, m := range withOffsets(t, r, 160, 256) {
+			count := func(m *matrix.Matrix) int {
+				var x Acts
+				x.Set(kerneltest.RandomVector(r, n*m.Cols), n, m.Cols)
+				l := mustLinear(t, p, m)
+				runs = 0
+				l.Mul(make([]float32, n*m.Rows), &x)
+				return runs
+			}
+			plain := *m
+			plain.Offsets = nil
+			if got, want := count(m), count(&plain); got != want {
+				t.Errorf("%s, %d tokens: %d tasks, without offsets %d", name, n, got, want)
+			}
+		}
+	}
+}
+
 func TestOffsetsThatDoNotFitAreRefused(t *testing.T) {
 	p := pool.New(1)
 	defer p.Close()
 	r := rand.New(rand.NewPCG(3, 4))
 	for name, m := range withOffsets(t, r, 16, 256) {
 		for _, spoil := range []func(o *matrix.Matrix){
+			func(o *matrix.Matrix) { o.Packing = matrix.F16 },
 			func(o *matrix.Matrix) { o.Rows = 17 }, func(o *matrix.Matrix) { o.Cols = 7 }, func(o *matrix.Matrix) { o.Data = o.Data[64:] },
 		} {
 			bad, o := *m, *m.Offsets

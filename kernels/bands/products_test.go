@@ -66,7 +66,7 @@ func load(tb testing.TB, p *pool.Pool, m *matrix.Matrix) *bands.Linear {
 	if m.Packing.Kind() == meter.Grouped {
 		kernel = grouped.NewKernel
 	}
-	l, err := bands.NewRunner(p, new(stream.Order)).Load(m, kernel(m))
+	l, err := bands.NewRunner(p, new(stream.Order)).Load(m, kernel(m), nil)
 	if err != nil {
 		tb.Fatal(err)
 	}

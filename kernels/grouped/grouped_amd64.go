@@ -155,7 +155,7 @@ func tilesOf(i cpu.ISA, p matrix.Packing) tileSet {
 
 // Prepare quantises the rows of x in groups.
 func (q *kernel) Prepare(p *pool.Pool, x *acts.Rows) {
-	x.MakeGroups(p, q.f.limit)
+	q.quantise(p, x)
 	if h := q.tiles.halves; h != nil {
 		wide := h.panel != nil && h.panel.wide && x.N() >= halfPanelFrom
 		if wide {

@@ -66,7 +66,7 @@ func tilesFor(i cpu.ISA, w *matrix.Matrix) tileSet {
 
 // Prepare quantises the rows of x in groups.
 func (q *kernel) Prepare(p *pool.Pool, x *acts.Rows) {
-	x.MakeGroups(p, q.f.limit)
+	q.quantise(p, x)
 	if q.tiles.panel != nil && x.N() >= panelFrom {
 		x.MakePairs(p, q.f.limit)
 	}

@@ -27,7 +27,7 @@ type input struct {
 
 func load(tb testing.TB, p *pool.Pool, m *matrix.Matrix) *bands.Linear {
 	tb.Helper()
-	l, err := bands.NewRunner(p, new(stream.Order)).Load(m, grouped.NewKernel(m))
+	l, err := bands.NewRunner(p, new(stream.Order)).Load(m, grouped.NewKernel(m), nil)
 	if err != nil {
 		tb.Fatal(err)
 	}
