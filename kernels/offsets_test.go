@@ -25,7 +25,7 @@ func withOffsets(t *testing.T, r *rand.Rand, rows, cols int) map[string]*matrix.
 		block, size int
 		scales      [2]int
 	}{
-		"Q4_1": {grouped.PackQ4_1, 32, 20, [2]int{0, 2}}, "Q5_1": {grouped.PackQ5_1, 32, 24, [2]int{0, 2}},
+		"Q4_Z32": {zeros(32), 32, 19, [2]int{0, 0}}, "Q4_Z128": {zeros(128), 128, 67, [2]int{0, 0}}, "Q5_1": {grouped.PackQ5_1, 32, 24, [2]int{0, 2}},
 		"Q5_K": {grouped.PackQ5_K, 256, 176, [2]int{0, 2}}, "Q2_K": {grouped.PackQ2_K, 256, 84, [2]int{80, 82}},
 	} {
 		raw := make([]byte, rows*cols/f.block*f.size)
@@ -44,6 +44,13 @@ func withOffsets(t *testing.T, r *rand.Rand, rows, cols int) map[string]*matrix.
 		list[name] = m
 	}
 	return list
+}
+
+// zeros packs codes about a code of zero.
+func zeros(group int) func(rows, cols int, raw []byte) (*matrix.Matrix, error) {
+	return func(rows, cols int, raw []byte) (*matrix.Matrix, error) {
+		return grouped.PackQ4Z(rows, cols, group, raw)
+	}
 }
 
 func TestProductsWithOffsetsAreTheFloat64Ones(t *testing.T) {

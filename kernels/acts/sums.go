@@ -19,7 +19,7 @@ type sums struct {
 }
 
 // MakeSums quantises the rows in groups of a limit and sums each cols columns of what becomes of them,
-// unless that was done since Set. cols is GroupCols or half as many.
+// unless that was done since Set. cols is half of GroupCols or a multiple of it; rows are whole groups.
 func (a *Rows) MakeSums(p *pool.Pool, limit Limit, cols int) {
 	if a.sums == nil {
 		a.sums = new(sums)
@@ -48,17 +48,20 @@ func (a *Rows) Sums() *Rows { return &a.sums.of }
 func (s *sums) Do(_, i int) {
 	le := binary.LittleEndian
 	rec := s.from.groups[s.limit].rec[i*s.from.GroupStride():]
-	for dst := s.of.Row(i); len(dst) > 0; rec = rec[RecordBytes:] {
-		scale := math.Float32frombits(le.Uint32(rec[32:]))
-		if s.cols == GroupCols {
-			dst[0] = scale * math.Float32frombits(le.Uint32(rec[36:]))
-			dst = dst[1:]
-			continue
+	dst := s.of.Row(i)
+	if s.cols < GroupCols {
+		for ; len(dst) > 0; rec, dst = rec[RecordBytes:], dst[2:] {
+			scale := math.Float32frombits(le.Uint32(rec[32:]))
+			dst[0] = scale * float32(int32(le.Uint32(rec[56:]))/-32)
+			dst[1] = scale * float32(int32(le.Uint32(rec[60:]))/-32)
 		}
-		dst[0] = scale * float32(int32(le.Uint32(rec[56:]))/-32)
-		if dst = dst[1:]; len(dst) > 0 {
-			dst[0] = scale * float32(int32(le.Uint32(rec[60:]))/-32)
-			dst = dst[1:]
+		return
+	}
+	for k := range dst {
+		dst[k] = 0
+		for range s.cols / GroupCols {
+			dst[k] += float32(math.Float32frombits(le.Uint32(rec[32:])) * math.Float32frombits(le.Uint32(rec[36:])))
+			rec = rec[RecordBytes:]
 		}
 	}
 }

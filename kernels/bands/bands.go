@@ -143,7 +143,7 @@ func (r *Runner) Load(w *matrix.Matrix, kern, offsets Kernel) (*Linear, error) {
 	}
 	l := &Linear{w: w, run: r, kern: kern}
 	if o := w.Offsets; o != nil {
-		if o.Offsets != nil || o.Rows != w.Rows || o.Cols < 1 || w.Cols%o.Cols != 0 || w.Cols/o.Cols != acts.GroupCols && w.Cols/o.Cols != acts.GroupCols/2 {
+		if o.Offsets != nil || o.Rows != w.Rows || o.Cols < 1 || w.Cols%o.Cols != 0 || w.Cols/o.Cols%acts.GroupCols != 0 && w.Cols/o.Cols != acts.GroupCols/2 {
 			return nil, fmt.Errorf("%w: offsets of %dx%d of a matrix of %dx%d", matrix.ErrShape, o.Rows, o.Cols, w.Rows, w.Cols)
 		}
 		if err := checkSize(o, offsets); err != nil {

@@ -22,6 +22,7 @@ const (
 //
 //	Q4, Q8  y += (d·Σ)·a            Σ: sum of products of a group
 //	Q4M     y += (d·(sc·Σ) - (dmin·m)·Σq)·a
+//	Q41     y += (d·Σ - m·Σq)·a
 //	Q6, NL4S, NL3K
 //	        y += d·(… + (sc₀·Σ₀ + sc₁·Σ₁)·a)
 //	Q1, Q2  y += d·(… + Σ·a)
