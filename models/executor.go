@@ -14,10 +14,11 @@ import (
 // executor runs a decoder over batches on the CPU: it divides the rows into
 // shards and has the workers take them through the graph.
 //
-// For a model that fits the caches, each worker runs its own shard through every
+// For a model that fits the caches, and in steps of so many rows that arithmetic takes
+// longer than reading the weights, each worker runs its own shard through every
 // layer and reads all weights. Workers wait for each other only at the end or,
-// where rows of one sequence are in several shards, at each stage. The rows of a
-// larger model or of one with recurrent layers, where the rows of a sequence go one
+// where rows of one sequence are in several shards, at each stage. Fewer rows of a
+// larger model, those of one with recurrent layers, where the rows of a sequence go one
 // after the other, or with mixtures of experts, where all rows that chose an expert
 // meet, and a single row, are one shard: the whole pool divides each of its operations.
 type executor struct {
@@ -25,7 +26,8 @@ type executor struct {
 	graph  *decoder
 	pool   *pool.Pool
 	device *device
-	alone  bool // each worker runs shards of its own
+	alone  bool // workers may run shards of their own
+	cached bool // all weights fit the caches
 
 	shards []rowShard
 	whole  workspace   // the pool's
@@ -47,8 +49,8 @@ type executor struct {
 	adapters atomic.Int32 // that were loaded
 }
 
-// aloneBytes is the size of weights up to which each worker runs shards of its own.
-const aloneBytes = 8 << 20
+// cachedBytes is the size of weights up to which they are taken to fit the caches.
+const cachedBytes = 8 << 20
 
 // shardRows is the most rows of a worker's shard: more would not stay in its own
 // cache. Where each worker takes several shards, they have tileRows, as many as
@@ -59,9 +61,23 @@ const (
 	tileRows  = 16
 )
 
+// Of a model that does not fit the caches, shards have manyRows or more, which all kernels
+// multiply at their best rate and which read 2 GB of weights a second and worker, and a worker
+// takes manyShards or more, so that those of unequal work or speed end close together.
+const (
+	manyRows   = 64
+	manyShards = 2
+)
+
 // divide says into how many shards n rows are divided among workers, and how
 // many rows all but the last have; zero: as equal as can be.
-func divide(n, workers int) (count, rows int) {
+func divide(n, workers int, cached bool) (count, rows int) {
+	if !cached {
+		if each := n / (workers * manyRows); each >= manyShards {
+			return each * workers, 0
+		}
+		return 1, 0
+	}
 	if n <= shardRows*workers {
 		return min(n, workers), 0
 	}
@@ -73,7 +89,8 @@ func newExecutor(opt *LoadOptions, graph *decoder, local bool) *executor {
 	p, cfg := opt.Pool, graph.cfg
 	e := &executor{
 		cfg: cfg, graph: graph, pool: p, device: newDevice(opt), rowWidth: graph.rowWidth(),
-		alone: local && cfg.Bytes <= aloneBytes && cfg.State == 0 && cfg.Experts == 0 && opt.Observe == nil,
+		alone:  local && cfg.State == 0 && cfg.Experts == 0 && opt.Observe == nil,
+		cached: cfg.Bytes <= cachedBytes,
 		whole: newWorkspace(pool.Workers{Pool: p}, cfg, graph.recurrent),
 	}
 	for range p.Threads() {
@@ -219,7 +236,7 @@ func (e *executor) listRows(b *Batch) {
 func (e *executor) divideRows(b *Batch, cache *kv.Cache) {
 	n, count, rows, att := len(b.Tokens), 1, 0, &e.whole.att
 	if e.alone {
-		count, rows = divide(n, e.pool.Threads())
+		count, rows = divide(n, e.pool.Threads(), e.cached)
 	}
 	if count > 1 {
 		att = &e.own[0].att
