@@ -285,7 +285,7 @@ func TestForwardRefusesABatchItCannotCompute(t *testing.T) {
 	}
 }
 
-func TestManyRowsOfALargeModelAreDividedIntoSeveralShardsAWorker(t *testing.T) {
+func TestManyRowsOfAModelThatIsNotInACoresCachesAreSeveralShardsAWorker(t *testing.T) {
 	for _, c := range []struct{ n, workers, count int }{
 		{1, 2, 1}, {64, 1, 1}, {128, 1, 2}, {129, 2, 1}, {255, 2, 1}, {256, 2, 4}, {383, 2, 4}, {384, 2, 6}, {512, 64, 1},
 	} {

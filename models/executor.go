@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"github.com/lutra-lm/lutra/kernels/cpu"
 	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/models/attention"
 	"github.com/lutra-lm/lutra/models/kv"
@@ -14,9 +15,8 @@ import (
 // executor runs a decoder over batches on the CPU: it divides the rows into
 // shards and has the workers take them through the graph.
 //
-// For a model that fits the caches, and in steps of so many rows that arithmetic takes
-// longer than reading the weights, each worker runs its own shard through every
-// layer and reads all weights. Workers wait for each other only at the end or,
+// For a model that fits a core's caches, and in steps of many rows for one that fits the cache that
+// all cores share, each worker runs its own shard through every layer and reads all weights. Workers wait for each other only at the end or,
 // where rows of one sequence are in several shards, at each stage. Fewer rows of a
 // larger model, those of one with recurrent layers, where the rows of a sequence go one
 // after the other, or with mixtures of experts, where all rows that chose an expert
@@ -27,7 +27,7 @@ type executor struct {
 	pool   *pool.Pool
 	device *device
 	alone  bool // workers may run shards of their own
-	cached bool // all weights fit the caches
+	cached bool // all weights fit a core's caches
 
 	shards []rowShard
 	whole  workspace   // the pool's
@@ -49,8 +49,12 @@ type executor struct {
 	adapters atomic.Int32 // that were loaded
 }
 
-// cachedBytes is the size of weights up to which they are taken to fit the caches.
+// cachedBytes is the size of weights up to which they are taken to fit a core's caches.
 const cachedBytes = 8 << 20
+
+// aloneBytes is the size of weights up to which workers run shards of their own: from memory, reading all
+// weights for each shard takes longer than what shards save.
+func aloneBytes() int64 { return max(cachedBytes, int64(cpu.LastCache())/2) }
 
 // shardRows is the most rows of a worker's shard: more would not stay in its own
 // cache. Where each worker takes several shards, they have tileRows, as many as
@@ -61,9 +65,9 @@ const (
 	tileRows  = 16
 )
 
-// Of a model that does not fit the caches, shards have manyRows or more, which all kernels
-// multiply at their best rate and which read 2 GB of weights a second and worker, and a worker
-// takes manyShards or more, so that those of unequal work or speed end close together.
+// Of a model that does not fit a core's caches, shards have manyRows or more, which all kernels
+// multiply at their best rate, and a worker takes manyShards or more, so that those of unequal work
+// or speed end close together.
 const (
 	manyRows   = 64
 	manyShards = 2
@@ -89,9 +93,9 @@ func newExecutor(opt *LoadOptions, graph *decoder, local bool) *executor {
 	p, cfg := opt.Pool, graph.cfg
 	e := &executor{
 		cfg: cfg, graph: graph, pool: p, device: newDevice(opt), rowWidth: graph.rowWidth(),
-		alone:  local && cfg.State == 0 && cfg.Experts == 0 && opt.Observe == nil,
+		alone:  local && cfg.Bytes <= aloneBytes() && cfg.State == 0 && cfg.Experts == 0 && opt.Observe == nil,
 		cached: cfg.Bytes <= cachedBytes,
-		whole: newWorkspace(pool.Workers{Pool: p}, cfg, graph.recurrent),
+		whole:  newWorkspace(pool.Workers{Pool: p}, cfg, graph.recurrent),
 	}
 	for range p.Threads() {
 		e.own = append(e.own, newWorkspace(pool.Workers{Pool: p, Alone: true}, cfg, graph.recurrent))
