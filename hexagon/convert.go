@@ -24,6 +24,7 @@ var formats = map[matrix.Packing]layout.Format{
 	matrix.Q8:     layout.Q8_0,
 	matrix.FP4:    layout.MXFP4,
 	matrix.Q4M:    {Bits: 4, A: 1, Group: 32, Offsets: true},
+	matrix.Q41:    {Bits: 4, A: 1, Group: 32, Offsets: true},
 }
 
 // formatOf returns the format of w; false: the device has none.

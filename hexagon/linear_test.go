@@ -21,7 +21,7 @@ import (
 // deviceMatrices are packings that the device takes, with a matrix of each.
 func deviceMatrices(t testing.TB, r *rand.Rand, rows, cols int) map[string]*matrix.Matrix {
 	all := map[string]*matrix.Matrix{}
-	for _, p := range []matrix.Packing{matrix.Q4, matrix.Q4M, matrix.Q8, matrix.FP4, matrix.NL4, matrix.Q1G128, matrix.Q2G64, matrix.Q2G128} {
+	for _, p := range []matrix.Packing{matrix.Q4, matrix.Q4M, matrix.Q41, matrix.Q8, matrix.FP4, matrix.NL4, matrix.Q1G128, matrix.Q2G64, matrix.Q2G128} {
 		all[p.String()] = matrices.Random(t, r, p, rows, cols)
 	}
 	for _, p := range []matrix.Packing{matrix.I1, matrix.I2} {

@@ -13,5 +13,4 @@ type Acts struct {
 	acts.Rows
 	ternary ternary.Task
 	bands   bands.Task
-	sums    *sums // of columns, for matrices with offsets; nil: none were asked for
 }

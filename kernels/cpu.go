@@ -3,7 +3,6 @@ package kernels
 import (
 	"fmt"
 
-	"github.com/lutra-lm/lutra/kernels/acts"
 	"github.com/lutra-lm/lutra/kernels/bands"
 	"github.com/lutra-lm/lutra/kernels/cpu"
 	"github.com/lutra-lm/lutra/kernels/dense"
@@ -50,8 +49,8 @@ func (c *CPU) Load(w *matrix.Matrix) (Linear, error) {
 	if !w.Packing.Valid() {
 		return nil, fmt.Errorf("%w: %v", matrix.ErrUnsupported, w.Packing)
 	}
-	if o := w.Offsets; o != nil {
-		return c.loadShifted(w, o)
+	if w.Offsets != nil && (w.Packing.Kind() != meter.Grouped || w.Offsets.Packing != matrix.F32) {
+		return nil, fmt.Errorf("%w: %v with offsets in %v", matrix.ErrUnsupported, w.Packing, w.Offsets.Packing)
 	}
 	if w.Packing.Ternary() {
 		l, err := c.ternary.Load(w)
@@ -64,29 +63,15 @@ func (c *CPU) Load(w *matrix.Matrix) (Linear, error) {
 	if w.Packing.Kind() == meter.Grouped {
 		kernel = grouped.NewKernel
 	}
-	l, err := c.bands.Load(w, kernel(w))
+	var offsets bands.Kernel
+	if w.Offsets != nil {
+		offsets = dense.NewKernel(w.Offsets)
+	}
+	l, err := c.bands.Load(w, kernel(w), offsets)
 	if err != nil {
 		return nil, err
 	}
 	return bandProduct{l}, nil
-}
-
-// loadShifted prepares a matrix with offsets.
-func (c *CPU) loadShifted(w, offsets *matrix.Matrix) (Linear, error) {
-	if offsets.Offsets != nil || offsets.Rows != w.Rows || offsets.Cols < 1 || w.Cols%offsets.Cols != 0 || w.Cols/offsets.Cols != acts.GroupCols && w.Cols/offsets.Cols != acts.GroupCols/2 || w.Packing.Kind() != meter.Grouped {
-		return nil, fmt.Errorf("%w: offsets of %dx%d of a matrix of %dx%d", matrix.ErrShape, offsets.Rows, offsets.Cols, w.Rows, w.Cols)
-	}
-	plain := *w
-	plain.Offsets = nil
-	l := shifted{pool: c.pool, limit: grouped.Limit(w.Packing), cols: w.Cols / offsets.Cols, rows: w.Rows}
-	var err error
-	if l.codes, err = c.Load(&plain); err != nil {
-		return nil, err
-	}
-	if l.offsets, err = c.Load(offsets); err != nil {
-		return nil, err
-	}
-	return l, nil
 }
 
 // Err returns nil: a processor that computes wrongly cannot say so.

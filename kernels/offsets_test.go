@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"github.com/lutra-lm/lutra/kernels/acts"
 	"github.com/lutra-lm/lutra/kernels/grouped"
@@ -24,7 +25,7 @@ func withOffsets(t *testing.T, r *rand.Rand, rows, cols int) map[string]*matrix.
 		block, size int
 		scales      [2]int
 	}{
-		"Q4_1": {grouped.PackQ4_1, 32, 20, [2]int{0, 2}}, "Q5_1": {grouped.PackQ5_1, 32, 24, [2]int{0, 2}},
+		"Q4_Z32": {zeros(32), 32, 19, [2]int{0, 0}}, "Q4_Z128": {zeros(128), 128, 67, [2]int{0, 0}}, "Q5_1": {grouped.PackQ5_1, 32, 24, [2]int{0, 2}},
 		"Q5_K": {grouped.PackQ5_K, 256, 176, [2]int{0, 2}}, "Q2_K": {grouped.PackQ2_K, 256, 84, [2]int{80, 82}},
 	} {
 		raw := make([]byte, rows*cols/f.block*f.size)
@@ -43,6 +44,13 @@ func withOffsets(t *testing.T, r *rand.Rand, rows, cols int) map[string]*matrix.
 		list[name] = m
 	}
 	return list
+}
+
+// zeros packs codes about a code of zero.
+func zeros(group int) func(rows, cols int, raw []byte) (*matrix.Matrix, error) {
+	return func(rows, cols int, raw []byte) (*matrix.Matrix, error) {
+		return grouped.PackQ4Z(rows, cols, group, raw)
+	}
 }
 
 func TestProductsWithOffsetsAreTheFloat64Ones(t *testing.T) {
@@ -107,12 +115,38 @@ func TestProductsWithOffsetsAreTheFloat64Ones(t *testing.T) {
 	})
 }
 
+func TestOffsetsAreAddedWithinTheProductOfTheCodes(t *testing.T) {
+	p := pool.New(2)
+	defer p.Close()
+	runs := 0
+	p.Observe(func(pool.Task, int, time.Duration) { runs++ })
+	r := rand.New(rand.NewPCG(3, 4))
+	for _, n := range []int{1, 9} {
+		for name, m := range withOffsets(t, r, 160, 256) {
+			count := func(m *matrix.Matrix) int {
+				var x Acts
+				x.Set(kerneltest.RandomVector(r, n*m.Cols), n, m.Cols)
+				l := mustLinear(t, p, m)
+				runs = 0
+				l.Mul(make([]float32, n*m.Rows), &x)
+				return runs
+			}
+			plain := *m
+			plain.Offsets = nil
+			if got, want := count(m), count(&plain); got != want {
+				t.Errorf("%s, %d tokens: %d tasks, without offsets %d", name, n, got, want)
+			}
+		}
+	}
+}
+
 func TestOffsetsThatDoNotFitAreRefused(t *testing.T) {
 	p := pool.New(1)
 	defer p.Close()
 	r := rand.New(rand.NewPCG(3, 4))
 	for name, m := range withOffsets(t, r, 16, 256) {
 		for _, spoil := range []func(o *matrix.Matrix){
+			func(o *matrix.Matrix) { o.Packing = matrix.F16 },
 			func(o *matrix.Matrix) { o.Rows = 17 }, func(o *matrix.Matrix) { o.Cols = 7 }, func(o *matrix.Matrix) { o.Data = o.Data[64:] },
 		} {
 			bad, o := *m, *m.Offsets

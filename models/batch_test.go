@@ -285,12 +285,22 @@ func TestForwardRefusesABatchItCannotCompute(t *testing.T) {
 	}
 }
 
+func TestManyRowsOfAModelThatIsNotInACoresCachesAreSeveralShardsAWorker(t *testing.T) {
+	for _, c := range []struct{ n, workers, count int }{
+		{1, 2, 1}, {64, 1, 1}, {128, 1, 2}, {129, 2, 1}, {255, 2, 1}, {256, 2, 4}, {383, 2, 4}, {384, 2, 6}, {512, 64, 1},
+	} {
+		if count, rows := divide(c.n, c.workers, false); count != c.count || rows != 0 {
+			t.Errorf("divide(%d rows, %d workers) = %d shards of %d, want %d equal ones", c.n, c.workers, count, rows, c.count)
+		}
+	}
+}
+
 func TestManyRowsAreDividedIntoWholeTiles(t *testing.T) {
 	for _, c := range []struct{ n, workers, count, rows int }{
 		{1, 2, 1, 0}, {2, 2, 2, 0}, {33, 2, 2, 0}, {64, 2, 2, 0}, {65, 2, 5, tileRows}, {96, 2, 6, tileRows}, {500, 2, 32, tileRows},
 		{32, 1, 1, 0}, {33, 1, 3, tileRows}, {5, 8, 5, 0}, {256, 8, 8, 0}, {257, 8, 17, tileRows},
 	} {
-		if count, rows := divide(c.n, c.workers); count != c.count || rows != c.rows {
+		if count, rows := divide(c.n, c.workers, true); count != c.count || rows != c.rows {
 			t.Errorf("divide(%d rows, %d workers) = %d shards of %d, want %d of %d", c.n, c.workers, count, rows, c.count, c.rows)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"github.com/lutra-lm/lutra/kernels/cpu"
 	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/models/attention"
 	"github.com/lutra-lm/lutra/models/kv"
@@ -14,10 +15,10 @@ import (
 // executor runs a decoder over batches on the CPU: it divides the rows into
 // shards and has the workers take them through the graph.
 //
-// For a model that fits the caches, each worker runs its own shard through every
-// layer and reads all weights. Workers wait for each other only at the end or,
-// where rows of one sequence are in several shards, at each stage. The rows of a
-// larger model or of one with recurrent layers, where the rows of a sequence go one
+// For a model that fits a core's caches, and in steps of many rows for one that fits the cache that
+// all cores share, each worker runs its own shard through every layer and reads all weights. Workers wait for each other only at the end or,
+// where rows of one sequence are in several shards, at each stage. Fewer rows of a
+// larger model, those of one with recurrent layers, where the rows of a sequence go one
 // after the other, or with mixtures of experts, where all rows that chose an expert
 // meet, and a single row, are one shard: the whole pool divides each of its operations.
 type executor struct {
@@ -25,7 +26,8 @@ type executor struct {
 	graph  *decoder
 	pool   *pool.Pool
 	device *device
-	alone  bool // each worker runs shards of its own
+	alone  bool // workers may run shards of their own
+	cached bool // all weights fit a core's caches
 
 	shards []rowShard
 	whole  workspace   // the pool's
@@ -47,8 +49,12 @@ type executor struct {
 	adapters atomic.Int32 // that were loaded
 }
 
-// aloneBytes is the size of weights up to which each worker runs shards of its own.
-const aloneBytes = 8 << 20
+// cachedBytes is the size of weights up to which they are taken to fit a core's caches.
+const cachedBytes = 8 << 20
+
+// aloneBytes is the size of weights up to which workers run shards of their own: from memory, reading all
+// weights for each shard takes longer than what shards save.
+func aloneBytes() int64 { return max(cachedBytes, int64(cpu.LastCache())/2) }
 
 // shardRows is the most rows of a worker's shard: more would not stay in its own
 // cache. Where each worker takes several shards, they have tileRows, as many as
@@ -59,9 +65,23 @@ const (
 	tileRows  = 16
 )
 
+// Of a model that does not fit a core's caches, shards have manyRows or more, which all kernels
+// multiply at their best rate, and a worker takes manyShards or more, so that those of unequal work
+// or speed end close together.
+const (
+	manyRows   = 64
+	manyShards = 2
+)
+
 // divide says into how many shards n rows are divided among workers, and how
 // many rows all but the last have; zero: as equal as can be.
-func divide(n, workers int) (count, rows int) {
+func divide(n, workers int, cached bool) (count, rows int) {
+	if !cached {
+		if each := n / (workers * manyRows); each >= manyShards {
+			return each * workers, 0
+		}
+		return 1, 0
+	}
 	if n <= shardRows*workers {
 		return min(n, workers), 0
 	}
@@ -73,8 +93,9 @@ func newExecutor(opt *LoadOptions, graph *decoder, local bool) *executor {
 	p, cfg := opt.Pool, graph.cfg
 	e := &executor{
 		cfg: cfg, graph: graph, pool: p, device: newDevice(opt), rowWidth: graph.rowWidth(),
-		alone: local && cfg.Bytes <= aloneBytes && cfg.State == 0 && cfg.Experts == 0 && opt.Observe == nil,
-		whole: newWorkspace(pool.Workers{Pool: p}, cfg, graph.recurrent),
+		alone:  local && cfg.Bytes <= aloneBytes() && cfg.State == 0 && cfg.Experts == 0 && opt.Observe == nil,
+		cached: cfg.Bytes <= cachedBytes,
+		whole:  newWorkspace(pool.Workers{Pool: p}, cfg, graph.recurrent),
 	}
 	for range p.Threads() {
 		e.own = append(e.own, newWorkspace(pool.Workers{Pool: p, Alone: true}, cfg, graph.recurrent))
@@ -219,7 +240,7 @@ func (e *executor) listRows(b *Batch) {
 func (e *executor) divideRows(b *Batch, cache *kv.Cache) {
 	n, count, rows, att := len(b.Tokens), 1, 0, &e.whole.att
 	if e.alone {
-		count, rows = divide(n, e.pool.Threads())
+		count, rows = divide(n, e.pool.Threads(), e.cached)
 	}
 	if count > 1 {
 		att = &e.own[0].att

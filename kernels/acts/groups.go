@@ -68,6 +68,7 @@ type groups struct {
 	rec   []byte
 	src   *Rows
 	limit Limit
+	sums  *sums // to be made with the records; nil: none
 	lanes groupLanes
 
 	mixed  derived // for mixed panels
@@ -137,31 +138,14 @@ func (a *Rows) MakeGroups(p *pool.Pool, limit Limit) {
 // Groups returns the records [n][GroupStride] that MakeGroups made with that limit.
 func (a *Rows) Groups(limit Limit) []byte { return a.groups[limit].rec }
 
-// GroupSums sets dst to the sums of each cols columns of row i as MakeGroups has quantised it with that
-// limit. cols is GroupCols or half as many.
-func (a *Rows) GroupSums(dst []float32, i int, limit Limit, cols int) {
-	le := binary.LittleEndian
-	rec := a.groups[limit].rec[i*a.GroupStride():]
-	for ; len(dst) > 0; rec = rec[RecordBytes:] {
-		scale := math.Float32frombits(le.Uint32(rec[32:]))
-		if cols == GroupCols {
-			dst[0] = scale * math.Float32frombits(le.Uint32(rec[36:]))
-			dst = dst[1:]
-			continue
-		}
-		dst[0] = scale * float32(int32(le.Uint32(rec[56:]))/-32)
-		if dst = dst[1:]; len(dst) > 0 {
-			dst[0] = scale * float32(int32(le.Uint32(rec[60:]))/-32)
-			dst = dst[1:]
-		}
-	}
-}
-
-// Do quantises row i.
-func (g *groups) Do(_, i int) {
+// Do quantises row i, and sums it for the products that wait for that.
+func (g *groups) Do(worker, i int) {
 	a := g.src
 	size := a.GroupStride()
 	quantizeGroups(g.rec[i*size:(i+1)*size], a.Row(i), g.limit)
+	if g.sums != nil {
+		g.sums.Do(worker, i)
+	}
 }
 
 // quantizeGroups writes the records of one row.

@@ -123,6 +123,7 @@ type Linear struct {
 	tables TableKernel  // kern, where it looks up many tokens
 	part   int          // bands of a part, a multiple of partBands
 	one    StreamKernel // kern, where it has tiles for one token
+	begin  Kernel       // of w.Offsets, which sums begin with; nil: they begin with zero
 	stream stream.Units // of one
 }
 
@@ -134,19 +135,39 @@ type Task struct {
 	stream stream.Task
 }
 
-// Load prepares w, which kern multiplies. It reports ErrShape for a matrix whose
-// parts do not fit together.
-func (r *Runner) Load(w *matrix.Matrix, kern Kernel) (*Linear, error) {
-	if want := Count(w.Rows) * kern.BandBytes(); len(w.Data) != want {
-		return nil, fmt.Errorf("%w: %d bytes of %v for %dx%d, want %d", matrix.ErrShape, len(w.Data), w.Packing, w.Rows, w.Cols, want)
+// Load prepares w, which kern multiplies, and offsets those of w if it has any. It reports ErrShape
+// for a matrix whose parts do not fit together.
+func (r *Runner) Load(w *matrix.Matrix, kern, offsets Kernel) (*Linear, error) {
+	if err := checkSize(w, kern); err != nil {
+		return nil, err
 	}
 	l := &Linear{w: w, run: r, kern: kern}
+	if o := w.Offsets; o != nil {
+		if o.Offsets != nil || o.Rows != w.Rows || o.Cols < 1 || w.Cols%o.Cols != 0 || w.Cols/o.Cols%acts.GroupCols != 0 && w.Cols/o.Cols != acts.GroupCols/2 {
+			return nil, fmt.Errorf("%w: offsets of %dx%d of a matrix of %dx%d", matrix.ErrShape, o.Rows, o.Cols, w.Rows, w.Cols)
+		}
+		if err := checkSize(o, offsets); err != nil {
+			return nil, err
+		}
+		l.begin = offsets
+	}
 	l.part = min(max(Count(w.Rows)/(r.pool.Threads()*partsPerWorker)/partBands*partBands, partBands), mostPartBands)
 	if k, ok := kern.(TableKernel); ok && k.TableTokens() > 0 {
+		if l.begin != nil {
+			return nil, fmt.Errorf("%w: %v with offsets", matrix.ErrUnsupported, w.Packing)
+		}
 		l.tables = k
 	}
 	l.initStream()
 	return l, nil
+}
+
+// checkSize reports ErrShape for a matrix that has not the bands that kern reads.
+func checkSize(w *matrix.Matrix, kern Kernel) error {
+	if want := Count(w.Rows) * kern.BandBytes(); len(w.Data) != want {
+		return fmt.Errorf("%w: %d bytes of %v for %dx%d, want %d", matrix.ErrShape, len(w.Data), w.Packing, w.Rows, w.Cols, want)
+	}
+	return nil
 }
 
 // Mul sets y[n][Rows] to x[n][Cols] · Wᵀ. m is x's.
@@ -165,7 +186,7 @@ func (l *Linear) Mul(y []float32, x *acts.Rows, m *Task) {
 		x.Run(p, m, parts)
 	}
 	m.l, m.y, m.x = nil, nil, nil
-	p.Meter().StopProduct(l.w.Packing.Kind(), start, x.Threads(p), x.N(), 0, l.w.Weights(), int64(len(l.w.Data)))
+	p.Meter().StopProduct(l.w.Packing.Kind(), start, x.Threads(p), x.N(), 0, l.w.Weights(), int64(l.w.Bytes()))
 }
 
 // Do multiplies one part. A single token takes whole bands together, for more
@@ -208,9 +229,24 @@ func (m *Task) lookup(scratch *Scratch, s, end int) int {
 
 func (m *Task) oneToken(scratch *Scratch, s, n int) {
 	kb, y := m.l.kern.KBlock(), m.y[s*Rows:(s+n)*Rows]
-	clear(y)
+	m.start(scratch, y, 0, s, n, 0, 1)
 	for k := 0; k < m.l.w.Cols; k += kb {
 		m.l.kern.Add(scratch, y, 0, s, n, m.x, 0, 1, k, min(k+kb, m.l.w.Cols))
+	}
+}
+
+// start sets y[tok][16·n] to what the sums of bands [s, s+n) and tokens [t, tEnd) begin with: the products
+// of the offsets with the sums of the columns that they are added to. The sums are of the same int8
+// activations as the codes are multiplied with, so that a rounding error of an activation counts by the
+// weight, which is small, and not by the distance of the weight from the middle of its codes.
+func (m *Task) start(scratch *Scratch, y []float32, ld, s, n, t, tEnd int) {
+	clear(y)
+	if m.l.begin == nil {
+		return
+	}
+	kb, cols := m.l.begin.KBlock(), m.l.w.Offsets.Cols
+	for k := 0; k < cols; k += kb {
+		m.l.begin.Add(scratch, y, ld, s, n, m.x.Sums(), t, tEnd, k, min(k+kb, cols))
 	}
 }
 
@@ -222,7 +258,7 @@ func (m *Task) manyTokens(scratch *Scratch, s, n, from int) {
 	for t := from; t < m.x.N(); t += most {
 		tEnd := min(t+most, m.x.N())
 		tile := scratch.tile[:(tEnd-t)*ld]
-		clear(tile)
+		m.start(scratch, tile, ld, s, n, t, tEnd)
 		for b := 0; b < n; b += tileBands {
 			for k := 0; k < m.l.w.Cols; k += kb {
 				m.l.kern.Add(scratch, tile[b*Rows:], ld, s+b, min(tileBands, n-b), m.x, t, tEnd, k, min(k+kb, m.l.w.Cols))

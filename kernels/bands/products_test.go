@@ -66,7 +66,7 @@ func load(tb testing.TB, p *pool.Pool, m *matrix.Matrix) *bands.Linear {
 	if m.Packing.Kind() == meter.Grouped {
 		kernel = grouped.NewKernel
 	}
-	l, err := bands.NewRunner(p, new(stream.Order)).Load(m, kernel(m))
+	l, err := bands.NewRunner(p, new(stream.Order)).Load(m, kernel(m), nil)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -129,7 +129,7 @@ func checkProduct(t *testing.T, r *rand.Rand, l *bands.Linear, m *matrix.Matrix,
 				want += v * float64(w[k])
 				l1 += math.Abs(v * float64(w[k]))
 			}
-			if m.Packing == matrix.Q4M {
+			if m.Packing == matrix.Q4M || m.Packing == matrix.Q41 {
 				l1 *= 4 // weights are differences: what cancels in them rounds here
 			}
 			if got := float64(y[i*m.Rows+row]); !(math.Abs(got-want) <= productBound*l1+1e-30) {

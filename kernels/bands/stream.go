@@ -32,7 +32,7 @@ func (m *Task) Multiply(worker, tile int, next uintptr) {
 	s := tile * per
 	if m.x.N() == 1 && s+per <= m.l.w.Rows/Rows {
 		y := m.y[s*Rows : (s+per)*Rows]
-		clear(y)
+		m.start(&m.l.run.scratch[worker], y, 0, s, per, 0, 1)
 		m.l.one.Stream(&m.l.run.scratch[worker], y, s, m.x, next)
 		return
 	}

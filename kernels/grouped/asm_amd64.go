@@ -194,6 +194,101 @@ func groupedQ4MAVX512x2x5(y *float32, ld int, codes *byte, scales *byte, stride 
 //go:noescape
 func groupedQ4MAVX512x2x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 
+// groupedQ41AVX2x2x1 adds to y[32] the products of bands of Q41 that are stride bytes apart with a row of
+// activation records. It prefetches as many bytes at next, which need not be memory at all.
+//
+//go:noescape
+func groupedQ41AVX2x2x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next uintptr)
+
+// groupedQ41AVX512x4x1 adds to y[64] the products of bands of Q41 that are stride bytes apart with a row of
+// activation records. It prefetches as many bytes at next, which need not be memory at all.
+//
+//go:noescape
+func groupedQ41AVX512x4x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next uintptr)
+
+// groupedQ41AVX2x1x1 adds to y[1][16] (ld values a token) the products of bands of Q41 that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
+//
+//go:noescape
+func groupedQ41AVX2x1x1(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+
+// groupedQ41AVX2x1x2 adds to y[2][16] (ld values a token) the products of bands of Q41 that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
+//
+//go:noescape
+func groupedQ41AVX2x1x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+
+// groupedQ41AVX2x1x3 adds to y[3][16] (ld values a token) the products of bands of Q41 that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
+//
+//go:noescape
+func groupedQ41AVX2x1x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+
+// groupedQ41AVX2x1x4 adds to y[4][16] (ld values a token) the products of bands of Q41 that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
+//
+//go:noescape
+func groupedQ41AVX2x1x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+
+// groupedQ41AVX512x1x1 adds to y[1][16] (ld values a token) the products of bands of Q41 that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
+//
+//go:noescape
+func groupedQ41AVX512x1x1(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+
+// groupedQ41AVX512x1x2 adds to y[2][16] (ld values a token) the products of bands of Q41 that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
+//
+//go:noescape
+func groupedQ41AVX512x1x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+
+// groupedQ41AVX512x1x3 adds to y[3][16] (ld values a token) the products of bands of Q41 that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
+//
+//go:noescape
+func groupedQ41AVX512x1x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+
+// groupedQ41AVX512x1x4 adds to y[4][16] (ld values a token) the products of bands of Q41 that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
+//
+//go:noescape
+func groupedQ41AVX512x1x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+
+// groupedQ41AVX512x2x2 adds to y[2][32] (ld values a token) the products of two bands of Q41 that are
+// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+// next, which need not be memory at all.
+//
+//go:noescape
+func groupedQ41AVX512x2x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+
+// groupedQ41AVX512x2x3 adds to y[3][32] (ld values a token) the products of two bands of Q41 that are
+// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+// next, which need not be memory at all.
+//
+//go:noescape
+func groupedQ41AVX512x2x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+
+// groupedQ41AVX512x2x4 adds to y[4][32] (ld values a token) the products of two bands of Q41 that are
+// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+// next, which need not be memory at all.
+//
+//go:noescape
+func groupedQ41AVX512x2x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+
+// groupedQ41AVX512x2x5 adds to y[5][32] (ld values a token) the products of two bands of Q41 that are
+// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+// next, which need not be memory at all.
+//
+//go:noescape
+func groupedQ41AVX512x2x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+
+// groupedQ41AVX512x2x6 adds to y[6][32] (ld values a token) the products of two bands of Q41 that are
+// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+// next, which need not be memory at all.
+//
+//go:noescape
+func groupedQ41AVX512x2x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+
 // groupedQ6AVX2x2x1 adds to y[32] the products of bands of Q6 that are stride bytes apart with a row of
 // activation records. It prefetches as many bytes at next, which need not be memory at all.
 //
@@ -542,6 +637,26 @@ func groupedQ4MPanelAVX2x3(y *float32, ld int, panel *byte, acts *byte, lda int,
 //
 //go:noescape
 func groupedQ4MPanelAVX2x4(y *float32, ld int, panel *byte, acts *byte, lda int, fetch *byte, ahead int, lines int, groups int)
+
+// panelQ41AVX2 unfolds groups ≥ 1 groups of Q41, whole scale units, into a panel; it prefetches
+// the scales that lie ahead bytes further on.
+//
+//go:noescape
+func panelQ41AVX2(dst *byte, codes *byte, scales *byte, ahead int, groups int)
+
+// groupedQ41PanelAVX2x3 adds to y[3][16] (ld values a token) the products of groups ≥ 1 groups of a
+// panel of Q41 with rows of activation records that are lda bytes apart. It prefetches
+// groups · lines ≥ 1 lines of 64 bytes that lie ahead bytes from fetch.
+//
+//go:noescape
+func groupedQ41PanelAVX2x3(y *float32, ld int, panel *byte, acts *byte, lda int, fetch *byte, ahead int, lines int, groups int)
+
+// groupedQ41PanelAVX2x4 adds to y[4][16] (ld values a token) the products of groups ≥ 1 groups of a
+// panel of Q41 with rows of activation records that are lda bytes apart. It prefetches
+// groups · lines ≥ 1 lines of 64 bytes that lie ahead bytes from fetch.
+//
+//go:noescape
+func groupedQ41PanelAVX2x4(y *float32, ld int, panel *byte, acts *byte, lda int, fetch *byte, ahead int, lines int, groups int)
 
 // panelQ6AVX2 unfolds groups ≥ 1 groups of Q6, whole scale units, into a panel; it prefetches
 // the scales that lie ahead bytes further on.

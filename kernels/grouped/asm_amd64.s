@@ -5704,6 +5704,2721 @@ group:
 	VZEROUPPER
 	RET
 
+// func groupedQ41AVX2x2x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next uintptr)
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
+TEXT ·groupedQ41AVX2x2x1(SB), NOSPLIT, $0-56
+	// groupedQ41AVX2x2x1 adds to y[32] the products of bands of Q41 that are stride bytes apart with a row of
+	// activation records. It prefetches as many bytes at next, which need not be memory at all.
+	MOVQ         next+48(FP), AX
+	MOVQ         codes+8(FP), CX
+	MOVQ         scales+16(FP), DX
+	MOVQ         stride+24(FP), BX
+	LEAQ         (BX)(BX*2), SI
+	MOVQ         acts+32(FP), SI
+	MOVQ         y+0(FP), DI
+	MOVL         $0x0f0f0f0f, R8
+	VMOVD        R8, X0
+	VPBROADCASTD X0, Y0
+	MOVL         $0x00010001, R8
+	VMOVD        R8, X1
+	VPBROADCASTD X1, Y1
+	VMOVUPS      (DI), Y2
+	VMOVUPS      32(DI), Y3
+	VMOVUPS      64(DI), Y4
+	VMOVUPS      96(DI), Y5
+	MOVQ         groups+40(FP), R8
+
+loop:
+	PREFETCHT1   (AX)
+	PREFETCHT1   64(AX)
+	PREFETCHT1   128(AX)
+	PREFETCHT1   192(AX)
+	PREFETCHT1   256(AX)
+	VPAND        (CX), Y0, Y6
+	VPAND        32(CX), Y0, Y7
+	VPBROADCASTD (SI), Y8
+	VPMADDUBSW   Y8, Y6, Y6
+	VPMADDUBSW   Y8, Y7, Y7
+	VMOVDQU      (CX), Y8
+	VPSRLW       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VMOVDQU      32(CX), Y9
+	VPSRLW       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VPBROADCASTD 16(SI), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VPMADDUBSW   Y10, Y9, Y9
+	VPADDW       Y8, Y6, Y6
+	VPADDW       Y9, Y7, Y7
+	VPAND        64(CX), Y0, Y8
+	VPAND        96(CX), Y0, Y9
+	VPBROADCASTD 4(SI), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VPMADDUBSW   Y10, Y9, Y9
+	VPADDW       Y8, Y6, Y6
+	VPADDW       Y9, Y7, Y7
+	VMOVDQU      64(CX), Y8
+	VPSRLW       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VMOVDQU      96(CX), Y9
+	VPSRLW       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VPBROADCASTD 20(SI), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VPMADDUBSW   Y10, Y9, Y9
+	VPADDW       Y8, Y6, Y6
+	VPADDW       Y9, Y7, Y7
+	VPAND        128(CX), Y0, Y8
+	VPAND        160(CX), Y0, Y9
+	VPBROADCASTD 8(SI), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VPMADDUBSW   Y10, Y9, Y9
+	VPADDW       Y8, Y6, Y6
+	VPADDW       Y9, Y7, Y7
+	VMOVDQU      128(CX), Y8
+	VPSRLW       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VMOVDQU      160(CX), Y9
+	VPSRLW       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VPBROADCASTD 24(SI), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VPMADDUBSW   Y10, Y9, Y9
+	VPADDW       Y8, Y6, Y6
+	VPADDW       Y9, Y7, Y7
+	VPAND        192(CX), Y0, Y8
+	VPAND        224(CX), Y0, Y9
+	VPBROADCASTD 12(SI), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VPMADDUBSW   Y10, Y9, Y9
+	VPADDW       Y8, Y6, Y6
+	VPADDW       Y9, Y7, Y7
+	VMOVDQU      192(CX), Y8
+	VPSRLW       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VMOVDQU      224(CX), Y9
+	VPSRLW       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VPBROADCASTD 28(SI), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VPMADDUBSW   Y10, Y9, Y9
+	VPADDW       Y8, Y6, Y6
+	VPADDW       Y9, Y7, Y7
+	VPMADDWD     Y1, Y6, Y6
+	VPMADDWD     Y1, Y7, Y7
+	VCVTPH2PS    32(DX), Y8
+	VCVTPH2PS    48(DX), Y9
+	VCVTPH2PS    (DX), Y10
+	VCVTPH2PS    16(DX), Y11
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y10, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y11, Y7, Y7
+	VBROADCASTSS 36(SI), Y10
+	VFNMADD231PS Y10, Y8, Y6
+	VFNMADD231PS Y10, Y9, Y7
+	VBROADCASTSS 32(SI), Y8
+	VFMADD231PS  Y8, Y6, Y2
+	VFMADD231PS  Y8, Y7, Y3
+	PREFETCHT1   320(AX)
+	PREFETCHT1   384(AX)
+	PREFETCHT1   448(AX)
+	PREFETCHT1   512(AX)
+	PREFETCHT1   576(AX)
+	ADDQ         $0x00000280, AX
+	VPAND        (CX)(BX*1), Y0, Y6
+	VPAND        32(CX)(BX*1), Y0, Y7
+	VPBROADCASTD (SI), Y8
+	VPMADDUBSW   Y8, Y6, Y6
+	VPMADDUBSW   Y8, Y7, Y7
+	VMOVDQU      (CX)(BX*1), Y8
+	VPSRLW       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VMOVDQU      32(CX)(BX*1), Y9
+	VPSRLW       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VPBROADCASTD 16(SI), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VPMADDUBSW   Y10, Y9, Y9
+	VPADDW       Y8, Y6, Y6
+	VPADDW       Y9, Y7, Y7
+	VPAND        64(CX)(BX*1), Y0, Y8
+	VPAND        96(CX)(BX*1), Y0, Y9
+	VPBROADCASTD 4(SI), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VPMADDUBSW   Y10, Y9, Y9
+	VPADDW       Y8, Y6, Y6
+	VPADDW       Y9, Y7, Y7
+	VMOVDQU      64(CX)(BX*1), Y8
+	VPSRLW       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VMOVDQU      96(CX)(BX*1), Y9
+	VPSRLW       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VPBROADCASTD 20(SI), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VPMADDUBSW   Y10, Y9, Y9
+	VPADDW       Y8, Y6, Y6
+	VPADDW       Y9, Y7, Y7
+	VPAND        128(CX)(BX*1), Y0, Y8
+	VPAND        160(CX)(BX*1), Y0, Y9
+	VPBROADCASTD 8(SI), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VPMADDUBSW   Y10, Y9, Y9
+	VPADDW       Y8, Y6, Y6
+	VPADDW       Y9, Y7, Y7
+	VMOVDQU      128(CX)(BX*1), Y8
+	VPSRLW       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VMOVDQU      160(CX)(BX*1), Y9
+	VPSRLW       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VPBROADCASTD 24(SI), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VPMADDUBSW   Y10, Y9, Y9
+	VPADDW       Y8, Y6, Y6
+	VPADDW       Y9, Y7, Y7
+	VPAND        192(CX)(BX*1), Y0, Y8
+	VPAND        224(CX)(BX*1), Y0, Y9
+	VPBROADCASTD 12(SI), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VPMADDUBSW   Y10, Y9, Y9
+	VPADDW       Y8, Y6, Y6
+	VPADDW       Y9, Y7, Y7
+	VMOVDQU      192(CX)(BX*1), Y8
+	VPSRLW       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VMOVDQU      224(CX)(BX*1), Y9
+	VPSRLW       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VPBROADCASTD 28(SI), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VPMADDUBSW   Y10, Y9, Y9
+	VPADDW       Y8, Y6, Y6
+	VPADDW       Y9, Y7, Y7
+	VPMADDWD     Y1, Y6, Y6
+	VPMADDWD     Y1, Y7, Y7
+	VCVTPH2PS    32(DX)(BX*1), Y8
+	VCVTPH2PS    48(DX)(BX*1), Y9
+	VCVTPH2PS    (DX)(BX*1), Y10
+	VCVTPH2PS    16(DX)(BX*1), Y11
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y10, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y11, Y7, Y7
+	VBROADCASTSS 36(SI), Y10
+	VFNMADD231PS Y10, Y8, Y6
+	VFNMADD231PS Y10, Y9, Y7
+	VBROADCASTSS 32(SI), Y8
+	VFMADD231PS  Y8, Y6, Y4
+	VFMADD231PS  Y8, Y7, Y5
+	ADDQ         $0x00000100, CX
+	ADDQ         $0x00000040, SI
+	ADDQ         $0x00000040, DX
+	DECQ         R8
+	JNE          loop
+	VMOVUPS      Y2, (DI)
+	VMOVUPS      Y3, 32(DI)
+	VMOVUPS      Y4, 64(DI)
+	VMOVUPS      Y5, 96(DI)
+	VZEROUPPER
+	RET
+
+// func groupedQ41AVX512x4x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next uintptr)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
+TEXT ·groupedQ41AVX512x4x1(SB), NOSPLIT, $0-56
+	// groupedQ41AVX512x4x1 adds to y[64] the products of bands of Q41 that are stride bytes apart with a row of
+	// activation records. It prefetches as many bytes at next, which need not be memory at all.
+	MOVQ         next+48(FP), AX
+	MOVQ         codes+8(FP), CX
+	MOVQ         scales+16(FP), DX
+	MOVQ         stride+24(FP), BX
+	LEAQ         (BX)(BX*2), SI
+	MOVQ         acts+32(FP), DI
+	MOVQ         y+0(FP), R8
+	MOVL         $0x0f0f0f0f, R9
+	VMOVD        R9, X0
+	VPBROADCASTD X0, Z0
+	VMOVUPS      (R8), Z1
+	VMOVUPS      64(R8), Z2
+	VMOVUPS      128(R8), Z3
+	VMOVUPS      192(R8), Z4
+	MOVQ         groups+40(FP), R9
+
+loop:
+	PREFETCHT0        (AX)
+	PREFETCHT0        64(AX)
+	PREFETCHT0        128(AX)
+	PREFETCHT0        192(AX)
+	PREFETCHT0        256(AX)
+	VPXORD            Z5, Z5, Z5
+	VMOVDQU64         (CX), Z6
+	VPANDD            Z0, Z6, Z7
+	VPDPBUSD.BCST     (DI), Z7, Z5
+	VPSRLW            $0x04, Z6, Z6
+	VPANDD            Z0, Z6, Z6
+	VPDPBUSD.BCST     16(DI), Z6, Z5
+	VMOVDQU64         64(CX), Z6
+	VPANDD            Z0, Z6, Z7
+	VPDPBUSD.BCST     4(DI), Z7, Z5
+	VPSRLW            $0x04, Z6, Z6
+	VPANDD            Z0, Z6, Z6
+	VPDPBUSD.BCST     20(DI), Z6, Z5
+	VMOVDQU64         128(CX), Z6
+	VPANDD            Z0, Z6, Z7
+	VPDPBUSD.BCST     8(DI), Z7, Z5
+	VPSRLW            $0x04, Z6, Z6
+	VPANDD            Z0, Z6, Z6
+	VPDPBUSD.BCST     24(DI), Z6, Z5
+	VMOVDQU64         192(CX), Z6
+	VPANDD            Z0, Z6, Z7
+	VPDPBUSD.BCST     12(DI), Z7, Z5
+	VPSRLW            $0x04, Z6, Z6
+	VPANDD            Z0, Z6, Z6
+	VPDPBUSD.BCST     28(DI), Z6, Z5
+	VCVTPH2PS         32(DX), Z6
+	VCVTPH2PS         (DX), Z7
+	VCVTDQ2PS         Z5, Z5
+	VMULPS            Z7, Z5, Z5
+	VFNMADD231PS.BCST 36(DI), Z6, Z5
+	VFMADD231PS.BCST  32(DI), Z5, Z1
+	PREFETCHT0        320(AX)
+	PREFETCHT0        384(AX)
+	PREFETCHT0        448(AX)
+	PREFETCHT0        512(AX)
+	PREFETCHT0        576(AX)
+	VPXORD            Z8, Z8, Z8
+	VMOVDQU64         (CX)(BX*1), Z6
+	VPANDD            Z0, Z6, Z7
+	VPDPBUSD.BCST     (DI), Z7, Z8
+	VPSRLW            $0x04, Z6, Z6
+	VPANDD            Z0, Z6, Z6
+	VPDPBUSD.BCST     16(DI), Z6, Z8
+	VMOVDQU64         64(CX)(BX*1), Z6
+	VPANDD            Z0, Z6, Z7
+	VPDPBUSD.BCST     4(DI), Z7, Z8
+	VPSRLW            $0x04, Z6, Z6
+	VPANDD            Z0, Z6, Z6
+	VPDPBUSD.BCST     20(DI), Z6, Z8
+	VMOVDQU64         128(CX)(BX*1), Z6
+	VPANDD            Z0, Z6, Z7
+	VPDPBUSD.BCST     8(DI), Z7, Z8
+	VPSRLW            $0x04, Z6, Z6
+	VPANDD            Z0, Z6, Z6
+	VPDPBUSD.BCST     24(DI), Z6, Z8
+	VMOVDQU64         192(CX)(BX*1), Z6
+	VPANDD            Z0, Z6, Z7
+	VPDPBUSD.BCST     12(DI), Z7, Z8
+	VPSRLW            $0x04, Z6, Z6
+	VPANDD            Z0, Z6, Z6
+	VPDPBUSD.BCST     28(DI), Z6, Z8
+	VCVTPH2PS         32(DX)(BX*1), Z6
+	VCVTPH2PS         (DX)(BX*1), Z7
+	VCVTDQ2PS         Z8, Z8
+	VMULPS            Z7, Z8, Z8
+	VFNMADD231PS.BCST 36(DI), Z6, Z8
+	VFMADD231PS.BCST  32(DI), Z8, Z2
+	PREFETCHT0        640(AX)
+	PREFETCHT0        704(AX)
+	PREFETCHT0        768(AX)
+	PREFETCHT0        832(AX)
+	PREFETCHT0        896(AX)
+	VPXORD            Z9, Z9, Z9
+	VMOVDQU64         (CX)(BX*2), Z6
+	VPANDD            Z0, Z6, Z7
+	VPDPBUSD.BCST     (DI), Z7, Z9
+	VPSRLW            $0x04, Z6, Z6
+	VPANDD            Z0, Z6, Z6
+	VPDPBUSD.BCST     16(DI), Z6, Z9
+	VMOVDQU64         64(CX)(BX*2), Z6
+	VPANDD            Z0, Z6, Z7
+	VPDPBUSD.BCST     4(DI), Z7, Z9
+	VPSRLW            $0x04, Z6, Z6
+	VPANDD            Z0, Z6, Z6
+	VPDPBUSD.BCST     20(DI), Z6, Z9
+	VMOVDQU64         128(CX)(BX*2), Z6
+	VPANDD            Z0, Z6, Z7
+	VPDPBUSD.BCST     8(DI), Z7, Z9
+	VPSRLW            $0x04, Z6, Z6
+	VPANDD            Z0, Z6, Z6
+	VPDPBUSD.BCST     24(DI), Z6, Z9
+	VMOVDQU64         192(CX)(BX*2), Z6
+	VPANDD            Z0, Z6, Z7
+	VPDPBUSD.BCST     12(DI), Z7, Z9
+	VPSRLW            $0x04, Z6, Z6
+	VPANDD            Z0, Z6, Z6
+	VPDPBUSD.BCST     28(DI), Z6, Z9
+	VCVTPH2PS         32(DX)(BX*2), Z6
+	VCVTPH2PS         (DX)(BX*2), Z7
+	VCVTDQ2PS         Z9, Z9
+	VMULPS            Z7, Z9, Z9
+	VFNMADD231PS.BCST 36(DI), Z6, Z9
+	VFMADD231PS.BCST  32(DI), Z9, Z3
+	PREFETCHT0        960(AX)
+	PREFETCHT0        1024(AX)
+	PREFETCHT0        1088(AX)
+	PREFETCHT0        1152(AX)
+	PREFETCHT0        1216(AX)
+	ADDQ              $0x00000500, AX
+	VPXORD            Z10, Z10, Z10
+	VMOVDQU64         (CX)(SI*1), Z6
+	VPANDD            Z0, Z6, Z7
+	VPDPBUSD.BCST     (DI), Z7, Z10
+	VPSRLW            $0x04, Z6, Z6
+	VPANDD            Z0, Z6, Z6
+	VPDPBUSD.BCST     16(DI), Z6, Z10
+	VMOVDQU64         64(CX)(SI*1), Z6
+	VPANDD            Z0, Z6, Z7
+	VPDPBUSD.BCST     4(DI), Z7, Z10
+	VPSRLW            $0x04, Z6, Z6
+	VPANDD            Z0, Z6, Z6
+	VPDPBUSD.BCST     20(DI), Z6, Z10
+	VMOVDQU64         128(CX)(SI*1), Z6
+	VPANDD            Z0, Z6, Z7
+	VPDPBUSD.BCST     8(DI), Z7, Z10
+	VPSRLW            $0x04, Z6, Z6
+	VPANDD            Z0, Z6, Z6
+	VPDPBUSD.BCST     24(DI), Z6, Z10
+	VMOVDQU64         192(CX)(SI*1), Z6
+	VPANDD            Z0, Z6, Z7
+	VPDPBUSD.BCST     12(DI), Z7, Z10
+	VPSRLW            $0x04, Z6, Z6
+	VPANDD            Z0, Z6, Z6
+	VPDPBUSD.BCST     28(DI), Z6, Z10
+	VCVTPH2PS         32(DX)(SI*1), Z6
+	VCVTPH2PS         (DX)(SI*1), Z7
+	VCVTDQ2PS         Z10, Z10
+	VMULPS            Z7, Z10, Z10
+	VFNMADD231PS.BCST 36(DI), Z6, Z10
+	VFMADD231PS.BCST  32(DI), Z10, Z4
+	ADDQ              $0x00000100, CX
+	ADDQ              $0x00000040, DI
+	ADDQ              $0x00000040, DX
+	DECQ              R9
+	JNE               loop
+	VMOVUPS           Z1, (R8)
+	VMOVUPS           Z2, 64(R8)
+	VMOVUPS           Z3, 128(R8)
+	VMOVUPS           Z4, 192(R8)
+	VZEROUPPER
+	RET
+
+// func groupedQ41AVX2x1x1(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
+TEXT ·groupedQ41AVX2x1x1(SB), NOSPLIT, $0-64
+	// groupedQ41AVX2x1x1 adds to y[1][16] (ld values a token) the products of bands of Q41 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart.
+	MOVQ codes+16(FP), AX
+	MOVQ scales+24(FP), CX
+	MOVQ acts+40(FP), DX
+	MOVQ y+0(FP), BX
+
+	// What lies stride bytes further on is prefetched
+	MOVQ         stride+32(FP), SI
+	ADDQ         AX, SI
+	MOVL         $0x0f0f0f0f, DI
+	VMOVD        DI, X0
+	VPBROADCASTD X0, Y0
+	MOVL         $0x00010001, DI
+	VMOVD        DI, X1
+	VPBROADCASTD X1, Y1
+	VMOVUPS      (BX), Y2
+	VMOVUPS      32(BX), Y3
+	MOVQ         groups+56(FP), DI
+
+loop:
+	PREFETCHT1   (SI)
+	PREFETCHT1   64(SI)
+	PREFETCHT1   128(SI)
+	PREFETCHT1   192(SI)
+	PREFETCHT1   256(SI)
+	ADDQ         $0x00000140, SI
+	VPAND        (AX), Y0, Y4
+	VPAND        32(AX), Y0, Y5
+	VPBROADCASTD (DX), Y6
+	VPMADDUBSW   Y6, Y4, Y4
+	VPMADDUBSW   Y6, Y5, Y5
+	VMOVDQU      (AX), Y6
+	VPSRLW       $0x04, Y6, Y6
+	VPAND        Y0, Y6, Y6
+	VMOVDQU      32(AX), Y7
+	VPSRLW       $0x04, Y7, Y7
+	VPAND        Y0, Y7, Y7
+	VPBROADCASTD 16(DX), Y8
+	VPMADDUBSW   Y8, Y6, Y6
+	VPMADDUBSW   Y8, Y7, Y7
+	VPADDW       Y6, Y4, Y4
+	VPADDW       Y7, Y5, Y5
+	VPAND        64(AX), Y0, Y6
+	VPAND        96(AX), Y0, Y7
+	VPBROADCASTD 4(DX), Y8
+	VPMADDUBSW   Y8, Y6, Y6
+	VPMADDUBSW   Y8, Y7, Y7
+	VPADDW       Y6, Y4, Y4
+	VPADDW       Y7, Y5, Y5
+	VMOVDQU      64(AX), Y6
+	VPSRLW       $0x04, Y6, Y6
+	VPAND        Y0, Y6, Y6
+	VMOVDQU      96(AX), Y7
+	VPSRLW       $0x04, Y7, Y7
+	VPAND        Y0, Y7, Y7
+	VPBROADCASTD 20(DX), Y8
+	VPMADDUBSW   Y8, Y6, Y6
+	VPMADDUBSW   Y8, Y7, Y7
+	VPADDW       Y6, Y4, Y4
+	VPADDW       Y7, Y5, Y5
+	VPAND        128(AX), Y0, Y6
+	VPAND        160(AX), Y0, Y7
+	VPBROADCASTD 8(DX), Y8
+	VPMADDUBSW   Y8, Y6, Y6
+	VPMADDUBSW   Y8, Y7, Y7
+	VPADDW       Y6, Y4, Y4
+	VPADDW       Y7, Y5, Y5
+	VMOVDQU      128(AX), Y6
+	VPSRLW       $0x04, Y6, Y6
+	VPAND        Y0, Y6, Y6
+	VMOVDQU      160(AX), Y7
+	VPSRLW       $0x04, Y7, Y7
+	VPAND        Y0, Y7, Y7
+	VPBROADCASTD 24(DX), Y8
+	VPMADDUBSW   Y8, Y6, Y6
+	VPMADDUBSW   Y8, Y7, Y7
+	VPADDW       Y6, Y4, Y4
+	VPADDW       Y7, Y5, Y5
+	VPAND        192(AX), Y0, Y6
+	VPAND        224(AX), Y0, Y7
+	VPBROADCASTD 12(DX), Y8
+	VPMADDUBSW   Y8, Y6, Y6
+	VPMADDUBSW   Y8, Y7, Y7
+	VPADDW       Y6, Y4, Y4
+	VPADDW       Y7, Y5, Y5
+	VMOVDQU      192(AX), Y6
+	VPSRLW       $0x04, Y6, Y6
+	VPAND        Y0, Y6, Y6
+	VMOVDQU      224(AX), Y7
+	VPSRLW       $0x04, Y7, Y7
+	VPAND        Y0, Y7, Y7
+	VPBROADCASTD 28(DX), Y8
+	VPMADDUBSW   Y8, Y6, Y6
+	VPMADDUBSW   Y8, Y7, Y7
+	VPADDW       Y6, Y4, Y4
+	VPADDW       Y7, Y5, Y5
+	VPMADDWD     Y1, Y4, Y4
+	VPMADDWD     Y1, Y5, Y5
+	VCVTPH2PS    32(CX), Y6
+	VCVTPH2PS    48(CX), Y7
+	VCVTPH2PS    (CX), Y8
+	VCVTPH2PS    16(CX), Y9
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y8, Y4, Y4
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y9, Y5, Y5
+	VBROADCASTSS 36(DX), Y8
+	VFNMADD231PS Y8, Y6, Y4
+	VFNMADD231PS Y8, Y7, Y5
+	VBROADCASTSS 32(DX), Y6
+	VFMADD231PS  Y6, Y4, Y2
+	VFMADD231PS  Y6, Y5, Y3
+	ADDQ         $0x00000100, AX
+	ADDQ         $0x00000040, DX
+	ADDQ         $0x00000040, CX
+	DECQ         DI
+	JNE          loop
+	VMOVUPS      Y2, (BX)
+	VMOVUPS      Y3, 32(BX)
+	VZEROUPPER
+	RET
+
+// func groupedQ41AVX2x1x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
+TEXT ·groupedQ41AVX2x1x2(SB), NOSPLIT, $0-64
+	// groupedQ41AVX2x1x2 adds to y[2][16] (ld values a token) the products of bands of Q41 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart.
+	MOVQ codes+16(FP), AX
+	MOVQ scales+24(FP), CX
+	MOVQ acts+40(FP), DX
+	MOVQ lda+48(FP), BX
+	MOVQ y+0(FP), SI
+	MOVQ ld+8(FP), DI
+	SHLQ $0x02, DI
+
+	// What lies stride bytes further on is prefetched
+	MOVQ         stride+32(FP), R8
+	ADDQ         AX, R8
+	MOVL         $0x0f0f0f0f, R9
+	VMOVD        R9, X0
+	VPBROADCASTD X0, Y0
+	MOVL         $0x00010001, R9
+	VMOVD        R9, X1
+	VPBROADCASTD X1, Y1
+	VMOVUPS      (SI), Y2
+	VMOVUPS      32(SI), Y3
+	VMOVUPS      (SI)(DI*1), Y4
+	VMOVUPS      32(SI)(DI*1), Y5
+	MOVQ         groups+56(FP), R9
+
+loop:
+	PREFETCHT1   (R8)
+	PREFETCHT1   64(R8)
+	PREFETCHT1   128(R8)
+	PREFETCHT1   192(R8)
+	PREFETCHT1   256(R8)
+	ADDQ         $0x00000140, R8
+	VPAND        (AX), Y0, Y8
+	VPAND        32(AX), Y0, Y9
+	VPBROADCASTD (DX), Y7
+	VPMADDUBSW   Y7, Y8, Y6
+	VPMADDUBSW   Y7, Y9, Y7
+	VPBROADCASTD (DX)(BX*1), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VPMADDUBSW   Y10, Y9, Y9
+	VMOVDQU      (AX), Y10
+	VPSRLW       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VMOVDQU      32(AX), Y11
+	VPSRLW       $0x04, Y11, Y11
+	VPAND        Y0, Y11, Y11
+	VPBROADCASTD 16(DX), Y12
+	VPMADDUBSW   Y12, Y10, Y13
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y13, Y6, Y6
+	VPADDW       Y12, Y7, Y7
+	VPBROADCASTD 16(DX)(BX*1), Y12
+	VPMADDUBSW   Y12, Y10, Y10
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y10, Y8, Y8
+	VPADDW       Y12, Y9, Y9
+	VPAND        64(AX), Y0, Y10
+	VPAND        96(AX), Y0, Y11
+	VPBROADCASTD 4(DX), Y12
+	VPMADDUBSW   Y12, Y10, Y13
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y13, Y6, Y6
+	VPADDW       Y12, Y7, Y7
+	VPBROADCASTD 4(DX)(BX*1), Y12
+	VPMADDUBSW   Y12, Y10, Y10
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y10, Y8, Y8
+	VPADDW       Y12, Y9, Y9
+	VMOVDQU      64(AX), Y10
+	VPSRLW       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VMOVDQU      96(AX), Y11
+	VPSRLW       $0x04, Y11, Y11
+	VPAND        Y0, Y11, Y11
+	VPBROADCASTD 20(DX), Y12
+	VPMADDUBSW   Y12, Y10, Y13
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y13, Y6, Y6
+	VPADDW       Y12, Y7, Y7
+	VPBROADCASTD 20(DX)(BX*1), Y12
+	VPMADDUBSW   Y12, Y10, Y10
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y10, Y8, Y8
+	VPADDW       Y12, Y9, Y9
+	VPAND        128(AX), Y0, Y10
+	VPAND        160(AX), Y0, Y11
+	VPBROADCASTD 8(DX), Y12
+	VPMADDUBSW   Y12, Y10, Y13
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y13, Y6, Y6
+	VPADDW       Y12, Y7, Y7
+	VPBROADCASTD 8(DX)(BX*1), Y12
+	VPMADDUBSW   Y12, Y10, Y10
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y10, Y8, Y8
+	VPADDW       Y12, Y9, Y9
+	VMOVDQU      128(AX), Y10
+	VPSRLW       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VMOVDQU      160(AX), Y11
+	VPSRLW       $0x04, Y11, Y11
+	VPAND        Y0, Y11, Y11
+	VPBROADCASTD 24(DX), Y12
+	VPMADDUBSW   Y12, Y10, Y13
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y13, Y6, Y6
+	VPADDW       Y12, Y7, Y7
+	VPBROADCASTD 24(DX)(BX*1), Y12
+	VPMADDUBSW   Y12, Y10, Y10
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y10, Y8, Y8
+	VPADDW       Y12, Y9, Y9
+	VPAND        192(AX), Y0, Y10
+	VPAND        224(AX), Y0, Y11
+	VPBROADCASTD 12(DX), Y12
+	VPMADDUBSW   Y12, Y10, Y13
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y13, Y6, Y6
+	VPADDW       Y12, Y7, Y7
+	VPBROADCASTD 12(DX)(BX*1), Y12
+	VPMADDUBSW   Y12, Y10, Y10
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y10, Y8, Y8
+	VPADDW       Y12, Y9, Y9
+	VMOVDQU      192(AX), Y10
+	VPSRLW       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VMOVDQU      224(AX), Y11
+	VPSRLW       $0x04, Y11, Y11
+	VPAND        Y0, Y11, Y11
+	VPBROADCASTD 28(DX), Y12
+	VPMADDUBSW   Y12, Y10, Y13
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y13, Y6, Y6
+	VPADDW       Y12, Y7, Y7
+	VPBROADCASTD 28(DX)(BX*1), Y12
+	VPMADDUBSW   Y12, Y10, Y10
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y10, Y8, Y8
+	VPADDW       Y12, Y9, Y9
+	VPMADDWD     Y1, Y6, Y6
+	VPMADDWD     Y1, Y7, Y7
+	VPMADDWD     Y1, Y8, Y8
+	VPMADDWD     Y1, Y9, Y9
+	VCVTPH2PS    32(CX), Y10
+	VCVTPH2PS    48(CX), Y11
+	VCVTPH2PS    (CX), Y12
+	VCVTPH2PS    16(CX), Y13
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y12, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y13, Y7, Y7
+	VBROADCASTSS 36(DX), Y14
+	VFNMADD231PS Y14, Y10, Y6
+	VFNMADD231PS Y14, Y11, Y7
+	VBROADCASTSS 32(DX), Y14
+	VFMADD231PS  Y14, Y6, Y2
+	VFMADD231PS  Y14, Y7, Y3
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y12, Y8, Y8
+	VCVTDQ2PS    Y9, Y9
+	VMULPS       Y13, Y9, Y9
+	VBROADCASTSS 36(DX)(BX*1), Y6
+	VFNMADD231PS Y6, Y10, Y8
+	VFNMADD231PS Y6, Y11, Y9
+	VBROADCASTSS 32(DX)(BX*1), Y6
+	VFMADD231PS  Y6, Y8, Y4
+	VFMADD231PS  Y6, Y9, Y5
+	ADDQ         $0x00000100, AX
+	ADDQ         $0x00000040, DX
+	ADDQ         $0x00000040, CX
+	DECQ         R9
+	JNE          loop
+	VMOVUPS      Y2, (SI)
+	VMOVUPS      Y3, 32(SI)
+	VMOVUPS      Y4, (SI)(DI*1)
+	VMOVUPS      Y5, 32(SI)(DI*1)
+	VZEROUPPER
+	RET
+
+// func groupedQ41AVX2x1x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
+TEXT ·groupedQ41AVX2x1x3(SB), NOSPLIT, $0-64
+	// groupedQ41AVX2x1x3 adds to y[3][16] (ld values a token) the products of bands of Q41 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart.
+	MOVQ codes+16(FP), AX
+	MOVQ scales+24(FP), CX
+	MOVQ acts+40(FP), DX
+	MOVQ lda+48(FP), BX
+	MOVQ y+0(FP), SI
+	MOVQ ld+8(FP), DI
+	SHLQ $0x02, DI
+
+	// What lies stride bytes further on is prefetched
+	MOVQ         stride+32(FP), R8
+	ADDQ         AX, R8
+	MOVL         $0x0f0f0f0f, R9
+	VMOVD        R9, X0
+	VPBROADCASTD X0, Y0
+	MOVL         $0x00010001, R9
+	VMOVD        R9, X1
+	VPBROADCASTD X1, Y1
+	MOVQ         groups+56(FP), R9
+
+loop:
+	PREFETCHT1   (R8)
+	PREFETCHT1   64(R8)
+	PREFETCHT1   128(R8)
+	PREFETCHT1   192(R8)
+	PREFETCHT1   256(R8)
+	ADDQ         $0x00000140, R8
+	VPAND        (AX), Y0, Y6
+	VPAND        32(AX), Y0, Y7
+	VPBROADCASTD (DX), Y3
+	VPMADDUBSW   Y3, Y6, Y2
+	VPMADDUBSW   Y3, Y7, Y3
+	VPBROADCASTD (DX)(BX*1), Y5
+	VPMADDUBSW   Y5, Y6, Y4
+	VPMADDUBSW   Y5, Y7, Y5
+	VPBROADCASTD (DX)(BX*2), Y8
+	VPMADDUBSW   Y8, Y6, Y6
+	VPMADDUBSW   Y8, Y7, Y7
+	VMOVDQU      (AX), Y8
+	VPSRLW       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VMOVDQU      32(AX), Y9
+	VPSRLW       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VPBROADCASTD 16(DX), Y10
+	VPMADDUBSW   Y10, Y8, Y11
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y11, Y2, Y2
+	VPADDW       Y10, Y3, Y3
+	VPBROADCASTD 16(DX)(BX*1), Y10
+	VPMADDUBSW   Y10, Y8, Y11
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y11, Y4, Y4
+	VPADDW       Y10, Y5, Y5
+	VPBROADCASTD 16(DX)(BX*2), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y8, Y6, Y6
+	VPADDW       Y10, Y7, Y7
+	VPAND        64(AX), Y0, Y8
+	VPAND        96(AX), Y0, Y9
+	VPBROADCASTD 4(DX), Y10
+	VPMADDUBSW   Y10, Y8, Y11
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y11, Y2, Y2
+	VPADDW       Y10, Y3, Y3
+	VPBROADCASTD 4(DX)(BX*1), Y10
+	VPMADDUBSW   Y10, Y8, Y11
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y11, Y4, Y4
+	VPADDW       Y10, Y5, Y5
+	VPBROADCASTD 4(DX)(BX*2), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y8, Y6, Y6
+	VPADDW       Y10, Y7, Y7
+	VMOVDQU      64(AX), Y8
+	VPSRLW       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VMOVDQU      96(AX), Y9
+	VPSRLW       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VPBROADCASTD 20(DX), Y10
+	VPMADDUBSW   Y10, Y8, Y11
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y11, Y2, Y2
+	VPADDW       Y10, Y3, Y3
+	VPBROADCASTD 20(DX)(BX*1), Y10
+	VPMADDUBSW   Y10, Y8, Y11
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y11, Y4, Y4
+	VPADDW       Y10, Y5, Y5
+	VPBROADCASTD 20(DX)(BX*2), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y8, Y6, Y6
+	VPADDW       Y10, Y7, Y7
+	VPAND        128(AX), Y0, Y8
+	VPAND        160(AX), Y0, Y9
+	VPBROADCASTD 8(DX), Y10
+	VPMADDUBSW   Y10, Y8, Y11
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y11, Y2, Y2
+	VPADDW       Y10, Y3, Y3
+	VPBROADCASTD 8(DX)(BX*1), Y10
+	VPMADDUBSW   Y10, Y8, Y11
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y11, Y4, Y4
+	VPADDW       Y10, Y5, Y5
+	VPBROADCASTD 8(DX)(BX*2), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y8, Y6, Y6
+	VPADDW       Y10, Y7, Y7
+	VMOVDQU      128(AX), Y8
+	VPSRLW       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VMOVDQU      160(AX), Y9
+	VPSRLW       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VPBROADCASTD 24(DX), Y10
+	VPMADDUBSW   Y10, Y8, Y11
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y11, Y2, Y2
+	VPADDW       Y10, Y3, Y3
+	VPBROADCASTD 24(DX)(BX*1), Y10
+	VPMADDUBSW   Y10, Y8, Y11
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y11, Y4, Y4
+	VPADDW       Y10, Y5, Y5
+	VPBROADCASTD 24(DX)(BX*2), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y8, Y6, Y6
+	VPADDW       Y10, Y7, Y7
+	VPAND        192(AX), Y0, Y8
+	VPAND        224(AX), Y0, Y9
+	VPBROADCASTD 12(DX), Y10
+	VPMADDUBSW   Y10, Y8, Y11
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y11, Y2, Y2
+	VPADDW       Y10, Y3, Y3
+	VPBROADCASTD 12(DX)(BX*1), Y10
+	VPMADDUBSW   Y10, Y8, Y11
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y11, Y4, Y4
+	VPADDW       Y10, Y5, Y5
+	VPBROADCASTD 12(DX)(BX*2), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y8, Y6, Y6
+	VPADDW       Y10, Y7, Y7
+	VMOVDQU      192(AX), Y8
+	VPSRLW       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VMOVDQU      224(AX), Y9
+	VPSRLW       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VPBROADCASTD 28(DX), Y10
+	VPMADDUBSW   Y10, Y8, Y11
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y11, Y2, Y2
+	VPADDW       Y10, Y3, Y3
+	VPBROADCASTD 28(DX)(BX*1), Y10
+	VPMADDUBSW   Y10, Y8, Y11
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y11, Y4, Y4
+	VPADDW       Y10, Y5, Y5
+	VPBROADCASTD 28(DX)(BX*2), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y8, Y6, Y6
+	VPADDW       Y10, Y7, Y7
+	VPMADDWD     Y1, Y2, Y2
+	VPMADDWD     Y1, Y3, Y3
+	VPMADDWD     Y1, Y4, Y4
+	VPMADDWD     Y1, Y5, Y5
+	VPMADDWD     Y1, Y6, Y6
+	VPMADDWD     Y1, Y7, Y7
+	VCVTPH2PS    32(CX), Y8
+	VCVTPH2PS    48(CX), Y9
+	VCVTPH2PS    (CX), Y10
+	VCVTPH2PS    16(CX), Y11
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y10, Y2, Y2
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y11, Y3, Y3
+	VBROADCASTSS 36(DX), Y12
+	VFNMADD231PS Y12, Y8, Y2
+	VFNMADD231PS Y12, Y9, Y3
+	VBROADCASTSS 32(DX), Y12
+	VFMADD213PS  (SI), Y12, Y2
+	VMOVUPS      Y2, (SI)
+	VFMADD213PS  32(SI), Y12, Y3
+	VMOVUPS      Y3, 32(SI)
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y10, Y4, Y4
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y11, Y5, Y5
+	VBROADCASTSS 36(DX)(BX*1), Y2
+	VFNMADD231PS Y2, Y8, Y4
+	VFNMADD231PS Y2, Y9, Y5
+	VBROADCASTSS 32(DX)(BX*1), Y2
+	VFMADD213PS  (SI)(DI*1), Y2, Y4
+	VMOVUPS      Y4, (SI)(DI*1)
+	VFMADD213PS  32(SI)(DI*1), Y2, Y5
+	VMOVUPS      Y5, 32(SI)(DI*1)
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y10, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y11, Y7, Y7
+	VBROADCASTSS 36(DX)(BX*2), Y2
+	VFNMADD231PS Y2, Y8, Y6
+	VFNMADD231PS Y2, Y9, Y7
+	VBROADCASTSS 32(DX)(BX*2), Y2
+	VFMADD213PS  (SI)(DI*2), Y2, Y6
+	VMOVUPS      Y6, (SI)(DI*2)
+	VFMADD213PS  32(SI)(DI*2), Y2, Y7
+	VMOVUPS      Y7, 32(SI)(DI*2)
+	ADDQ         $0x00000100, AX
+	ADDQ         $0x00000040, DX
+	ADDQ         $0x00000040, CX
+	DECQ         R9
+	JNE          loop
+	VZEROUPPER
+	RET
+
+// func groupedQ41AVX2x1x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
+TEXT ·groupedQ41AVX2x1x4(SB), NOSPLIT, $0-64
+	// groupedQ41AVX2x1x4 adds to y[4][16] (ld values a token) the products of bands of Q41 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart.
+	MOVQ codes+16(FP), AX
+	MOVQ scales+24(FP), CX
+	MOVQ acts+40(FP), DX
+	MOVQ lda+48(FP), BX
+	LEAQ (DX)(BX*2), SI
+	ADDQ BX, SI
+	MOVQ y+0(FP), DI
+	MOVQ ld+8(FP), R8
+	SHLQ $0x02, R8
+	LEAQ (DI)(R8*2), R9
+	ADDQ R8, R9
+
+	// What lies stride bytes further on is prefetched
+	MOVQ         stride+32(FP), R10
+	ADDQ         AX, R10
+	MOVL         $0x0f0f0f0f, R11
+	VMOVD        R11, X0
+	VPBROADCASTD X0, Y0
+	MOVL         $0x00010001, R11
+	VMOVD        R11, X1
+	VPBROADCASTD X1, Y1
+	MOVQ         groups+56(FP), R11
+
+loop:
+	PREFETCHT1   (R10)
+	PREFETCHT1   64(R10)
+	PREFETCHT1   128(R10)
+	PREFETCHT1   192(R10)
+	PREFETCHT1   256(R10)
+	ADDQ         $0x00000140, R10
+	VPAND        (AX), Y0, Y8
+	VPAND        32(AX), Y0, Y9
+	VPBROADCASTD (DX), Y3
+	VPMADDUBSW   Y3, Y8, Y2
+	VPMADDUBSW   Y3, Y9, Y3
+	VPBROADCASTD (DX)(BX*1), Y5
+	VPMADDUBSW   Y5, Y8, Y4
+	VPMADDUBSW   Y5, Y9, Y5
+	VPBROADCASTD (DX)(BX*2), Y7
+	VPMADDUBSW   Y7, Y8, Y6
+	VPMADDUBSW   Y7, Y9, Y7
+	VPBROADCASTD (SI), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VPMADDUBSW   Y10, Y9, Y9
+	VMOVDQU      (AX), Y10
+	VPSRLW       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VMOVDQU      32(AX), Y11
+	VPSRLW       $0x04, Y11, Y11
+	VPAND        Y0, Y11, Y11
+	VPBROADCASTD 16(DX), Y12
+	VPMADDUBSW   Y12, Y10, Y13
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y13, Y2, Y2
+	VPADDW       Y12, Y3, Y3
+	VPBROADCASTD 16(DX)(BX*1), Y12
+	VPMADDUBSW   Y12, Y10, Y13
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y13, Y4, Y4
+	VPADDW       Y12, Y5, Y5
+	VPBROADCASTD 16(DX)(BX*2), Y12
+	VPMADDUBSW   Y12, Y10, Y13
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y13, Y6, Y6
+	VPADDW       Y12, Y7, Y7
+	VPBROADCASTD 16(SI), Y12
+	VPMADDUBSW   Y12, Y10, Y10
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y10, Y8, Y8
+	VPADDW       Y12, Y9, Y9
+	VPAND        64(AX), Y0, Y10
+	VPAND        96(AX), Y0, Y11
+	VPBROADCASTD 4(DX), Y12
+	VPMADDUBSW   Y12, Y10, Y13
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y13, Y2, Y2
+	VPADDW       Y12, Y3, Y3
+	VPBROADCASTD 4(DX)(BX*1), Y12
+	VPMADDUBSW   Y12, Y10, Y13
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y13, Y4, Y4
+	VPADDW       Y12, Y5, Y5
+	VPBROADCASTD 4(DX)(BX*2), Y12
+	VPMADDUBSW   Y12, Y10, Y13
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y13, Y6, Y6
+	VPADDW       Y12, Y7, Y7
+	VPBROADCASTD 4(SI), Y12
+	VPMADDUBSW   Y12, Y10, Y10
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y10, Y8, Y8
+	VPADDW       Y12, Y9, Y9
+	VMOVDQU      64(AX), Y10
+	VPSRLW       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VMOVDQU      96(AX), Y11
+	VPSRLW       $0x04, Y11, Y11
+	VPAND        Y0, Y11, Y11
+	VPBROADCASTD 20(DX), Y12
+	VPMADDUBSW   Y12, Y10, Y13
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y13, Y2, Y2
+	VPADDW       Y12, Y3, Y3
+	VPBROADCASTD 20(DX)(BX*1), Y12
+	VPMADDUBSW   Y12, Y10, Y13
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y13, Y4, Y4
+	VPADDW       Y12, Y5, Y5
+	VPBROADCASTD 20(DX)(BX*2), Y12
+	VPMADDUBSW   Y12, Y10, Y13
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y13, Y6, Y6
+	VPADDW       Y12, Y7, Y7
+	VPBROADCASTD 20(SI), Y12
+	VPMADDUBSW   Y12, Y10, Y10
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y10, Y8, Y8
+	VPADDW       Y12, Y9, Y9
+	VPAND        128(AX), Y0, Y10
+	VPAND        160(AX), Y0, Y11
+	VPBROADCASTD 8(DX), Y12
+	VPMADDUBSW   Y12, Y10, Y13
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y13, Y2, Y2
+	VPADDW       Y12, Y3, Y3
+	VPBROADCASTD 8(DX)(BX*1), Y12
+	VPMADDUBSW   Y12, Y10, Y13
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y13, Y4, Y4
+	VPADDW       Y12, Y5, Y5
+	VPBROADCASTD 8(DX)(BX*2), Y12
+	VPMADDUBSW   Y12, Y10, Y13
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y13, Y6, Y6
+	VPADDW       Y12, Y7, Y7
+	VPBROADCASTD 8(SI), Y12
+	VPMADDUBSW   Y12, Y10, Y10
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y10, Y8, Y8
+	VPADDW       Y12, Y9, Y9
+	VMOVDQU      128(AX), Y10
+	VPSRLW       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VMOVDQU      160(AX), Y11
+	VPSRLW       $0x04, Y11, Y11
+	VPAND        Y0, Y11, Y11
+	VPBROADCASTD 24(DX), Y12
+	VPMADDUBSW   Y12, Y10, Y13
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y13, Y2, Y2
+	VPADDW       Y12, Y3, Y3
+	VPBROADCASTD 24(DX)(BX*1), Y12
+	VPMADDUBSW   Y12, Y10, Y13
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y13, Y4, Y4
+	VPADDW       Y12, Y5, Y5
+	VPBROADCASTD 24(DX)(BX*2), Y12
+	VPMADDUBSW   Y12, Y10, Y13
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y13, Y6, Y6
+	VPADDW       Y12, Y7, Y7
+	VPBROADCASTD 24(SI), Y12
+	VPMADDUBSW   Y12, Y10, Y10
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y10, Y8, Y8
+	VPADDW       Y12, Y9, Y9
+	VPAND        192(AX), Y0, Y10
+	VPAND        224(AX), Y0, Y11
+	VPBROADCASTD 12(DX), Y12
+	VPMADDUBSW   Y12, Y10, Y13
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y13, Y2, Y2
+	VPADDW       Y12, Y3, Y3
+	VPBROADCASTD 12(DX)(BX*1), Y12
+	VPMADDUBSW   Y12, Y10, Y13
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y13, Y4, Y4
+	VPADDW       Y12, Y5, Y5
+	VPBROADCASTD 12(DX)(BX*2), Y12
+	VPMADDUBSW   Y12, Y10, Y13
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y13, Y6, Y6
+	VPADDW       Y12, Y7, Y7
+	VPBROADCASTD 12(SI), Y12
+	VPMADDUBSW   Y12, Y10, Y10
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y10, Y8, Y8
+	VPADDW       Y12, Y9, Y9
+	VMOVDQU      192(AX), Y10
+	VPSRLW       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VMOVDQU      224(AX), Y11
+	VPSRLW       $0x04, Y11, Y11
+	VPAND        Y0, Y11, Y11
+	VPBROADCASTD 28(DX), Y12
+	VPMADDUBSW   Y12, Y10, Y13
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y13, Y2, Y2
+	VPADDW       Y12, Y3, Y3
+	VPBROADCASTD 28(DX)(BX*1), Y12
+	VPMADDUBSW   Y12, Y10, Y13
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y13, Y4, Y4
+	VPADDW       Y12, Y5, Y5
+	VPBROADCASTD 28(DX)(BX*2), Y12
+	VPMADDUBSW   Y12, Y10, Y13
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y13, Y6, Y6
+	VPADDW       Y12, Y7, Y7
+	VPBROADCASTD 28(SI), Y12
+	VPMADDUBSW   Y12, Y10, Y10
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y10, Y8, Y8
+	VPADDW       Y12, Y9, Y9
+	VPMADDWD     Y1, Y2, Y2
+	VPMADDWD     Y1, Y3, Y3
+	VPMADDWD     Y1, Y4, Y4
+	VPMADDWD     Y1, Y5, Y5
+	VPMADDWD     Y1, Y6, Y6
+	VPMADDWD     Y1, Y7, Y7
+	VPMADDWD     Y1, Y8, Y8
+	VPMADDWD     Y1, Y9, Y9
+	VCVTPH2PS    32(CX), Y10
+	VCVTPH2PS    48(CX), Y11
+	VCVTPH2PS    (CX), Y12
+	VCVTPH2PS    16(CX), Y13
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y12, Y2, Y2
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y13, Y3, Y3
+	VBROADCASTSS 36(DX), Y14
+	VFNMADD231PS Y14, Y10, Y2
+	VFNMADD231PS Y14, Y11, Y3
+	VBROADCASTSS 32(DX), Y14
+	VFMADD213PS  (DI), Y14, Y2
+	VMOVUPS      Y2, (DI)
+	VFMADD213PS  32(DI), Y14, Y3
+	VMOVUPS      Y3, 32(DI)
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y12, Y4, Y4
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y13, Y5, Y5
+	VBROADCASTSS 36(DX)(BX*1), Y2
+	VFNMADD231PS Y2, Y10, Y4
+	VFNMADD231PS Y2, Y11, Y5
+	VBROADCASTSS 32(DX)(BX*1), Y2
+	VFMADD213PS  (DI)(R8*1), Y2, Y4
+	VMOVUPS      Y4, (DI)(R8*1)
+	VFMADD213PS  32(DI)(R8*1), Y2, Y5
+	VMOVUPS      Y5, 32(DI)(R8*1)
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y12, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y13, Y7, Y7
+	VBROADCASTSS 36(DX)(BX*2), Y2
+	VFNMADD231PS Y2, Y10, Y6
+	VFNMADD231PS Y2, Y11, Y7
+	VBROADCASTSS 32(DX)(BX*2), Y2
+	VFMADD213PS  (DI)(R8*2), Y2, Y6
+	VMOVUPS      Y6, (DI)(R8*2)
+	VFMADD213PS  32(DI)(R8*2), Y2, Y7
+	VMOVUPS      Y7, 32(DI)(R8*2)
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y12, Y8, Y8
+	VCVTDQ2PS    Y9, Y9
+	VMULPS       Y13, Y9, Y9
+	VBROADCASTSS 36(SI), Y2
+	VFNMADD231PS Y2, Y10, Y8
+	VFNMADD231PS Y2, Y11, Y9
+	VBROADCASTSS 32(SI), Y2
+	VFMADD213PS  (R9), Y2, Y8
+	VMOVUPS      Y8, (R9)
+	VFMADD213PS  32(R9), Y2, Y9
+	VMOVUPS      Y9, 32(R9)
+	ADDQ         $0x00000100, AX
+	ADDQ         $0x00000040, DX
+	ADDQ         $0x00000040, SI
+	ADDQ         $0x00000040, CX
+	DECQ         R11
+	JNE          loop
+	VZEROUPPER
+	RET
+
+// func groupedQ41AVX512x1x1(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
+TEXT ·groupedQ41AVX512x1x1(SB), NOSPLIT, $0-64
+	// groupedQ41AVX512x1x1 adds to y[1][16] (ld values a token) the products of bands of Q41 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart.
+	MOVQ         codes+16(FP), AX
+	MOVQ         scales+24(FP), CX
+	MOVQ         acts+40(FP), DX
+	MOVQ         y+0(FP), BX
+	MOVL         $0x0f0f0f0f, SI
+	VMOVD        SI, X0
+	VPBROADCASTD X0, Z0
+	VMOVUPS      (BX), Z1
+	MOVQ         groups+56(FP), SI
+
+loop:
+	VPXORD            Z2, Z2, Z2
+	VMOVDQU64         (AX), Z3
+	VPANDD            Z0, Z3, Z4
+	VPDPBUSD.BCST     (DX), Z4, Z2
+	VPSRLW            $0x04, Z3, Z3
+	VPANDD            Z0, Z3, Z3
+	VPDPBUSD.BCST     16(DX), Z3, Z2
+	VMOVDQU64         64(AX), Z3
+	VPANDD            Z0, Z3, Z4
+	VPDPBUSD.BCST     4(DX), Z4, Z2
+	VPSRLW            $0x04, Z3, Z3
+	VPANDD            Z0, Z3, Z3
+	VPDPBUSD.BCST     20(DX), Z3, Z2
+	VMOVDQU64         128(AX), Z3
+	VPANDD            Z0, Z3, Z4
+	VPDPBUSD.BCST     8(DX), Z4, Z2
+	VPSRLW            $0x04, Z3, Z3
+	VPANDD            Z0, Z3, Z3
+	VPDPBUSD.BCST     24(DX), Z3, Z2
+	VMOVDQU64         192(AX), Z3
+	VPANDD            Z0, Z3, Z4
+	VPDPBUSD.BCST     12(DX), Z4, Z2
+	VPSRLW            $0x04, Z3, Z3
+	VPANDD            Z0, Z3, Z3
+	VPDPBUSD.BCST     28(DX), Z3, Z2
+	VCVTPH2PS         32(CX), Z3
+	VCVTPH2PS         (CX), Z4
+	VCVTDQ2PS         Z2, Z2
+	VMULPS            Z4, Z2, Z2
+	VFNMADD231PS.BCST 36(DX), Z3, Z2
+	VFMADD231PS.BCST  32(DX), Z2, Z1
+	ADDQ              $0x00000100, AX
+	ADDQ              $0x00000040, DX
+	ADDQ              $0x00000040, CX
+	DECQ              SI
+	JNE               loop
+	VMOVUPS           Z1, (BX)
+	VZEROUPPER
+	RET
+
+// func groupedQ41AVX512x1x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
+TEXT ·groupedQ41AVX512x1x2(SB), NOSPLIT, $0-64
+	// groupedQ41AVX512x1x2 adds to y[2][16] (ld values a token) the products of bands of Q41 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart.
+	MOVQ         codes+16(FP), AX
+	MOVQ         scales+24(FP), CX
+	MOVQ         acts+40(FP), DX
+	MOVQ         lda+48(FP), BX
+	MOVQ         y+0(FP), SI
+	MOVQ         ld+8(FP), DI
+	SHLQ         $0x02, DI
+	MOVL         $0x0f0f0f0f, R8
+	VMOVD        R8, X0
+	VPBROADCASTD X0, Z0
+	VMOVUPS      (SI), Z1
+	VMOVUPS      (SI)(DI*1), Z2
+	MOVQ         groups+56(FP), R8
+
+loop:
+	VPXORD            Z3, Z3, Z3
+	VPXORD            Z4, Z4, Z4
+	VMOVDQU64         (AX), Z5
+	VPANDD            Z0, Z5, Z6
+	VPDPBUSD.BCST     (DX), Z6, Z3
+	VPDPBUSD.BCST     (DX)(BX*1), Z6, Z4
+	VPSRLW            $0x04, Z5, Z5
+	VPANDD            Z0, Z5, Z5
+	VPDPBUSD.BCST     16(DX), Z5, Z3
+	VPDPBUSD.BCST     16(DX)(BX*1), Z5, Z4
+	VMOVDQU64         64(AX), Z5
+	VPANDD            Z0, Z5, Z6
+	VPDPBUSD.BCST     4(DX), Z6, Z3
+	VPDPBUSD.BCST     4(DX)(BX*1), Z6, Z4
+	VPSRLW            $0x04, Z5, Z5
+	VPANDD            Z0, Z5, Z5
+	VPDPBUSD.BCST     20(DX), Z5, Z3
+	VPDPBUSD.BCST     20(DX)(BX*1), Z5, Z4
+	VMOVDQU64         128(AX), Z5
+	VPANDD            Z0, Z5, Z6
+	VPDPBUSD.BCST     8(DX), Z6, Z3
+	VPDPBUSD.BCST     8(DX)(BX*1), Z6, Z4
+	VPSRLW            $0x04, Z5, Z5
+	VPANDD            Z0, Z5, Z5
+	VPDPBUSD.BCST     24(DX), Z5, Z3
+	VPDPBUSD.BCST     24(DX)(BX*1), Z5, Z4
+	VMOVDQU64         192(AX), Z5
+	VPANDD            Z0, Z5, Z6
+	VPDPBUSD.BCST     12(DX), Z6, Z3
+	VPDPBUSD.BCST     12(DX)(BX*1), Z6, Z4
+	VPSRLW            $0x04, Z5, Z5
+	VPANDD            Z0, Z5, Z5
+	VPDPBUSD.BCST     28(DX), Z5, Z3
+	VPDPBUSD.BCST     28(DX)(BX*1), Z5, Z4
+	VCVTPH2PS         32(CX), Z5
+	VCVTPH2PS         (CX), Z6
+	VCVTDQ2PS         Z3, Z3
+	VMULPS            Z6, Z3, Z3
+	VFNMADD231PS.BCST 36(DX), Z5, Z3
+	VFMADD231PS.BCST  32(DX), Z3, Z1
+	VCVTDQ2PS         Z4, Z4
+	VMULPS            Z6, Z4, Z4
+	VFNMADD231PS.BCST 36(DX)(BX*1), Z5, Z4
+	VFMADD231PS.BCST  32(DX)(BX*1), Z4, Z2
+	ADDQ              $0x00000100, AX
+	ADDQ              $0x00000040, DX
+	ADDQ              $0x00000040, CX
+	DECQ              R8
+	JNE               loop
+	VMOVUPS           Z1, (SI)
+	VMOVUPS           Z2, (SI)(DI*1)
+	VZEROUPPER
+	RET
+
+// func groupedQ41AVX512x1x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
+TEXT ·groupedQ41AVX512x1x3(SB), NOSPLIT, $0-64
+	// groupedQ41AVX512x1x3 adds to y[3][16] (ld values a token) the products of bands of Q41 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart.
+	MOVQ         codes+16(FP), AX
+	MOVQ         scales+24(FP), CX
+	MOVQ         acts+40(FP), DX
+	MOVQ         lda+48(FP), BX
+	MOVQ         y+0(FP), SI
+	MOVQ         ld+8(FP), DI
+	SHLQ         $0x02, DI
+	MOVL         $0x0f0f0f0f, R8
+	VMOVD        R8, X0
+	VPBROADCASTD X0, Z0
+	VMOVUPS      (SI), Z1
+	VMOVUPS      (SI)(DI*1), Z2
+	VMOVUPS      (SI)(DI*2), Z3
+	MOVQ         groups+56(FP), R8
+
+loop:
+	VPXORD            Z4, Z4, Z4
+	VPXORD            Z5, Z5, Z5
+	VPXORD            Z6, Z6, Z6
+	VMOVDQU64         (AX), Z7
+	VPANDD            Z0, Z7, Z8
+	VPDPBUSD.BCST     (DX), Z8, Z4
+	VPDPBUSD.BCST     (DX)(BX*1), Z8, Z5
+	VPDPBUSD.BCST     (DX)(BX*2), Z8, Z6
+	VPSRLW            $0x04, Z7, Z7
+	VPANDD            Z0, Z7, Z7
+	VPDPBUSD.BCST     16(DX), Z7, Z4
+	VPDPBUSD.BCST     16(DX)(BX*1), Z7, Z5
+	VPDPBUSD.BCST     16(DX)(BX*2), Z7, Z6
+	VMOVDQU64         64(AX), Z7
+	VPANDD            Z0, Z7, Z8
+	VPDPBUSD.BCST     4(DX), Z8, Z4
+	VPDPBUSD.BCST     4(DX)(BX*1), Z8, Z5
+	VPDPBUSD.BCST     4(DX)(BX*2), Z8, Z6
+	VPSRLW            $0x04, Z7, Z7
+	VPANDD            Z0, Z7, Z7
+	VPDPBUSD.BCST     20(DX), Z7, Z4
+	VPDPBUSD.BCST     20(DX)(BX*1), Z7, Z5
+	VPDPBUSD.BCST     20(DX)(BX*2), Z7, Z6
+	VMOVDQU64         128(AX), Z7
+	VPANDD            Z0, Z7, Z8
+	VPDPBUSD.BCST     8(DX), Z8, Z4
+	VPDPBUSD.BCST     8(DX)(BX*1), Z8, Z5
+	VPDPBUSD.BCST     8(DX)(BX*2), Z8, Z6
+	VPSRLW            $0x04, Z7, Z7
+	VPANDD            Z0, Z7, Z7
+	VPDPBUSD.BCST     24(DX), Z7, Z4
+	VPDPBUSD.BCST     24(DX)(BX*1), Z7, Z5
+	VPDPBUSD.BCST     24(DX)(BX*2), Z7, Z6
+	VMOVDQU64         192(AX), Z7
+	VPANDD            Z0, Z7, Z8
+	VPDPBUSD.BCST     12(DX), Z8, Z4
+	VPDPBUSD.BCST     12(DX)(BX*1), Z8, Z5
+	VPDPBUSD.BCST     12(DX)(BX*2), Z8, Z6
+	VPSRLW            $0x04, Z7, Z7
+	VPANDD            Z0, Z7, Z7
+	VPDPBUSD.BCST     28(DX), Z7, Z4
+	VPDPBUSD.BCST     28(DX)(BX*1), Z7, Z5
+	VPDPBUSD.BCST     28(DX)(BX*2), Z7, Z6
+	VCVTPH2PS         32(CX), Z7
+	VCVTPH2PS         (CX), Z8
+	VCVTDQ2PS         Z4, Z4
+	VMULPS            Z8, Z4, Z4
+	VFNMADD231PS.BCST 36(DX), Z7, Z4
+	VFMADD231PS.BCST  32(DX), Z4, Z1
+	VCVTDQ2PS         Z5, Z5
+	VMULPS            Z8, Z5, Z5
+	VFNMADD231PS.BCST 36(DX)(BX*1), Z7, Z5
+	VFMADD231PS.BCST  32(DX)(BX*1), Z5, Z2
+	VCVTDQ2PS         Z6, Z6
+	VMULPS            Z8, Z6, Z6
+	VFNMADD231PS.BCST 36(DX)(BX*2), Z7, Z6
+	VFMADD231PS.BCST  32(DX)(BX*2), Z6, Z3
+	ADDQ              $0x00000100, AX
+	ADDQ              $0x00000040, DX
+	ADDQ              $0x00000040, CX
+	DECQ              R8
+	JNE               loop
+	VMOVUPS           Z1, (SI)
+	VMOVUPS           Z2, (SI)(DI*1)
+	VMOVUPS           Z3, (SI)(DI*2)
+	VZEROUPPER
+	RET
+
+// func groupedQ41AVX512x1x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
+TEXT ·groupedQ41AVX512x1x4(SB), NOSPLIT, $0-64
+	// groupedQ41AVX512x1x4 adds to y[4][16] (ld values a token) the products of bands of Q41 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart.
+	MOVQ         codes+16(FP), AX
+	MOVQ         scales+24(FP), CX
+	MOVQ         acts+40(FP), DX
+	MOVQ         lda+48(FP), BX
+	LEAQ         (DX)(BX*2), SI
+	ADDQ         BX, SI
+	MOVQ         y+0(FP), DI
+	MOVQ         ld+8(FP), R8
+	SHLQ         $0x02, R8
+	LEAQ         (DI)(R8*2), R9
+	ADDQ         R8, R9
+	MOVL         $0x0f0f0f0f, R10
+	VMOVD        R10, X0
+	VPBROADCASTD X0, Z0
+	VMOVUPS      (DI), Z1
+	VMOVUPS      (DI)(R8*1), Z2
+	VMOVUPS      (DI)(R8*2), Z3
+	VMOVUPS      (R9), Z4
+	MOVQ         groups+56(FP), R10
+
+loop:
+	VPXORD            Z5, Z5, Z5
+	VPXORD            Z6, Z6, Z6
+	VPXORD            Z7, Z7, Z7
+	VPXORD            Z8, Z8, Z8
+	VMOVDQU64         (AX), Z9
+	VPANDD            Z0, Z9, Z10
+	VPDPBUSD.BCST     (DX), Z10, Z5
+	VPDPBUSD.BCST     (DX)(BX*1), Z10, Z6
+	VPDPBUSD.BCST     (DX)(BX*2), Z10, Z7
+	VPDPBUSD.BCST     (SI), Z10, Z8
+	VPSRLW            $0x04, Z9, Z9
+	VPANDD            Z0, Z9, Z9
+	VPDPBUSD.BCST     16(DX), Z9, Z5
+	VPDPBUSD.BCST     16(DX)(BX*1), Z9, Z6
+	VPDPBUSD.BCST     16(DX)(BX*2), Z9, Z7
+	VPDPBUSD.BCST     16(SI), Z9, Z8
+	VMOVDQU64         64(AX), Z9
+	VPANDD            Z0, Z9, Z10
+	VPDPBUSD.BCST     4(DX), Z10, Z5
+	VPDPBUSD.BCST     4(DX)(BX*1), Z10, Z6
+	VPDPBUSD.BCST     4(DX)(BX*2), Z10, Z7
+	VPDPBUSD.BCST     4(SI), Z10, Z8
+	VPSRLW            $0x04, Z9, Z9
+	VPANDD            Z0, Z9, Z9
+	VPDPBUSD.BCST     20(DX), Z9, Z5
+	VPDPBUSD.BCST     20(DX)(BX*1), Z9, Z6
+	VPDPBUSD.BCST     20(DX)(BX*2), Z9, Z7
+	VPDPBUSD.BCST     20(SI), Z9, Z8
+	VMOVDQU64         128(AX), Z9
+	VPANDD            Z0, Z9, Z10
+	VPDPBUSD.BCST     8(DX), Z10, Z5
+	VPDPBUSD.BCST     8(DX)(BX*1), Z10, Z6
+	VPDPBUSD.BCST     8(DX)(BX*2), Z10, Z7
+	VPDPBUSD.BCST     8(SI), Z10, Z8
+	VPSRLW            $0x04, Z9, Z9
+	VPANDD            Z0, Z9, Z9
+	VPDPBUSD.BCST     24(DX), Z9, Z5
+	VPDPBUSD.BCST     24(DX)(BX*1), Z9, Z6
+	VPDPBUSD.BCST     24(DX)(BX*2), Z9, Z7
+	VPDPBUSD.BCST     24(SI), Z9, Z8
+	VMOVDQU64         192(AX), Z9
+	VPANDD            Z0, Z9, Z10
+	VPDPBUSD.BCST     12(DX), Z10, Z5
+	VPDPBUSD.BCST     12(DX)(BX*1), Z10, Z6
+	VPDPBUSD.BCST     12(DX)(BX*2), Z10, Z7
+	VPDPBUSD.BCST     12(SI), Z10, Z8
+	VPSRLW            $0x04, Z9, Z9
+	VPANDD            Z0, Z9, Z9
+	VPDPBUSD.BCST     28(DX), Z9, Z5
+	VPDPBUSD.BCST     28(DX)(BX*1), Z9, Z6
+	VPDPBUSD.BCST     28(DX)(BX*2), Z9, Z7
+	VPDPBUSD.BCST     28(SI), Z9, Z8
+	VCVTPH2PS         32(CX), Z9
+	VCVTPH2PS         (CX), Z10
+	VCVTDQ2PS         Z5, Z5
+	VMULPS            Z10, Z5, Z5
+	VFNMADD231PS.BCST 36(DX), Z9, Z5
+	VFMADD231PS.BCST  32(DX), Z5, Z1
+	VCVTDQ2PS         Z6, Z6
+	VMULPS            Z10, Z6, Z6
+	VFNMADD231PS.BCST 36(DX)(BX*1), Z9, Z6
+	VFMADD231PS.BCST  32(DX)(BX*1), Z6, Z2
+	VCVTDQ2PS         Z7, Z7
+	VMULPS            Z10, Z7, Z7
+	VFNMADD231PS.BCST 36(DX)(BX*2), Z9, Z7
+	VFMADD231PS.BCST  32(DX)(BX*2), Z7, Z3
+	VCVTDQ2PS         Z8, Z8
+	VMULPS            Z10, Z8, Z8
+	VFNMADD231PS.BCST 36(SI), Z9, Z8
+	VFMADD231PS.BCST  32(SI), Z8, Z4
+	ADDQ              $0x00000100, AX
+	ADDQ              $0x00000040, DX
+	ADDQ              $0x00000040, SI
+	ADDQ              $0x00000040, CX
+	DECQ              R10
+	JNE               loop
+	VMOVUPS           Z1, (DI)
+	VMOVUPS           Z2, (DI)(R8*1)
+	VMOVUPS           Z3, (DI)(R8*2)
+	VMOVUPS           Z4, (R9)
+	VZEROUPPER
+	RET
+
+// func groupedQ41AVX512x2x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
+TEXT ·groupedQ41AVX512x2x2(SB), NOSPLIT, $0-72
+	// groupedQ41AVX512x2x2 adds to y[2][32] (ld values a token) the products of two bands of Q41 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+	// next, which need not be memory at all.
+	MOVQ         codes+16(FP), AX
+	MOVQ         scales+24(FP), CX
+	MOVQ         stride+32(FP), DX
+	LEAQ         (DX)(DX*2), BX
+	MOVQ         acts+40(FP), BX
+	MOVQ         lda+48(FP), SI
+	MOVQ         y+0(FP), DI
+	MOVQ         ld+8(FP), R8
+	SHLQ         $0x02, R8
+	MOVQ         next+64(FP), R9
+	MOVL         $0x0f0f0f0f, R10
+	VMOVD        R10, X0
+	VPBROADCASTD X0, Z0
+	VMOVUPS      (DI), Z1
+	VMOVUPS      (DI)(R8*1), Z2
+	VMOVUPS      64(DI), Z3
+	VMOVUPS      64(DI)(R8*1), Z4
+	MOVQ         groups+56(FP), R10
+
+loop:
+	PREFETCHT1        (R9)
+	PREFETCHT1        64(R9)
+	PREFETCHT1        128(R9)
+	PREFETCHT1        192(R9)
+	PREFETCHT1        256(R9)
+	PREFETCHT1        320(R9)
+	PREFETCHT1        384(R9)
+	PREFETCHT1        448(R9)
+	PREFETCHT1        512(R9)
+	PREFETCHT1        576(R9)
+	ADDQ              $0x00000280, R9
+	VPXORD            Z5, Z5, Z5
+	VPXORD            Z7, Z7, Z7
+	VPXORD            Z6, Z6, Z6
+	VPXORD            Z8, Z8, Z8
+	VMOVDQU64         (AX), Z9
+	VPANDD            Z0, Z9, Z10
+	VMOVDQU64         (AX)(DX*1), Z11
+	VPANDD            Z0, Z11, Z12
+	VPBROADCASTD      (BX), Z13
+	VPDPBUSD          Z13, Z10, Z5
+	VPDPBUSD          Z13, Z12, Z7
+	VPBROADCASTD      (BX)(SI*1), Z13
+	VPDPBUSD          Z13, Z10, Z6
+	VPDPBUSD          Z13, Z12, Z8
+	VPSRLW            $0x04, Z9, Z9
+	VPANDD            Z0, Z9, Z9
+	VPSRLW            $0x04, Z11, Z11
+	VPANDD            Z0, Z11, Z11
+	VPBROADCASTD      16(BX), Z10
+	VPDPBUSD          Z10, Z9, Z5
+	VPDPBUSD          Z10, Z11, Z7
+	VPBROADCASTD      16(BX)(SI*1), Z10
+	VPDPBUSD          Z10, Z9, Z6
+	VPDPBUSD          Z10, Z11, Z8
+	VMOVDQU64         64(AX), Z9
+	VPANDD            Z0, Z9, Z10
+	VMOVDQU64         64(AX)(DX*1), Z11
+	VPANDD            Z0, Z11, Z12
+	VPBROADCASTD      4(BX), Z13
+	VPDPBUSD          Z13, Z10, Z5
+	VPDPBUSD          Z13, Z12, Z7
+	VPBROADCASTD      4(BX)(SI*1), Z13
+	VPDPBUSD          Z13, Z10, Z6
+	VPDPBUSD          Z13, Z12, Z8
+	VPSRLW            $0x04, Z9, Z9
+	VPANDD            Z0, Z9, Z9
+	VPSRLW            $0x04, Z11, Z11
+	VPANDD            Z0, Z11, Z11
+	VPBROADCASTD      20(BX), Z10
+	VPDPBUSD          Z10, Z9, Z5
+	VPDPBUSD          Z10, Z11, Z7
+	VPBROADCASTD      20(BX)(SI*1), Z10
+	VPDPBUSD          Z10, Z9, Z6
+	VPDPBUSD          Z10, Z11, Z8
+	VMOVDQU64         128(AX), Z9
+	VPANDD            Z0, Z9, Z10
+	VMOVDQU64         128(AX)(DX*1), Z11
+	VPANDD            Z0, Z11, Z12
+	VPBROADCASTD      8(BX), Z13
+	VPDPBUSD          Z13, Z10, Z5
+	VPDPBUSD          Z13, Z12, Z7
+	VPBROADCASTD      8(BX)(SI*1), Z13
+	VPDPBUSD          Z13, Z10, Z6
+	VPDPBUSD          Z13, Z12, Z8
+	VPSRLW            $0x04, Z9, Z9
+	VPANDD            Z0, Z9, Z9
+	VPSRLW            $0x04, Z11, Z11
+	VPANDD            Z0, Z11, Z11
+	VPBROADCASTD      24(BX), Z10
+	VPDPBUSD          Z10, Z9, Z5
+	VPDPBUSD          Z10, Z11, Z7
+	VPBROADCASTD      24(BX)(SI*1), Z10
+	VPDPBUSD          Z10, Z9, Z6
+	VPDPBUSD          Z10, Z11, Z8
+	VMOVDQU64         192(AX), Z9
+	VPANDD            Z0, Z9, Z10
+	VMOVDQU64         192(AX)(DX*1), Z11
+	VPANDD            Z0, Z11, Z12
+	VPBROADCASTD      12(BX), Z13
+	VPDPBUSD          Z13, Z10, Z5
+	VPDPBUSD          Z13, Z12, Z7
+	VPBROADCASTD      12(BX)(SI*1), Z13
+	VPDPBUSD          Z13, Z10, Z6
+	VPDPBUSD          Z13, Z12, Z8
+	VPSRLW            $0x04, Z9, Z9
+	VPANDD            Z0, Z9, Z9
+	VPSRLW            $0x04, Z11, Z11
+	VPANDD            Z0, Z11, Z11
+	VPBROADCASTD      28(BX), Z10
+	VPDPBUSD          Z10, Z9, Z5
+	VPDPBUSD          Z10, Z11, Z7
+	VPBROADCASTD      28(BX)(SI*1), Z10
+	VPDPBUSD          Z10, Z9, Z6
+	VPDPBUSD          Z10, Z11, Z8
+	VCVTPH2PS         32(CX), Z9
+	VCVTPH2PS         (CX), Z10
+	VCVTDQ2PS         Z5, Z5
+	VMULPS            Z10, Z5, Z5
+	VFNMADD231PS.BCST 36(BX), Z9, Z5
+	VFMADD231PS.BCST  32(BX), Z5, Z1
+	VCVTDQ2PS         Z6, Z6
+	VMULPS            Z10, Z6, Z6
+	VFNMADD231PS.BCST 36(BX)(SI*1), Z9, Z6
+	VFMADD231PS.BCST  32(BX)(SI*1), Z6, Z2
+	VCVTPH2PS         32(CX)(DX*1), Z9
+	VCVTPH2PS         (CX)(DX*1), Z10
+	VCVTDQ2PS         Z7, Z7
+	VMULPS            Z10, Z7, Z7
+	VFNMADD231PS.BCST 36(BX), Z9, Z7
+	VFMADD231PS.BCST  32(BX), Z7, Z3
+	VCVTDQ2PS         Z8, Z8
+	VMULPS            Z10, Z8, Z8
+	VFNMADD231PS.BCST 36(BX)(SI*1), Z9, Z8
+	VFMADD231PS.BCST  32(BX)(SI*1), Z8, Z4
+	ADDQ              $0x00000100, AX
+	ADDQ              $0x00000040, BX
+	ADDQ              $0x00000040, CX
+	DECQ              R10
+	JNE               loop
+	VMOVUPS           Z1, (DI)
+	VMOVUPS           Z2, (DI)(R8*1)
+	VMOVUPS           Z3, 64(DI)
+	VMOVUPS           Z4, 64(DI)(R8*1)
+	VZEROUPPER
+	RET
+
+// func groupedQ41AVX512x2x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
+TEXT ·groupedQ41AVX512x2x3(SB), NOSPLIT, $0-72
+	// groupedQ41AVX512x2x3 adds to y[3][32] (ld values a token) the products of two bands of Q41 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+	// next, which need not be memory at all.
+	MOVQ         codes+16(FP), AX
+	MOVQ         scales+24(FP), CX
+	MOVQ         stride+32(FP), DX
+	LEAQ         (DX)(DX*2), BX
+	MOVQ         acts+40(FP), BX
+	MOVQ         lda+48(FP), SI
+	MOVQ         y+0(FP), DI
+	MOVQ         ld+8(FP), R8
+	SHLQ         $0x02, R8
+	MOVQ         next+64(FP), R9
+	MOVL         $0x0f0f0f0f, R10
+	VMOVD        R10, X0
+	VPBROADCASTD X0, Z0
+	VMOVUPS      (DI), Z1
+	VMOVUPS      (DI)(R8*1), Z2
+	VMOVUPS      (DI)(R8*2), Z3
+	VMOVUPS      64(DI), Z4
+	VMOVUPS      64(DI)(R8*1), Z5
+	VMOVUPS      64(DI)(R8*2), Z6
+	MOVQ         groups+56(FP), R10
+
+loop:
+	PREFETCHT1        (R9)
+	PREFETCHT1        64(R9)
+	PREFETCHT1        128(R9)
+	PREFETCHT1        192(R9)
+	PREFETCHT1        256(R9)
+	PREFETCHT1        320(R9)
+	PREFETCHT1        384(R9)
+	PREFETCHT1        448(R9)
+	PREFETCHT1        512(R9)
+	PREFETCHT1        576(R9)
+	ADDQ              $0x00000280, R9
+	VPXORD            Z7, Z7, Z7
+	VPXORD            Z10, Z10, Z10
+	VPXORD            Z8, Z8, Z8
+	VPXORD            Z11, Z11, Z11
+	VPXORD            Z9, Z9, Z9
+	VPXORD            Z12, Z12, Z12
+	VMOVDQU64         (AX), Z13
+	VPANDD            Z0, Z13, Z14
+	VMOVDQU64         (AX)(DX*1), Z15
+	VPANDD            Z0, Z15, Z16
+	VPBROADCASTD      (BX), Z17
+	VPDPBUSD          Z17, Z14, Z7
+	VPDPBUSD          Z17, Z16, Z10
+	VPBROADCASTD      (BX)(SI*1), Z17
+	VPDPBUSD          Z17, Z14, Z8
+	VPDPBUSD          Z17, Z16, Z11
+	VPBROADCASTD      (BX)(SI*2), Z17
+	VPDPBUSD          Z17, Z14, Z9
+	VPDPBUSD          Z17, Z16, Z12
+	VPSRLW            $0x04, Z13, Z13
+	VPANDD            Z0, Z13, Z13
+	VPSRLW            $0x04, Z15, Z15
+	VPANDD            Z0, Z15, Z15
+	VPBROADCASTD      16(BX), Z14
+	VPDPBUSD          Z14, Z13, Z7
+	VPDPBUSD          Z14, Z15, Z10
+	VPBROADCASTD      16(BX)(SI*1), Z14
+	VPDPBUSD          Z14, Z13, Z8
+	VPDPBUSD          Z14, Z15, Z11
+	VPBROADCASTD      16(BX)(SI*2), Z14
+	VPDPBUSD          Z14, Z13, Z9
+	VPDPBUSD          Z14, Z15, Z12
+	VMOVDQU64         64(AX), Z13
+	VPANDD            Z0, Z13, Z14
+	VMOVDQU64         64(AX)(DX*1), Z15
+	VPANDD            Z0, Z15, Z16
+	VPBROADCASTD      4(BX), Z17
+	VPDPBUSD          Z17, Z14, Z7
+	VPDPBUSD          Z17, Z16, Z10
+	VPBROADCASTD      4(BX)(SI*1), Z17
+	VPDPBUSD          Z17, Z14, Z8
+	VPDPBUSD          Z17, Z16, Z11
+	VPBROADCASTD      4(BX)(SI*2), Z17
+	VPDPBUSD          Z17, Z14, Z9
+	VPDPBUSD          Z17, Z16, Z12
+	VPSRLW            $0x04, Z13, Z13
+	VPANDD            Z0, Z13, Z13
+	VPSRLW            $0x04, Z15, Z15
+	VPANDD            Z0, Z15, Z15
+	VPBROADCASTD      20(BX), Z14
+	VPDPBUSD          Z14, Z13, Z7
+	VPDPBUSD          Z14, Z15, Z10
+	VPBROADCASTD      20(BX)(SI*1), Z14
+	VPDPBUSD          Z14, Z13, Z8
+	VPDPBUSD          Z14, Z15, Z11
+	VPBROADCASTD      20(BX)(SI*2), Z14
+	VPDPBUSD          Z14, Z13, Z9
+	VPDPBUSD          Z14, Z15, Z12
+	VMOVDQU64         128(AX), Z13
+	VPANDD            Z0, Z13, Z14
+	VMOVDQU64         128(AX)(DX*1), Z15
+	VPANDD            Z0, Z15, Z16
+	VPBROADCASTD      8(BX), Z17
+	VPDPBUSD          Z17, Z14, Z7
+	VPDPBUSD          Z17, Z16, Z10
+	VPBROADCASTD      8(BX)(SI*1), Z17
+	VPDPBUSD          Z17, Z14, Z8
+	VPDPBUSD          Z17, Z16, Z11
+	VPBROADCASTD      8(BX)(SI*2), Z17
+	VPDPBUSD          Z17, Z14, Z9
+	VPDPBUSD          Z17, Z16, Z12
+	VPSRLW            $0x04, Z13, Z13
+	VPANDD            Z0, Z13, Z13
+	VPSRLW            $0x04, Z15, Z15
+	VPANDD            Z0, Z15, Z15
+	VPBROADCASTD      24(BX), Z14
+	VPDPBUSD          Z14, Z13, Z7
+	VPDPBUSD          Z14, Z15, Z10
+	VPBROADCASTD      24(BX)(SI*1), Z14
+	VPDPBUSD          Z14, Z13, Z8
+	VPDPBUSD          Z14, Z15, Z11
+	VPBROADCASTD      24(BX)(SI*2), Z14
+	VPDPBUSD          Z14, Z13, Z9
+	VPDPBUSD          Z14, Z15, Z12
+	VMOVDQU64         192(AX), Z13
+	VPANDD            Z0, Z13, Z14
+	VMOVDQU64         192(AX)(DX*1), Z15
+	VPANDD            Z0, Z15, Z16
+	VPBROADCASTD      12(BX), Z17
+	VPDPBUSD          Z17, Z14, Z7
+	VPDPBUSD          Z17, Z16, Z10
+	VPBROADCASTD      12(BX)(SI*1), Z17
+	VPDPBUSD          Z17, Z14, Z8
+	VPDPBUSD          Z17, Z16, Z11
+	VPBROADCASTD      12(BX)(SI*2), Z17
+	VPDPBUSD          Z17, Z14, Z9
+	VPDPBUSD          Z17, Z16, Z12
+	VPSRLW            $0x04, Z13, Z13
+	VPANDD            Z0, Z13, Z13
+	VPSRLW            $0x04, Z15, Z15
+	VPANDD            Z0, Z15, Z15
+	VPBROADCASTD      28(BX), Z14
+	VPDPBUSD          Z14, Z13, Z7
+	VPDPBUSD          Z14, Z15, Z10
+	VPBROADCASTD      28(BX)(SI*1), Z14
+	VPDPBUSD          Z14, Z13, Z8
+	VPDPBUSD          Z14, Z15, Z11
+	VPBROADCASTD      28(BX)(SI*2), Z14
+	VPDPBUSD          Z14, Z13, Z9
+	VPDPBUSD          Z14, Z15, Z12
+	VCVTPH2PS         32(CX), Z13
+	VCVTPH2PS         (CX), Z14
+	VCVTDQ2PS         Z7, Z7
+	VMULPS            Z14, Z7, Z7
+	VFNMADD231PS.BCST 36(BX), Z13, Z7
+	VFMADD231PS.BCST  32(BX), Z7, Z1
+	VCVTDQ2PS         Z8, Z8
+	VMULPS            Z14, Z8, Z8
+	VFNMADD231PS.BCST 36(BX)(SI*1), Z13, Z8
+	VFMADD231PS.BCST  32(BX)(SI*1), Z8, Z2
+	VCVTDQ2PS         Z9, Z9
+	VMULPS            Z14, Z9, Z9
+	VFNMADD231PS.BCST 36(BX)(SI*2), Z13, Z9
+	VFMADD231PS.BCST  32(BX)(SI*2), Z9, Z3
+	VCVTPH2PS         32(CX)(DX*1), Z13
+	VCVTPH2PS         (CX)(DX*1), Z14
+	VCVTDQ2PS         Z10, Z10
+	VMULPS            Z14, Z10, Z10
+	VFNMADD231PS.BCST 36(BX), Z13, Z10
+	VFMADD231PS.BCST  32(BX), Z10, Z4
+	VCVTDQ2PS         Z11, Z11
+	VMULPS            Z14, Z11, Z11
+	VFNMADD231PS.BCST 36(BX)(SI*1), Z13, Z11
+	VFMADD231PS.BCST  32(BX)(SI*1), Z11, Z5
+	VCVTDQ2PS         Z12, Z12
+	VMULPS            Z14, Z12, Z12
+	VFNMADD231PS.BCST 36(BX)(SI*2), Z13, Z12
+	VFMADD231PS.BCST  32(BX)(SI*2), Z12, Z6
+	ADDQ              $0x00000100, AX
+	ADDQ              $0x00000040, BX
+	ADDQ              $0x00000040, CX
+	DECQ              R10
+	JNE               loop
+	VMOVUPS           Z1, (DI)
+	VMOVUPS           Z2, (DI)(R8*1)
+	VMOVUPS           Z3, (DI)(R8*2)
+	VMOVUPS           Z4, 64(DI)
+	VMOVUPS           Z5, 64(DI)(R8*1)
+	VMOVUPS           Z6, 64(DI)(R8*2)
+	VZEROUPPER
+	RET
+
+// func groupedQ41AVX512x2x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
+TEXT ·groupedQ41AVX512x2x4(SB), NOSPLIT, $0-72
+	// groupedQ41AVX512x2x4 adds to y[4][32] (ld values a token) the products of two bands of Q41 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+	// next, which need not be memory at all.
+	MOVQ         codes+16(FP), AX
+	MOVQ         scales+24(FP), CX
+	MOVQ         stride+32(FP), DX
+	LEAQ         (DX)(DX*2), BX
+	MOVQ         acts+40(FP), BX
+	MOVQ         lda+48(FP), SI
+	LEAQ         (BX)(SI*2), DI
+	ADDQ         SI, DI
+	MOVQ         y+0(FP), R8
+	MOVQ         ld+8(FP), R9
+	SHLQ         $0x02, R9
+	LEAQ         (R8)(R9*2), R10
+	ADDQ         R9, R10
+	MOVQ         next+64(FP), R11
+	MOVL         $0x0f0f0f0f, R12
+	VMOVD        R12, X0
+	VPBROADCASTD X0, Z0
+	VMOVUPS      (R8), Z1
+	VMOVUPS      (R8)(R9*1), Z2
+	VMOVUPS      (R8)(R9*2), Z3
+	VMOVUPS      (R10), Z4
+	VMOVUPS      64(R8), Z5
+	VMOVUPS      64(R8)(R9*1), Z6
+	VMOVUPS      64(R8)(R9*2), Z7
+	VMOVUPS      64(R10), Z8
+	MOVQ         groups+56(FP), R12
+
+loop:
+	PREFETCHT1        (R11)
+	PREFETCHT1        64(R11)
+	PREFETCHT1        128(R11)
+	PREFETCHT1        192(R11)
+	PREFETCHT1        256(R11)
+	PREFETCHT1        320(R11)
+	PREFETCHT1        384(R11)
+	PREFETCHT1        448(R11)
+	PREFETCHT1        512(R11)
+	PREFETCHT1        576(R11)
+	ADDQ              $0x00000280, R11
+	VPXORD            Z9, Z9, Z9
+	VPXORD            Z13, Z13, Z13
+	VPXORD            Z10, Z10, Z10
+	VPXORD            Z14, Z14, Z14
+	VPXORD            Z11, Z11, Z11
+	VPXORD            Z15, Z15, Z15
+	VPXORD            Z12, Z12, Z12
+	VPXORD            Z16, Z16, Z16
+	VMOVDQU64         (AX), Z17
+	VPANDD            Z0, Z17, Z18
+	VMOVDQU64         (AX)(DX*1), Z19
+	VPANDD            Z0, Z19, Z20
+	VPBROADCASTD      (BX), Z21
+	VPDPBUSD          Z21, Z18, Z9
+	VPDPBUSD          Z21, Z20, Z13
+	VPBROADCASTD      (BX)(SI*1), Z21
+	VPDPBUSD          Z21, Z18, Z10
+	VPDPBUSD          Z21, Z20, Z14
+	VPBROADCASTD      (BX)(SI*2), Z21
+	VPDPBUSD          Z21, Z18, Z11
+	VPDPBUSD          Z21, Z20, Z15
+	VPBROADCASTD      (DI), Z21
+	VPDPBUSD          Z21, Z18, Z12
+	VPDPBUSD          Z21, Z20, Z16
+	VPSRLW            $0x04, Z17, Z17
+	VPANDD            Z0, Z17, Z17
+	VPSRLW            $0x04, Z19, Z19
+	VPANDD            Z0, Z19, Z19
+	VPBROADCASTD      16(BX), Z18
+	VPDPBUSD          Z18, Z17, Z9
+	VPDPBUSD          Z18, Z19, Z13
+	VPBROADCASTD      16(BX)(SI*1), Z18
+	VPDPBUSD          Z18, Z17, Z10
+	VPDPBUSD          Z18, Z19, Z14
+	VPBROADCASTD      16(BX)(SI*2), Z18
+	VPDPBUSD          Z18, Z17, Z11
+	VPDPBUSD          Z18, Z19, Z15
+	VPBROADCASTD      16(DI), Z18
+	VPDPBUSD          Z18, Z17, Z12
+	VPDPBUSD          Z18, Z19, Z16
+	VMOVDQU64         64(AX), Z17
+	VPANDD            Z0, Z17, Z18
+	VMOVDQU64         64(AX)(DX*1), Z19
+	VPANDD            Z0, Z19, Z20
+	VPBROADCASTD      4(BX), Z21
+	VPDPBUSD          Z21, Z18, Z9
+	VPDPBUSD          Z21, Z20, Z13
+	VPBROADCASTD      4(BX)(SI*1), Z21
+	VPDPBUSD          Z21, Z18, Z10
+	VPDPBUSD          Z21, Z20, Z14
+	VPBROADCASTD      4(BX)(SI*2), Z21
+	VPDPBUSD          Z21, Z18, Z11
+	VPDPBUSD          Z21, Z20, Z15
+	VPBROADCASTD      4(DI), Z21
+	VPDPBUSD          Z21, Z18, Z12
+	VPDPBUSD          Z21, Z20, Z16
+	VPSRLW            $0x04, Z17, Z17
+	VPANDD            Z0, Z17, Z17
+	VPSRLW            $0x04, Z19, Z19
+	VPANDD            Z0, Z19, Z19
+	VPBROADCASTD      20(BX), Z18
+	VPDPBUSD          Z18, Z17, Z9
+	VPDPBUSD          Z18, Z19, Z13
+	VPBROADCASTD      20(BX)(SI*1), Z18
+	VPDPBUSD          Z18, Z17, Z10
+	VPDPBUSD          Z18, Z19, Z14
+	VPBROADCASTD      20(BX)(SI*2), Z18
+	VPDPBUSD          Z18, Z17, Z11
+	VPDPBUSD          Z18, Z19, Z15
+	VPBROADCASTD      20(DI), Z18
+	VPDPBUSD          Z18, Z17, Z12
+	VPDPBUSD          Z18, Z19, Z16
+	VMOVDQU64         128(AX), Z17
+	VPANDD            Z0, Z17, Z18
+	VMOVDQU64         128(AX)(DX*1), Z19
+	VPANDD            Z0, Z19, Z20
+	VPBROADCASTD      8(BX), Z21
+	VPDPBUSD          Z21, Z18, Z9
+	VPDPBUSD          Z21, Z20, Z13
+	VPBROADCASTD      8(BX)(SI*1), Z21
+	VPDPBUSD          Z21, Z18, Z10
+	VPDPBUSD          Z21, Z20, Z14
+	VPBROADCASTD      8(BX)(SI*2), Z21
+	VPDPBUSD          Z21, Z18, Z11
+	VPDPBUSD          Z21, Z20, Z15
+	VPBROADCASTD      8(DI), Z21
+	VPDPBUSD          Z21, Z18, Z12
+	VPDPBUSD          Z21, Z20, Z16
+	VPSRLW            $0x04, Z17, Z17
+	VPANDD            Z0, Z17, Z17
+	VPSRLW            $0x04, Z19, Z19
+	VPANDD            Z0, Z19, Z19
+	VPBROADCASTD      24(BX), Z18
+	VPDPBUSD          Z18, Z17, Z9
+	VPDPBUSD          Z18, Z19, Z13
+	VPBROADCASTD      24(BX)(SI*1), Z18
+	VPDPBUSD          Z18, Z17, Z10
+	VPDPBUSD          Z18, Z19, Z14
+	VPBROADCASTD      24(BX)(SI*2), Z18
+	VPDPBUSD          Z18, Z17, Z11
+	VPDPBUSD          Z18, Z19, Z15
+	VPBROADCASTD      24(DI), Z18
+	VPDPBUSD          Z18, Z17, Z12
+	VPDPBUSD          Z18, Z19, Z16
+	VMOVDQU64         192(AX), Z17
+	VPANDD            Z0, Z17, Z18
+	VMOVDQU64         192(AX)(DX*1), Z19
+	VPANDD            Z0, Z19, Z20
+	VPBROADCASTD      12(BX), Z21
+	VPDPBUSD          Z21, Z18, Z9
+	VPDPBUSD          Z21, Z20, Z13
+	VPBROADCASTD      12(BX)(SI*1), Z21
+	VPDPBUSD          Z21, Z18, Z10
+	VPDPBUSD          Z21, Z20, Z14
+	VPBROADCASTD      12(BX)(SI*2), Z21
+	VPDPBUSD          Z21, Z18, Z11
+	VPDPBUSD          Z21, Z20, Z15
+	VPBROADCASTD      12(DI), Z21
+	VPDPBUSD          Z21, Z18, Z12
+	VPDPBUSD          Z21, Z20, Z16
+	VPSRLW            $0x04, Z17, Z17
+	VPANDD            Z0, Z17, Z17
+	VPSRLW            $0x04, Z19, Z19
+	VPANDD            Z0, Z19, Z19
+	VPBROADCASTD      28(BX), Z18
+	VPDPBUSD          Z18, Z17, Z9
+	VPDPBUSD          Z18, Z19, Z13
+	VPBROADCASTD      28(BX)(SI*1), Z18
+	VPDPBUSD          Z18, Z17, Z10
+	VPDPBUSD          Z18, Z19, Z14
+	VPBROADCASTD      28(BX)(SI*2), Z18
+	VPDPBUSD          Z18, Z17, Z11
+	VPDPBUSD          Z18, Z19, Z15
+	VPBROADCASTD      28(DI), Z18
+	VPDPBUSD          Z18, Z17, Z12
+	VPDPBUSD          Z18, Z19, Z16
+	VCVTPH2PS         32(CX), Z17
+	VCVTPH2PS         (CX), Z18
+	VCVTDQ2PS         Z9, Z9
+	VMULPS            Z18, Z9, Z9
+	VFNMADD231PS.BCST 36(BX), Z17, Z9
+	VFMADD231PS.BCST  32(BX), Z9, Z1
+	VCVTDQ2PS         Z10, Z10
+	VMULPS            Z18, Z10, Z10
+	VFNMADD231PS.BCST 36(BX)(SI*1), Z17, Z10
+	VFMADD231PS.BCST  32(BX)(SI*1), Z10, Z2
+	VCVTDQ2PS         Z11, Z11
+	VMULPS            Z18, Z11, Z11
+	VFNMADD231PS.BCST 36(BX)(SI*2), Z17, Z11
+	VFMADD231PS.BCST  32(BX)(SI*2), Z11, Z3
+	VCVTDQ2PS         Z12, Z12
+	VMULPS            Z18, Z12, Z12
+	VFNMADD231PS.BCST 36(DI), Z17, Z12
+	VFMADD231PS.BCST  32(DI), Z12, Z4
+	VCVTPH2PS         32(CX)(DX*1), Z17
+	VCVTPH2PS         (CX)(DX*1), Z18
+	VCVTDQ2PS         Z13, Z13
+	VMULPS            Z18, Z13, Z13
+	VFNMADD231PS.BCST 36(BX), Z17, Z13
+	VFMADD231PS.BCST  32(BX), Z13, Z5
+	VCVTDQ2PS         Z14, Z14
+	VMULPS            Z18, Z14, Z14
+	VFNMADD231PS.BCST 36(BX)(SI*1), Z17, Z14
+	VFMADD231PS.BCST  32(BX)(SI*1), Z14, Z6
+	VCVTDQ2PS         Z15, Z15
+	VMULPS            Z18, Z15, Z15
+	VFNMADD231PS.BCST 36(BX)(SI*2), Z17, Z15
+	VFMADD231PS.BCST  32(BX)(SI*2), Z15, Z7
+	VCVTDQ2PS         Z16, Z16
+	VMULPS            Z18, Z16, Z16
+	VFNMADD231PS.BCST 36(DI), Z17, Z16
+	VFMADD231PS.BCST  32(DI), Z16, Z8
+	ADDQ              $0x00000100, AX
+	ADDQ              $0x00000040, BX
+	ADDQ              $0x00000040, DI
+	ADDQ              $0x00000040, CX
+	DECQ              R12
+	JNE               loop
+	VMOVUPS           Z1, (R8)
+	VMOVUPS           Z2, (R8)(R9*1)
+	VMOVUPS           Z3, (R8)(R9*2)
+	VMOVUPS           Z4, (R10)
+	VMOVUPS           Z5, 64(R8)
+	VMOVUPS           Z6, 64(R8)(R9*1)
+	VMOVUPS           Z7, 64(R8)(R9*2)
+	VMOVUPS           Z8, 64(R10)
+	VZEROUPPER
+	RET
+
+// func groupedQ41AVX512x2x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
+TEXT ·groupedQ41AVX512x2x5(SB), NOSPLIT, $0-72
+	// groupedQ41AVX512x2x5 adds to y[5][32] (ld values a token) the products of two bands of Q41 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+	// next, which need not be memory at all.
+	MOVQ         codes+16(FP), AX
+	MOVQ         scales+24(FP), CX
+	MOVQ         stride+32(FP), DX
+	LEAQ         (DX)(DX*2), BX
+	MOVQ         acts+40(FP), BX
+	MOVQ         lda+48(FP), SI
+	LEAQ         (BX)(SI*2), DI
+	ADDQ         SI, DI
+	MOVQ         y+0(FP), R8
+	MOVQ         ld+8(FP), R9
+	SHLQ         $0x02, R9
+	LEAQ         (R8)(R9*2), R10
+	ADDQ         R9, R10
+	MOVQ         next+64(FP), R11
+	MOVL         $0x0f0f0f0f, R12
+	VMOVD        R12, X0
+	VPBROADCASTD X0, Z0
+	VMOVUPS      (R8), Z1
+	VMOVUPS      (R8)(R9*1), Z2
+	VMOVUPS      (R8)(R9*2), Z3
+	VMOVUPS      (R10), Z4
+	VMOVUPS      (R10)(R9*1), Z5
+	VMOVUPS      64(R8), Z6
+	VMOVUPS      64(R8)(R9*1), Z7
+	VMOVUPS      64(R8)(R9*2), Z8
+	VMOVUPS      64(R10), Z9
+	VMOVUPS      64(R10)(R9*1), Z10
+	MOVQ         groups+56(FP), R12
+
+loop:
+	PREFETCHT1        (R11)
+	PREFETCHT1        64(R11)
+	PREFETCHT1        128(R11)
+	PREFETCHT1        192(R11)
+	PREFETCHT1        256(R11)
+	PREFETCHT1        320(R11)
+	PREFETCHT1        384(R11)
+	PREFETCHT1        448(R11)
+	PREFETCHT1        512(R11)
+	PREFETCHT1        576(R11)
+	ADDQ              $0x00000280, R11
+	VPXORD            Z11, Z11, Z11
+	VPXORD            Z16, Z16, Z16
+	VPXORD            Z12, Z12, Z12
+	VPXORD            Z17, Z17, Z17
+	VPXORD            Z13, Z13, Z13
+	VPXORD            Z18, Z18, Z18
+	VPXORD            Z14, Z14, Z14
+	VPXORD            Z19, Z19, Z19
+	VPXORD            Z15, Z15, Z15
+	VPXORD            Z20, Z20, Z20
+	VMOVDQU64         (AX), Z21
+	VPANDD            Z0, Z21, Z22
+	VMOVDQU64         (AX)(DX*1), Z23
+	VPANDD            Z0, Z23, Z24
+	VPBROADCASTD      (BX), Z25
+	VPDPBUSD          Z25, Z22, Z11
+	VPDPBUSD          Z25, Z24, Z16
+	VPBROADCASTD      (BX)(SI*1), Z25
+	VPDPBUSD          Z25, Z22, Z12
+	VPDPBUSD          Z25, Z24, Z17
+	VPBROADCASTD      (BX)(SI*2), Z25
+	VPDPBUSD          Z25, Z22, Z13
+	VPDPBUSD          Z25, Z24, Z18
+	VPBROADCASTD      (DI), Z25
+	VPDPBUSD          Z25, Z22, Z14
+	VPDPBUSD          Z25, Z24, Z19
+	VPBROADCASTD      (DI)(SI*1), Z25
+	VPDPBUSD          Z25, Z22, Z15
+	VPDPBUSD          Z25, Z24, Z20
+	VPSRLW            $0x04, Z21, Z21
+	VPANDD            Z0, Z21, Z21
+	VPSRLW            $0x04, Z23, Z23
+	VPANDD            Z0, Z23, Z23
+	VPBROADCASTD      16(BX), Z22
+	VPDPBUSD          Z22, Z21, Z11
+	VPDPBUSD          Z22, Z23, Z16
+	VPBROADCASTD      16(BX)(SI*1), Z22
+	VPDPBUSD          Z22, Z21, Z12
+	VPDPBUSD          Z22, Z23, Z17
+	VPBROADCASTD      16(BX)(SI*2), Z22
+	VPDPBUSD          Z22, Z21, Z13
+	VPDPBUSD          Z22, Z23, Z18
+	VPBROADCASTD      16(DI), Z22
+	VPDPBUSD          Z22, Z21, Z14
+	VPDPBUSD          Z22, Z23, Z19
+	VPBROADCASTD      16(DI)(SI*1), Z22
+	VPDPBUSD          Z22, Z21, Z15
+	VPDPBUSD          Z22, Z23, Z20
+	VMOVDQU64         64(AX), Z21
+	VPANDD            Z0, Z21, Z22
+	VMOVDQU64         64(AX)(DX*1), Z23
+	VPANDD            Z0, Z23, Z24
+	VPBROADCASTD      4(BX), Z25
+	VPDPBUSD          Z25, Z22, Z11
+	VPDPBUSD          Z25, Z24, Z16
+	VPBROADCASTD      4(BX)(SI*1), Z25
+	VPDPBUSD          Z25, Z22, Z12
+	VPDPBUSD          Z25, Z24, Z17
+	VPBROADCASTD      4(BX)(SI*2), Z25
+	VPDPBUSD          Z25, Z22, Z13
+	VPDPBUSD          Z25, Z24, Z18
+	VPBROADCASTD      4(DI), Z25
+	VPDPBUSD          Z25, Z22, Z14
+	VPDPBUSD          Z25, Z24, Z19
+	VPBROADCASTD      4(DI)(SI*1), Z25
+	VPDPBUSD          Z25, Z22, Z15
+	VPDPBUSD          Z25, Z24, Z20
+	VPSRLW            $0x04, Z21, Z21
+	VPANDD            Z0, Z21, Z21
+	VPSRLW            $0x04, Z23, Z23
+	VPANDD            Z0, Z23, Z23
+	VPBROADCASTD      20(BX), Z22
+	VPDPBUSD          Z22, Z21, Z11
+	VPDPBUSD          Z22, Z23, Z16
+	VPBROADCASTD      20(BX)(SI*1), Z22
+	VPDPBUSD          Z22, Z21, Z12
+	VPDPBUSD          Z22, Z23, Z17
+	VPBROADCASTD      20(BX)(SI*2), Z22
+	VPDPBUSD          Z22, Z21, Z13
+	VPDPBUSD          Z22, Z23, Z18
+	VPBROADCASTD      20(DI), Z22
+	VPDPBUSD          Z22, Z21, Z14
+	VPDPBUSD          Z22, Z23, Z19
+	VPBROADCASTD      20(DI)(SI*1), Z22
+	VPDPBUSD          Z22, Z21, Z15
+	VPDPBUSD          Z22, Z23, Z20
+	VMOVDQU64         128(AX), Z21
+	VPANDD            Z0, Z21, Z22
+	VMOVDQU64         128(AX)(DX*1), Z23
+	VPANDD            Z0, Z23, Z24
+	VPBROADCASTD      8(BX), Z25
+	VPDPBUSD          Z25, Z22, Z11
+	VPDPBUSD          Z25, Z24, Z16
+	VPBROADCASTD      8(BX)(SI*1), Z25
+	VPDPBUSD          Z25, Z22, Z12
+	VPDPBUSD          Z25, Z24, Z17
+	VPBROADCASTD      8(BX)(SI*2), Z25
+	VPDPBUSD          Z25, Z22, Z13
+	VPDPBUSD          Z25, Z24, Z18
+	VPBROADCASTD      8(DI), Z25
+	VPDPBUSD          Z25, Z22, Z14
+	VPDPBUSD          Z25, Z24, Z19
+	VPBROADCASTD      8(DI)(SI*1), Z25
+	VPDPBUSD          Z25, Z22, Z15
+	VPDPBUSD          Z25, Z24, Z20
+	VPSRLW            $0x04, Z21, Z21
+	VPANDD            Z0, Z21, Z21
+	VPSRLW            $0x04, Z23, Z23
+	VPANDD            Z0, Z23, Z23
+	VPBROADCASTD      24(BX), Z22
+	VPDPBUSD          Z22, Z21, Z11
+	VPDPBUSD          Z22, Z23, Z16
+	VPBROADCASTD      24(BX)(SI*1), Z22
+	VPDPBUSD          Z22, Z21, Z12
+	VPDPBUSD          Z22, Z23, Z17
+	VPBROADCASTD      24(BX)(SI*2), Z22
+	VPDPBUSD          Z22, Z21, Z13
+	VPDPBUSD          Z22, Z23, Z18
+	VPBROADCASTD      24(DI), Z22
+	VPDPBUSD          Z22, Z21, Z14
+	VPDPBUSD          Z22, Z23, Z19
+	VPBROADCASTD      24(DI)(SI*1), Z22
+	VPDPBUSD          Z22, Z21, Z15
+	VPDPBUSD          Z22, Z23, Z20
+	VMOVDQU64         192(AX), Z21
+	VPANDD            Z0, Z21, Z22
+	VMOVDQU64         192(AX)(DX*1), Z23
+	VPANDD            Z0, Z23, Z24
+	VPBROADCASTD      12(BX), Z25
+	VPDPBUSD          Z25, Z22, Z11
+	VPDPBUSD          Z25, Z24, Z16
+	VPBROADCASTD      12(BX)(SI*1), Z25
+	VPDPBUSD          Z25, Z22, Z12
+	VPDPBUSD          Z25, Z24, Z17
+	VPBROADCASTD      12(BX)(SI*2), Z25
+	VPDPBUSD          Z25, Z22, Z13
+	VPDPBUSD          Z25, Z24, Z18
+	VPBROADCASTD      12(DI), Z25
+	VPDPBUSD          Z25, Z22, Z14
+	VPDPBUSD          Z25, Z24, Z19
+	VPBROADCASTD      12(DI)(SI*1), Z25
+	VPDPBUSD          Z25, Z22, Z15
+	VPDPBUSD          Z25, Z24, Z20
+	VPSRLW            $0x04, Z21, Z21
+	VPANDD            Z0, Z21, Z21
+	VPSRLW            $0x04, Z23, Z23
+	VPANDD            Z0, Z23, Z23
+	VPBROADCASTD      28(BX), Z22
+	VPDPBUSD          Z22, Z21, Z11
+	VPDPBUSD          Z22, Z23, Z16
+	VPBROADCASTD      28(BX)(SI*1), Z22
+	VPDPBUSD          Z22, Z21, Z12
+	VPDPBUSD          Z22, Z23, Z17
+	VPBROADCASTD      28(BX)(SI*2), Z22
+	VPDPBUSD          Z22, Z21, Z13
+	VPDPBUSD          Z22, Z23, Z18
+	VPBROADCASTD      28(DI), Z22
+	VPDPBUSD          Z22, Z21, Z14
+	VPDPBUSD          Z22, Z23, Z19
+	VPBROADCASTD      28(DI)(SI*1), Z22
+	VPDPBUSD          Z22, Z21, Z15
+	VPDPBUSD          Z22, Z23, Z20
+	VCVTPH2PS         32(CX), Z21
+	VCVTPH2PS         (CX), Z22
+	VCVTDQ2PS         Z11, Z11
+	VMULPS            Z22, Z11, Z11
+	VFNMADD231PS.BCST 36(BX), Z21, Z11
+	VFMADD231PS.BCST  32(BX), Z11, Z1
+	VCVTDQ2PS         Z12, Z12
+	VMULPS            Z22, Z12, Z12
+	VFNMADD231PS.BCST 36(BX)(SI*1), Z21, Z12
+	VFMADD231PS.BCST  32(BX)(SI*1), Z12, Z2
+	VCVTDQ2PS         Z13, Z13
+	VMULPS            Z22, Z13, Z13
+	VFNMADD231PS.BCST 36(BX)(SI*2), Z21, Z13
+	VFMADD231PS.BCST  32(BX)(SI*2), Z13, Z3
+	VCVTDQ2PS         Z14, Z14
+	VMULPS            Z22, Z14, Z14
+	VFNMADD231PS.BCST 36(DI), Z21, Z14
+	VFMADD231PS.BCST  32(DI), Z14, Z4
+	VCVTDQ2PS         Z15, Z15
+	VMULPS            Z22, Z15, Z15
+	VFNMADD231PS.BCST 36(DI)(SI*1), Z21, Z15
+	VFMADD231PS.BCST  32(DI)(SI*1), Z15, Z5
+	VCVTPH2PS         32(CX)(DX*1), Z21
+	VCVTPH2PS         (CX)(DX*1), Z22
+	VCVTDQ2PS         Z16, Z16
+	VMULPS            Z22, Z16, Z16
+	VFNMADD231PS.BCST 36(BX), Z21, Z16
+	VFMADD231PS.BCST  32(BX), Z16, Z6
+	VCVTDQ2PS         Z17, Z17
+	VMULPS            Z22, Z17, Z17
+	VFNMADD231PS.BCST 36(BX)(SI*1), Z21, Z17
+	VFMADD231PS.BCST  32(BX)(SI*1), Z17, Z7
+	VCVTDQ2PS         Z18, Z18
+	VMULPS            Z22, Z18, Z18
+	VFNMADD231PS.BCST 36(BX)(SI*2), Z21, Z18
+	VFMADD231PS.BCST  32(BX)(SI*2), Z18, Z8
+	VCVTDQ2PS         Z19, Z19
+	VMULPS            Z22, Z19, Z19
+	VFNMADD231PS.BCST 36(DI), Z21, Z19
+	VFMADD231PS.BCST  32(DI), Z19, Z9
+	VCVTDQ2PS         Z20, Z20
+	VMULPS            Z22, Z20, Z20
+	VFNMADD231PS.BCST 36(DI)(SI*1), Z21, Z20
+	VFMADD231PS.BCST  32(DI)(SI*1), Z20, Z10
+	ADDQ              $0x00000100, AX
+	ADDQ              $0x00000040, BX
+	ADDQ              $0x00000040, DI
+	ADDQ              $0x00000040, CX
+	DECQ              R12
+	JNE               loop
+	VMOVUPS           Z1, (R8)
+	VMOVUPS           Z2, (R8)(R9*1)
+	VMOVUPS           Z3, (R8)(R9*2)
+	VMOVUPS           Z4, (R10)
+	VMOVUPS           Z5, (R10)(R9*1)
+	VMOVUPS           Z6, 64(R8)
+	VMOVUPS           Z7, 64(R8)(R9*1)
+	VMOVUPS           Z8, 64(R8)(R9*2)
+	VMOVUPS           Z9, 64(R10)
+	VMOVUPS           Z10, 64(R10)(R9*1)
+	VZEROUPPER
+	RET
+
+// func groupedQ41AVX512x2x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
+TEXT ·groupedQ41AVX512x2x6(SB), NOSPLIT, $0-72
+	// groupedQ41AVX512x2x6 adds to y[6][32] (ld values a token) the products of two bands of Q41 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+	// next, which need not be memory at all.
+	MOVQ         codes+16(FP), AX
+	MOVQ         scales+24(FP), CX
+	MOVQ         stride+32(FP), DX
+	LEAQ         (DX)(DX*2), BX
+	MOVQ         acts+40(FP), BX
+	MOVQ         lda+48(FP), SI
+	LEAQ         (BX)(SI*2), DI
+	ADDQ         SI, DI
+	MOVQ         y+0(FP), R8
+	MOVQ         ld+8(FP), R9
+	SHLQ         $0x02, R9
+	LEAQ         (R8)(R9*2), R10
+	ADDQ         R9, R10
+	MOVQ         next+64(FP), R11
+	MOVL         $0x0f0f0f0f, R12
+	VMOVD        R12, X0
+	VPBROADCASTD X0, Z0
+	VMOVUPS      (R8), Z1
+	VMOVUPS      (R8)(R9*1), Z2
+	VMOVUPS      (R8)(R9*2), Z3
+	VMOVUPS      (R10), Z4
+	VMOVUPS      (R10)(R9*1), Z5
+	VMOVUPS      (R10)(R9*2), Z6
+	VMOVUPS      64(R8), Z7
+	VMOVUPS      64(R8)(R9*1), Z8
+	VMOVUPS      64(R8)(R9*2), Z9
+	VMOVUPS      64(R10), Z10
+	VMOVUPS      64(R10)(R9*1), Z11
+	VMOVUPS      64(R10)(R9*2), Z12
+	MOVQ         groups+56(FP), R12
+
+loop:
+	PREFETCHT1        (R11)
+	PREFETCHT1        64(R11)
+	PREFETCHT1        128(R11)
+	PREFETCHT1        192(R11)
+	PREFETCHT1        256(R11)
+	PREFETCHT1        320(R11)
+	PREFETCHT1        384(R11)
+	PREFETCHT1        448(R11)
+	PREFETCHT1        512(R11)
+	PREFETCHT1        576(R11)
+	ADDQ              $0x00000280, R11
+	VPXORD            Z13, Z13, Z13
+	VPXORD            Z19, Z19, Z19
+	VPXORD            Z14, Z14, Z14
+	VPXORD            Z20, Z20, Z20
+	VPXORD            Z15, Z15, Z15
+	VPXORD            Z21, Z21, Z21
+	VPXORD            Z16, Z16, Z16
+	VPXORD            Z22, Z22, Z22
+	VPXORD            Z17, Z17, Z17
+	VPXORD            Z23, Z23, Z23
+	VPXORD            Z18, Z18, Z18
+	VPXORD            Z24, Z24, Z24
+	VMOVDQU64         (AX), Z25
+	VPANDD            Z0, Z25, Z26
+	VMOVDQU64         (AX)(DX*1), Z27
+	VPANDD            Z0, Z27, Z28
+	VPBROADCASTD      (BX), Z29
+	VPDPBUSD          Z29, Z26, Z13
+	VPDPBUSD          Z29, Z28, Z19
+	VPBROADCASTD      (BX)(SI*1), Z29
+	VPDPBUSD          Z29, Z26, Z14
+	VPDPBUSD          Z29, Z28, Z20
+	VPBROADCASTD      (BX)(SI*2), Z29
+	VPDPBUSD          Z29, Z26, Z15
+	VPDPBUSD          Z29, Z28, Z21
+	VPBROADCASTD      (DI), Z29
+	VPDPBUSD          Z29, Z26, Z16
+	VPDPBUSD          Z29, Z28, Z22
+	VPBROADCASTD      (DI)(SI*1), Z29
+	VPDPBUSD          Z29, Z26, Z17
+	VPDPBUSD          Z29, Z28, Z23
+	VPBROADCASTD      (DI)(SI*2), Z29
+	VPDPBUSD          Z29, Z26, Z18
+	VPDPBUSD          Z29, Z28, Z24
+	VPSRLW            $0x04, Z25, Z25
+	VPANDD            Z0, Z25, Z25
+	VPSRLW            $0x04, Z27, Z27
+	VPANDD            Z0, Z27, Z27
+	VPBROADCASTD      16(BX), Z26
+	VPDPBUSD          Z26, Z25, Z13
+	VPDPBUSD          Z26, Z27, Z19
+	VPBROADCASTD      16(BX)(SI*1), Z26
+	VPDPBUSD          Z26, Z25, Z14
+	VPDPBUSD          Z26, Z27, Z20
+	VPBROADCASTD      16(BX)(SI*2), Z26
+	VPDPBUSD          Z26, Z25, Z15
+	VPDPBUSD          Z26, Z27, Z21
+	VPBROADCASTD      16(DI), Z26
+	VPDPBUSD          Z26, Z25, Z16
+	VPDPBUSD          Z26, Z27, Z22
+	VPBROADCASTD      16(DI)(SI*1), Z26
+	VPDPBUSD          Z26, Z25, Z17
+	VPDPBUSD          Z26, Z27, Z23
+	VPBROADCASTD      16(DI)(SI*2), Z26
+	VPDPBUSD          Z26, Z25, Z18
+	VPDPBUSD          Z26, Z27, Z24
+	VMOVDQU64         64(AX), Z25
+	VPANDD            Z0, Z25, Z26
+	VMOVDQU64         64(AX)(DX*1), Z27
+	VPANDD            Z0, Z27, Z28
+	VPBROADCASTD      4(BX), Z29
+	VPDPBUSD          Z29, Z26, Z13
+	VPDPBUSD          Z29, Z28, Z19
+	VPBROADCASTD      4(BX)(SI*1), Z29
+	VPDPBUSD          Z29, Z26, Z14
+	VPDPBUSD          Z29, Z28, Z20
+	VPBROADCASTD      4(BX)(SI*2), Z29
+	VPDPBUSD          Z29, Z26, Z15
+	VPDPBUSD          Z29, Z28, Z21
+	VPBROADCASTD      4(DI), Z29
+	VPDPBUSD          Z29, Z26, Z16
+	VPDPBUSD          Z29, Z28, Z22
+	VPBROADCASTD      4(DI)(SI*1), Z29
+	VPDPBUSD          Z29, Z26, Z17
+	VPDPBUSD          Z29, Z28, Z23
+	VPBROADCASTD      4(DI)(SI*2), Z29
+	VPDPBUSD          Z29, Z26, Z18
+	VPDPBUSD          Z29, Z28, Z24
+	VPSRLW            $0x04, Z25, Z25
+	VPANDD            Z0, Z25, Z25
+	VPSRLW            $0x04, Z27, Z27
+	VPANDD            Z0, Z27, Z27
+	VPBROADCASTD      20(BX), Z26
+	VPDPBUSD          Z26, Z25, Z13
+	VPDPBUSD          Z26, Z27, Z19
+	VPBROADCASTD      20(BX)(SI*1), Z26
+	VPDPBUSD          Z26, Z25, Z14
+	VPDPBUSD          Z26, Z27, Z20
+	VPBROADCASTD      20(BX)(SI*2), Z26
+	VPDPBUSD          Z26, Z25, Z15
+	VPDPBUSD          Z26, Z27, Z21
+	VPBROADCASTD      20(DI), Z26
+	VPDPBUSD          Z26, Z25, Z16
+	VPDPBUSD          Z26, Z27, Z22
+	VPBROADCASTD      20(DI)(SI*1), Z26
+	VPDPBUSD          Z26, Z25, Z17
+	VPDPBUSD          Z26, Z27, Z23
+	VPBROADCASTD      20(DI)(SI*2), Z26
+	VPDPBUSD          Z26, Z25, Z18
+	VPDPBUSD          Z26, Z27, Z24
+	VMOVDQU64         128(AX), Z25
+	VPANDD            Z0, Z25, Z26
+	VMOVDQU64         128(AX)(DX*1), Z27
+	VPANDD            Z0, Z27, Z28
+	VPBROADCASTD      8(BX), Z29
+	VPDPBUSD          Z29, Z26, Z13
+	VPDPBUSD          Z29, Z28, Z19
+	VPBROADCASTD      8(BX)(SI*1), Z29
+	VPDPBUSD          Z29, Z26, Z14
+	VPDPBUSD          Z29, Z28, Z20
+	VPBROADCASTD      8(BX)(SI*2), Z29
+	VPDPBUSD          Z29, Z26, Z15
+	VPDPBUSD          Z29, Z28, Z21
+	VPBROADCASTD      8(DI), Z29
+	VPDPBUSD          Z29, Z26, Z16
+	VPDPBUSD          Z29, Z28, Z22
+	VPBROADCASTD      8(DI)(SI*1), Z29
+	VPDPBUSD          Z29, Z26, Z17
+	VPDPBUSD          Z29, Z28, Z23
+	VPBROADCASTD      8(DI)(SI*2), Z29
+	VPDPBUSD          Z29, Z26, Z18
+	VPDPBUSD          Z29, Z28, Z24
+	VPSRLW            $0x04, Z25, Z25
+	VPANDD            Z0, Z25, Z25
+	VPSRLW            $0x04, Z27, Z27
+	VPANDD            Z0, Z27, Z27
+	VPBROADCASTD      24(BX), Z26
+	VPDPBUSD          Z26, Z25, Z13
+	VPDPBUSD          Z26, Z27, Z19
+	VPBROADCASTD      24(BX)(SI*1), Z26
+	VPDPBUSD          Z26, Z25, Z14
+	VPDPBUSD          Z26, Z27, Z20
+	VPBROADCASTD      24(BX)(SI*2), Z26
+	VPDPBUSD          Z26, Z25, Z15
+	VPDPBUSD          Z26, Z27, Z21
+	VPBROADCASTD      24(DI), Z26
+	VPDPBUSD          Z26, Z25, Z16
+	VPDPBUSD          Z26, Z27, Z22
+	VPBROADCASTD      24(DI)(SI*1), Z26
+	VPDPBUSD          Z26, Z25, Z17
+	VPDPBUSD          Z26, Z27, Z23
+	VPBROADCASTD      24(DI)(SI*2), Z26
+	VPDPBUSD          Z26, Z25, Z18
+	VPDPBUSD          Z26, Z27, Z24
+	VMOVDQU64         192(AX), Z25
+	VPANDD            Z0, Z25, Z26
+	VMOVDQU64         192(AX)(DX*1), Z27
+	VPANDD            Z0, Z27, Z28
+	VPBROADCASTD      12(BX), Z29
+	VPDPBUSD          Z29, Z26, Z13
+	VPDPBUSD          Z29, Z28, Z19
+	VPBROADCASTD      12(BX)(SI*1), Z29
+	VPDPBUSD          Z29, Z26, Z14
+	VPDPBUSD          Z29, Z28, Z20
+	VPBROADCASTD      12(BX)(SI*2), Z29
+	VPDPBUSD          Z29, Z26, Z15
+	VPDPBUSD          Z29, Z28, Z21
+	VPBROADCASTD      12(DI), Z29
+	VPDPBUSD          Z29, Z26, Z16
+	VPDPBUSD          Z29, Z28, Z22
+	VPBROADCASTD      12(DI)(SI*1), Z29
+	VPDPBUSD          Z29, Z26, Z17
+	VPDPBUSD          Z29, Z28, Z23
+	VPBROADCASTD      12(DI)(SI*2), Z29
+	VPDPBUSD          Z29, Z26, Z18
+	VPDPBUSD          Z29, Z28, Z24
+	VPSRLW            $0x04, Z25, Z25
+	VPANDD            Z0, Z25, Z25
+	VPSRLW            $0x04, Z27, Z27
+	VPANDD            Z0, Z27, Z27
+	VPBROADCASTD      28(BX), Z26
+	VPDPBUSD          Z26, Z25, Z13
+	VPDPBUSD          Z26, Z27, Z19
+	VPBROADCASTD      28(BX)(SI*1), Z26
+	VPDPBUSD          Z26, Z25, Z14
+	VPDPBUSD          Z26, Z27, Z20
+	VPBROADCASTD      28(BX)(SI*2), Z26
+	VPDPBUSD          Z26, Z25, Z15
+	VPDPBUSD          Z26, Z27, Z21
+	VPBROADCASTD      28(DI), Z26
+	VPDPBUSD          Z26, Z25, Z16
+	VPDPBUSD          Z26, Z27, Z22
+	VPBROADCASTD      28(DI)(SI*1), Z26
+	VPDPBUSD          Z26, Z25, Z17
+	VPDPBUSD          Z26, Z27, Z23
+	VPBROADCASTD      28(DI)(SI*2), Z26
+	VPDPBUSD          Z26, Z25, Z18
+	VPDPBUSD          Z26, Z27, Z24
+	VCVTPH2PS         32(CX), Z25
+	VCVTPH2PS         (CX), Z26
+	VCVTDQ2PS         Z13, Z13
+	VMULPS            Z26, Z13, Z13
+	VFNMADD231PS.BCST 36(BX), Z25, Z13
+	VFMADD231PS.BCST  32(BX), Z13, Z1
+	VCVTDQ2PS         Z14, Z14
+	VMULPS            Z26, Z14, Z14
+	VFNMADD231PS.BCST 36(BX)(SI*1), Z25, Z14
+	VFMADD231PS.BCST  32(BX)(SI*1), Z14, Z2
+	VCVTDQ2PS         Z15, Z15
+	VMULPS            Z26, Z15, Z15
+	VFNMADD231PS.BCST 36(BX)(SI*2), Z25, Z15
+	VFMADD231PS.BCST  32(BX)(SI*2), Z15, Z3
+	VCVTDQ2PS         Z16, Z16
+	VMULPS            Z26, Z16, Z16
+	VFNMADD231PS.BCST 36(DI), Z25, Z16
+	VFMADD231PS.BCST  32(DI), Z16, Z4
+	VCVTDQ2PS         Z17, Z17
+	VMULPS            Z26, Z17, Z17
+	VFNMADD231PS.BCST 36(DI)(SI*1), Z25, Z17
+	VFMADD231PS.BCST  32(DI)(SI*1), Z17, Z5
+	VCVTDQ2PS         Z18, Z18
+	VMULPS            Z26, Z18, Z18
+	VFNMADD231PS.BCST 36(DI)(SI*2), Z25, Z18
+	VFMADD231PS.BCST  32(DI)(SI*2), Z18, Z6
+	VCVTPH2PS         32(CX)(DX*1), Z25
+	VCVTPH2PS         (CX)(DX*1), Z26
+	VCVTDQ2PS         Z19, Z19
+	VMULPS            Z26, Z19, Z19
+	VFNMADD231PS.BCST 36(BX), Z25, Z19
+	VFMADD231PS.BCST  32(BX), Z19, Z7
+	VCVTDQ2PS         Z20, Z20
+	VMULPS            Z26, Z20, Z20
+	VFNMADD231PS.BCST 36(BX)(SI*1), Z25, Z20
+	VFMADD231PS.BCST  32(BX)(SI*1), Z20, Z8
+	VCVTDQ2PS         Z21, Z21
+	VMULPS            Z26, Z21, Z21
+	VFNMADD231PS.BCST 36(BX)(SI*2), Z25, Z21
+	VFMADD231PS.BCST  32(BX)(SI*2), Z21, Z9
+	VCVTDQ2PS         Z22, Z22
+	VMULPS            Z26, Z22, Z22
+	VFNMADD231PS.BCST 36(DI), Z25, Z22
+	VFMADD231PS.BCST  32(DI), Z22, Z10
+	VCVTDQ2PS         Z23, Z23
+	VMULPS            Z26, Z23, Z23
+	VFNMADD231PS.BCST 36(DI)(SI*1), Z25, Z23
+	VFMADD231PS.BCST  32(DI)(SI*1), Z23, Z11
+	VCVTDQ2PS         Z24, Z24
+	VMULPS            Z26, Z24, Z24
+	VFNMADD231PS.BCST 36(DI)(SI*2), Z25, Z24
+	VFMADD231PS.BCST  32(DI)(SI*2), Z24, Z12
+	ADDQ              $0x00000100, AX
+	ADDQ              $0x00000040, BX
+	ADDQ              $0x00000040, DI
+	ADDQ              $0x00000040, CX
+	DECQ              R12
+	JNE               loop
+	VMOVUPS           Z1, (R8)
+	VMOVUPS           Z2, (R8)(R9*1)
+	VMOVUPS           Z3, (R8)(R9*2)
+	VMOVUPS           Z4, (R10)
+	VMOVUPS           Z5, (R10)(R9*1)
+	VMOVUPS           Z6, (R10)(R9*2)
+	VMOVUPS           Z7, 64(R8)
+	VMOVUPS           Z8, 64(R8)(R9*1)
+	VMOVUPS           Z9, 64(R8)(R9*2)
+	VMOVUPS           Z10, 64(R10)
+	VMOVUPS           Z11, 64(R10)(R9*1)
+	VMOVUPS           Z12, 64(R10)(R9*2)
+	VZEROUPPER
+	RET
+
 // func groupedQ6AVX2x2x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next uintptr)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·groupedQ6AVX2x2x1(SB), NOSPLIT, $64-56
@@ -20135,6 +22850,563 @@ fetch:
 	VFMADD213PS  32(R8), Y0, Y7
 	VMOVUPS      Y7, 32(R8)
 	ADDQ         $0x000002c0, AX
+	ADDQ         $0x00000040, CX
+	ADDQ         $0x00000040, BX
+	DECQ         R10
+	JNE          loop
+	VZEROUPPER
+	RET
+
+// func panelQ41AVX2(dst *byte, codes *byte, scales *byte, ahead int, groups int)
+// Requires: AVX, AVX2, F16C, MMX+
+TEXT ·panelQ41AVX2(SB), NOSPLIT, $0-40
+	// panelQ41AVX2 unfolds groups ≥ 1 groups of Q41, whole scale units, into a panel; it prefetches
+	// the scales that lie ahead bytes further on.
+	MOVQ         dst+0(FP), AX
+	MOVQ         ahead+24(FP), CX
+	MOVQ         codes+8(FP), DX
+	MOVQ         scales+16(FP), BX
+	MOVL         $0x0f0f0f0f, SI
+	VMOVD        SI, X0
+	VPBROADCASTD X0, Y0
+	MOVQ         groups+32(FP), SI
+
+loop:
+	PREFETCHT1 (BX)(CX*1)
+	VMOVDQU    (DX), Y1
+	VPSRLW     $0x04, Y1, Y2
+	VPAND      Y0, Y1, Y1
+	VPAND      Y0, Y2, Y2
+	VMOVDQU    Y1, (AX)
+	VMOVDQU    Y2, 256(AX)
+	VMOVDQU    32(DX), Y1
+	VPSRLW     $0x04, Y1, Y2
+	VPAND      Y0, Y1, Y1
+	VPAND      Y0, Y2, Y2
+	VMOVDQU    Y1, 32(AX)
+	VMOVDQU    Y2, 288(AX)
+	VMOVDQU    64(DX), Y1
+	VPSRLW     $0x04, Y1, Y2
+	VPAND      Y0, Y1, Y1
+	VPAND      Y0, Y2, Y2
+	VMOVDQU    Y1, 64(AX)
+	VMOVDQU    Y2, 320(AX)
+	VMOVDQU    96(DX), Y1
+	VPSRLW     $0x04, Y1, Y2
+	VPAND      Y0, Y1, Y1
+	VPAND      Y0, Y2, Y2
+	VMOVDQU    Y1, 96(AX)
+	VMOVDQU    Y2, 352(AX)
+	VMOVDQU    128(DX), Y1
+	VPSRLW     $0x04, Y1, Y2
+	VPAND      Y0, Y1, Y1
+	VPAND      Y0, Y2, Y2
+	VMOVDQU    Y1, 128(AX)
+	VMOVDQU    Y2, 384(AX)
+	VMOVDQU    160(DX), Y1
+	VPSRLW     $0x04, Y1, Y2
+	VPAND      Y0, Y1, Y1
+	VPAND      Y0, Y2, Y2
+	VMOVDQU    Y1, 160(AX)
+	VMOVDQU    Y2, 416(AX)
+	VMOVDQU    192(DX), Y1
+	VPSRLW     $0x04, Y1, Y2
+	VPAND      Y0, Y1, Y1
+	VPAND      Y0, Y2, Y2
+	VMOVDQU    Y1, 192(AX)
+	VMOVDQU    Y2, 448(AX)
+	VMOVDQU    224(DX), Y1
+	VPSRLW     $0x04, Y1, Y2
+	VPAND      Y0, Y1, Y1
+	VPAND      Y0, Y2, Y2
+	VMOVDQU    Y1, 224(AX)
+	VMOVDQU    Y2, 480(AX)
+	VCVTPH2PS  32(BX), Y1
+	VCVTPH2PS  48(BX), Y2
+	VMOVUPS    Y1, 576(AX)
+	VMOVUPS    Y2, 608(AX)
+	VCVTPH2PS  (BX), Y1
+	VMOVUPS    Y1, 512(AX)
+	VCVTPH2PS  16(BX), Y1
+	VMOVUPS    Y1, 544(AX)
+	ADDQ       $0x00000280, AX
+	ADDQ       $0x00000100, DX
+	ADDQ       $0x00000040, BX
+	DECQ       SI
+	JNE        loop
+	VZEROUPPER
+	RET
+
+// func groupedQ41PanelAVX2x3(y *float32, ld int, panel *byte, acts *byte, lda int, fetch *byte, ahead int, lines int, groups int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·groupedQ41PanelAVX2x3(SB), NOSPLIT, $0-72
+	// groupedQ41PanelAVX2x3 adds to y[3][16] (ld values a token) the products of groups ≥ 1 groups of a
+	// panel of Q41 with rows of activation records that are lda bytes apart. It prefetches
+	// groups · lines ≥ 1 lines of 64 bytes that lie ahead bytes from fetch.
+	MOVQ         panel+16(FP), AX
+	MOVQ         acts+24(FP), CX
+	MOVQ         lda+32(FP), DX
+	MOVQ         y+0(FP), BX
+	MOVQ         ld+8(FP), SI
+	SHLQ         $0x02, SI
+	MOVQ         fetch+40(FP), DI
+	MOVQ         ahead+48(FP), R8
+	ADDQ         R8, DI
+	MOVQ         groups+64(FP), R8
+	MOVQ         lines+56(FP), R9
+	MOVL         $0x00010001, R10
+	VMOVD        R10, X0
+	VPBROADCASTD X0, Y0
+
+loop:
+	MOVQ R9, R10
+
+fetch:
+	PREFETCHT1   (DI)
+	ADDQ         $0x40, DI
+	DECQ         R10
+	JNE          fetch
+	VMOVDQU      (AX), Y5
+	VMOVDQU      32(AX), Y6
+	VPBROADCASTD (CX), Y2
+	VPMADDUBSW   Y2, Y5, Y1
+	VPMADDUBSW   Y2, Y6, Y2
+	VPBROADCASTD (CX)(DX*1), Y4
+	VPMADDUBSW   Y4, Y5, Y3
+	VPMADDUBSW   Y4, Y6, Y4
+	VPBROADCASTD (CX)(DX*2), Y7
+	VPMADDUBSW   Y7, Y5, Y5
+	VPMADDUBSW   Y7, Y6, Y6
+	VMOVDQU      64(AX), Y7
+	VMOVDQU      96(AX), Y8
+	VPBROADCASTD 4(CX), Y9
+	VPMADDUBSW   Y9, Y7, Y10
+	VPMADDUBSW   Y9, Y8, Y9
+	VPADDW       Y10, Y1, Y1
+	VPADDW       Y9, Y2, Y2
+	VPBROADCASTD 4(CX)(DX*1), Y9
+	VPMADDUBSW   Y9, Y7, Y10
+	VPMADDUBSW   Y9, Y8, Y9
+	VPADDW       Y10, Y3, Y3
+	VPADDW       Y9, Y4, Y4
+	VPBROADCASTD 4(CX)(DX*2), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VPMADDUBSW   Y9, Y8, Y9
+	VPADDW       Y7, Y5, Y5
+	VPADDW       Y9, Y6, Y6
+	VMOVDQU      128(AX), Y7
+	VMOVDQU      160(AX), Y8
+	VPBROADCASTD 8(CX), Y9
+	VPMADDUBSW   Y9, Y7, Y10
+	VPMADDUBSW   Y9, Y8, Y9
+	VPADDW       Y10, Y1, Y1
+	VPADDW       Y9, Y2, Y2
+	VPBROADCASTD 8(CX)(DX*1), Y9
+	VPMADDUBSW   Y9, Y7, Y10
+	VPMADDUBSW   Y9, Y8, Y9
+	VPADDW       Y10, Y3, Y3
+	VPADDW       Y9, Y4, Y4
+	VPBROADCASTD 8(CX)(DX*2), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VPMADDUBSW   Y9, Y8, Y9
+	VPADDW       Y7, Y5, Y5
+	VPADDW       Y9, Y6, Y6
+	VMOVDQU      192(AX), Y7
+	VMOVDQU      224(AX), Y8
+	VPBROADCASTD 12(CX), Y9
+	VPMADDUBSW   Y9, Y7, Y10
+	VPMADDUBSW   Y9, Y8, Y9
+	VPADDW       Y10, Y1, Y1
+	VPADDW       Y9, Y2, Y2
+	VPBROADCASTD 12(CX)(DX*1), Y9
+	VPMADDUBSW   Y9, Y7, Y10
+	VPMADDUBSW   Y9, Y8, Y9
+	VPADDW       Y10, Y3, Y3
+	VPADDW       Y9, Y4, Y4
+	VPBROADCASTD 12(CX)(DX*2), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VPMADDUBSW   Y9, Y8, Y9
+	VPADDW       Y7, Y5, Y5
+	VPADDW       Y9, Y6, Y6
+	VMOVDQU      256(AX), Y7
+	VMOVDQU      288(AX), Y8
+	VPBROADCASTD 16(CX), Y9
+	VPMADDUBSW   Y9, Y7, Y10
+	VPMADDUBSW   Y9, Y8, Y9
+	VPADDW       Y10, Y1, Y1
+	VPADDW       Y9, Y2, Y2
+	VPBROADCASTD 16(CX)(DX*1), Y9
+	VPMADDUBSW   Y9, Y7, Y10
+	VPMADDUBSW   Y9, Y8, Y9
+	VPADDW       Y10, Y3, Y3
+	VPADDW       Y9, Y4, Y4
+	VPBROADCASTD 16(CX)(DX*2), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VPMADDUBSW   Y9, Y8, Y9
+	VPADDW       Y7, Y5, Y5
+	VPADDW       Y9, Y6, Y6
+	VMOVDQU      320(AX), Y7
+	VMOVDQU      352(AX), Y8
+	VPBROADCASTD 20(CX), Y9
+	VPMADDUBSW   Y9, Y7, Y10
+	VPMADDUBSW   Y9, Y8, Y9
+	VPADDW       Y10, Y1, Y1
+	VPADDW       Y9, Y2, Y2
+	VPBROADCASTD 20(CX)(DX*1), Y9
+	VPMADDUBSW   Y9, Y7, Y10
+	VPMADDUBSW   Y9, Y8, Y9
+	VPADDW       Y10, Y3, Y3
+	VPADDW       Y9, Y4, Y4
+	VPBROADCASTD 20(CX)(DX*2), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VPMADDUBSW   Y9, Y8, Y9
+	VPADDW       Y7, Y5, Y5
+	VPADDW       Y9, Y6, Y6
+	VMOVDQU      384(AX), Y7
+	VMOVDQU      416(AX), Y8
+	VPBROADCASTD 24(CX), Y9
+	VPMADDUBSW   Y9, Y7, Y10
+	VPMADDUBSW   Y9, Y8, Y9
+	VPADDW       Y10, Y1, Y1
+	VPADDW       Y9, Y2, Y2
+	VPBROADCASTD 24(CX)(DX*1), Y9
+	VPMADDUBSW   Y9, Y7, Y10
+	VPMADDUBSW   Y9, Y8, Y9
+	VPADDW       Y10, Y3, Y3
+	VPADDW       Y9, Y4, Y4
+	VPBROADCASTD 24(CX)(DX*2), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VPMADDUBSW   Y9, Y8, Y9
+	VPADDW       Y7, Y5, Y5
+	VPADDW       Y9, Y6, Y6
+	VMOVDQU      448(AX), Y7
+	VMOVDQU      480(AX), Y8
+	VPBROADCASTD 28(CX), Y9
+	VPMADDUBSW   Y9, Y7, Y10
+	VPMADDUBSW   Y9, Y8, Y9
+	VPADDW       Y10, Y1, Y1
+	VPADDW       Y9, Y2, Y2
+	VPBROADCASTD 28(CX)(DX*1), Y9
+	VPMADDUBSW   Y9, Y7, Y10
+	VPMADDUBSW   Y9, Y8, Y9
+	VPADDW       Y10, Y3, Y3
+	VPADDW       Y9, Y4, Y4
+	VPBROADCASTD 28(CX)(DX*2), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VPMADDUBSW   Y9, Y8, Y9
+	VPADDW       Y7, Y5, Y5
+	VPADDW       Y9, Y6, Y6
+	VPMADDWD     Y0, Y1, Y1
+	VPMADDWD     Y0, Y2, Y2
+	VPMADDWD     Y0, Y3, Y3
+	VPMADDWD     Y0, Y4, Y4
+	VPMADDWD     Y0, Y5, Y5
+	VPMADDWD     Y0, Y6, Y6
+	VMOVDQU      512(AX), Y7
+	VMOVDQU      544(AX), Y8
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y7, Y1, Y1
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y8, Y2, Y2
+	VBROADCASTSS 36(CX), Y9
+	VFNMADD231PS 576(AX), Y9, Y1
+	VFNMADD231PS 608(AX), Y9, Y2
+	VBROADCASTSS 32(CX), Y9
+	VFMADD213PS  (BX), Y9, Y1
+	VMOVUPS      Y1, (BX)
+	VFMADD213PS  32(BX), Y9, Y2
+	VMOVUPS      Y2, 32(BX)
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y7, Y3, Y3
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y8, Y4, Y4
+	VBROADCASTSS 36(CX)(DX*1), Y1
+	VFNMADD231PS 576(AX), Y1, Y3
+	VFNMADD231PS 608(AX), Y1, Y4
+	VBROADCASTSS 32(CX)(DX*1), Y1
+	VFMADD213PS  (BX)(SI*1), Y1, Y3
+	VMOVUPS      Y3, (BX)(SI*1)
+	VFMADD213PS  32(BX)(SI*1), Y1, Y4
+	VMOVUPS      Y4, 32(BX)(SI*1)
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y7, Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y8, Y6, Y6
+	VBROADCASTSS 36(CX)(DX*2), Y1
+	VFNMADD231PS 576(AX), Y1, Y5
+	VFNMADD231PS 608(AX), Y1, Y6
+	VBROADCASTSS 32(CX)(DX*2), Y1
+	VFMADD213PS  (BX)(SI*2), Y1, Y5
+	VMOVUPS      Y5, (BX)(SI*2)
+	VFMADD213PS  32(BX)(SI*2), Y1, Y6
+	VMOVUPS      Y6, 32(BX)(SI*2)
+	ADDQ         $0x00000280, AX
+	ADDQ         $0x00000040, CX
+	DECQ         R8
+	JNE          loop
+	VZEROUPPER
+	RET
+
+// func groupedQ41PanelAVX2x4(y *float32, ld int, panel *byte, acts *byte, lda int, fetch *byte, ahead int, lines int, groups int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·groupedQ41PanelAVX2x4(SB), NOSPLIT, $0-72
+	// groupedQ41PanelAVX2x4 adds to y[4][16] (ld values a token) the products of groups ≥ 1 groups of a
+	// panel of Q41 with rows of activation records that are lda bytes apart. It prefetches
+	// groups · lines ≥ 1 lines of 64 bytes that lie ahead bytes from fetch.
+	MOVQ         panel+16(FP), AX
+	MOVQ         acts+24(FP), CX
+	MOVQ         lda+32(FP), DX
+	LEAQ         (CX)(DX*2), BX
+	ADDQ         DX, BX
+	MOVQ         y+0(FP), SI
+	MOVQ         ld+8(FP), DI
+	SHLQ         $0x02, DI
+	LEAQ         (SI)(DI*2), R8
+	ADDQ         DI, R8
+	MOVQ         fetch+40(FP), R9
+	MOVQ         ahead+48(FP), R10
+	ADDQ         R10, R9
+	MOVQ         groups+64(FP), R10
+	MOVQ         lines+56(FP), R11
+	MOVL         $0x00010001, R12
+	VMOVD        R12, X0
+	VPBROADCASTD X0, Y0
+
+loop:
+	MOVQ R11, R12
+
+fetch:
+	PREFETCHT1   (R9)
+	ADDQ         $0x40, R9
+	DECQ         R12
+	JNE          fetch
+	VMOVDQU      (AX), Y7
+	VMOVDQU      32(AX), Y8
+	VPBROADCASTD (CX), Y2
+	VPMADDUBSW   Y2, Y7, Y1
+	VPMADDUBSW   Y2, Y8, Y2
+	VPBROADCASTD (CX)(DX*1), Y4
+	VPMADDUBSW   Y4, Y7, Y3
+	VPMADDUBSW   Y4, Y8, Y4
+	VPBROADCASTD (CX)(DX*2), Y6
+	VPMADDUBSW   Y6, Y7, Y5
+	VPMADDUBSW   Y6, Y8, Y6
+	VPBROADCASTD (BX), Y9
+	VPMADDUBSW   Y9, Y7, Y7
+	VPMADDUBSW   Y9, Y8, Y8
+	VMOVDQU      64(AX), Y9
+	VMOVDQU      96(AX), Y10
+	VPBROADCASTD 4(CX), Y11
+	VPMADDUBSW   Y11, Y9, Y12
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y12, Y1, Y1
+	VPADDW       Y11, Y2, Y2
+	VPBROADCASTD 4(CX)(DX*1), Y11
+	VPMADDUBSW   Y11, Y9, Y12
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y12, Y3, Y3
+	VPADDW       Y11, Y4, Y4
+	VPBROADCASTD 4(CX)(DX*2), Y11
+	VPMADDUBSW   Y11, Y9, Y12
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y12, Y5, Y5
+	VPADDW       Y11, Y6, Y6
+	VPBROADCASTD 4(BX), Y11
+	VPMADDUBSW   Y11, Y9, Y9
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y9, Y7, Y7
+	VPADDW       Y11, Y8, Y8
+	VMOVDQU      128(AX), Y9
+	VMOVDQU      160(AX), Y10
+	VPBROADCASTD 8(CX), Y11
+	VPMADDUBSW   Y11, Y9, Y12
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y12, Y1, Y1
+	VPADDW       Y11, Y2, Y2
+	VPBROADCASTD 8(CX)(DX*1), Y11
+	VPMADDUBSW   Y11, Y9, Y12
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y12, Y3, Y3
+	VPADDW       Y11, Y4, Y4
+	VPBROADCASTD 8(CX)(DX*2), Y11
+	VPMADDUBSW   Y11, Y9, Y12
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y12, Y5, Y5
+	VPADDW       Y11, Y6, Y6
+	VPBROADCASTD 8(BX), Y11
+	VPMADDUBSW   Y11, Y9, Y9
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y9, Y7, Y7
+	VPADDW       Y11, Y8, Y8
+	VMOVDQU      192(AX), Y9
+	VMOVDQU      224(AX), Y10
+	VPBROADCASTD 12(CX), Y11
+	VPMADDUBSW   Y11, Y9, Y12
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y12, Y1, Y1
+	VPADDW       Y11, Y2, Y2
+	VPBROADCASTD 12(CX)(DX*1), Y11
+	VPMADDUBSW   Y11, Y9, Y12
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y12, Y3, Y3
+	VPADDW       Y11, Y4, Y4
+	VPBROADCASTD 12(CX)(DX*2), Y11
+	VPMADDUBSW   Y11, Y9, Y12
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y12, Y5, Y5
+	VPADDW       Y11, Y6, Y6
+	VPBROADCASTD 12(BX), Y11
+	VPMADDUBSW   Y11, Y9, Y9
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y9, Y7, Y7
+	VPADDW       Y11, Y8, Y8
+	VMOVDQU      256(AX), Y9
+	VMOVDQU      288(AX), Y10
+	VPBROADCASTD 16(CX), Y11
+	VPMADDUBSW   Y11, Y9, Y12
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y12, Y1, Y1
+	VPADDW       Y11, Y2, Y2
+	VPBROADCASTD 16(CX)(DX*1), Y11
+	VPMADDUBSW   Y11, Y9, Y12
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y12, Y3, Y3
+	VPADDW       Y11, Y4, Y4
+	VPBROADCASTD 16(CX)(DX*2), Y11
+	VPMADDUBSW   Y11, Y9, Y12
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y12, Y5, Y5
+	VPADDW       Y11, Y6, Y6
+	VPBROADCASTD 16(BX), Y11
+	VPMADDUBSW   Y11, Y9, Y9
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y9, Y7, Y7
+	VPADDW       Y11, Y8, Y8
+	VMOVDQU      320(AX), Y9
+	VMOVDQU      352(AX), Y10
+	VPBROADCASTD 20(CX), Y11
+	VPMADDUBSW   Y11, Y9, Y12
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y12, Y1, Y1
+	VPADDW       Y11, Y2, Y2
+	VPBROADCASTD 20(CX)(DX*1), Y11
+	VPMADDUBSW   Y11, Y9, Y12
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y12, Y3, Y3
+	VPADDW       Y11, Y4, Y4
+	VPBROADCASTD 20(CX)(DX*2), Y11
+	VPMADDUBSW   Y11, Y9, Y12
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y12, Y5, Y5
+	VPADDW       Y11, Y6, Y6
+	VPBROADCASTD 20(BX), Y11
+	VPMADDUBSW   Y11, Y9, Y9
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y9, Y7, Y7
+	VPADDW       Y11, Y8, Y8
+	VMOVDQU      384(AX), Y9
+	VMOVDQU      416(AX), Y10
+	VPBROADCASTD 24(CX), Y11
+	VPMADDUBSW   Y11, Y9, Y12
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y12, Y1, Y1
+	VPADDW       Y11, Y2, Y2
+	VPBROADCASTD 24(CX)(DX*1), Y11
+	VPMADDUBSW   Y11, Y9, Y12
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y12, Y3, Y3
+	VPADDW       Y11, Y4, Y4
+	VPBROADCASTD 24(CX)(DX*2), Y11
+	VPMADDUBSW   Y11, Y9, Y12
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y12, Y5, Y5
+	VPADDW       Y11, Y6, Y6
+	VPBROADCASTD 24(BX), Y11
+	VPMADDUBSW   Y11, Y9, Y9
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y9, Y7, Y7
+	VPADDW       Y11, Y8, Y8
+	VMOVDQU      448(AX), Y9
+	VMOVDQU      480(AX), Y10
+	VPBROADCASTD 28(CX), Y11
+	VPMADDUBSW   Y11, Y9, Y12
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y12, Y1, Y1
+	VPADDW       Y11, Y2, Y2
+	VPBROADCASTD 28(CX)(DX*1), Y11
+	VPMADDUBSW   Y11, Y9, Y12
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y12, Y3, Y3
+	VPADDW       Y11, Y4, Y4
+	VPBROADCASTD 28(CX)(DX*2), Y11
+	VPMADDUBSW   Y11, Y9, Y12
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y12, Y5, Y5
+	VPADDW       Y11, Y6, Y6
+	VPBROADCASTD 28(BX), Y11
+	VPMADDUBSW   Y11, Y9, Y9
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y9, Y7, Y7
+	VPADDW       Y11, Y8, Y8
+	VPMADDWD     Y0, Y1, Y1
+	VPMADDWD     Y0, Y2, Y2
+	VPMADDWD     Y0, Y3, Y3
+	VPMADDWD     Y0, Y4, Y4
+	VPMADDWD     Y0, Y5, Y5
+	VPMADDWD     Y0, Y6, Y6
+	VPMADDWD     Y0, Y7, Y7
+	VPMADDWD     Y0, Y8, Y8
+	VMOVDQU      512(AX), Y9
+	VMOVDQU      544(AX), Y10
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y9, Y1, Y1
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y10, Y2, Y2
+	VBROADCASTSS 36(CX), Y11
+	VFNMADD231PS 576(AX), Y11, Y1
+	VFNMADD231PS 608(AX), Y11, Y2
+	VBROADCASTSS 32(CX), Y11
+	VFMADD213PS  (SI), Y11, Y1
+	VMOVUPS      Y1, (SI)
+	VFMADD213PS  32(SI), Y11, Y2
+	VMOVUPS      Y2, 32(SI)
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y9, Y3, Y3
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y10, Y4, Y4
+	VBROADCASTSS 36(CX)(DX*1), Y1
+	VFNMADD231PS 576(AX), Y1, Y3
+	VFNMADD231PS 608(AX), Y1, Y4
+	VBROADCASTSS 32(CX)(DX*1), Y1
+	VFMADD213PS  (SI)(DI*1), Y1, Y3
+	VMOVUPS      Y3, (SI)(DI*1)
+	VFMADD213PS  32(SI)(DI*1), Y1, Y4
+	VMOVUPS      Y4, 32(SI)(DI*1)
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y9, Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y10, Y6, Y6
+	VBROADCASTSS 36(CX)(DX*2), Y1
+	VFNMADD231PS 576(AX), Y1, Y5
+	VFNMADD231PS 608(AX), Y1, Y6
+	VBROADCASTSS 32(CX)(DX*2), Y1
+	VFMADD213PS  (SI)(DI*2), Y1, Y5
+	VMOVUPS      Y5, (SI)(DI*2)
+	VFMADD213PS  32(SI)(DI*2), Y1, Y6
+	VMOVUPS      Y6, 32(SI)(DI*2)
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y9, Y7, Y7
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y10, Y8, Y8
+	VBROADCASTSS 36(BX), Y1
+	VFNMADD231PS 576(AX), Y1, Y7
+	VFNMADD231PS 608(AX), Y1, Y8
+	VBROADCASTSS 32(BX), Y1
+	VFMADD213PS  (R8), Y1, Y7
+	VMOVUPS      Y7, (R8)
+	VFMADD213PS  32(R8), Y1, Y8
+	VMOVUPS      Y8, 32(R8)
+	ADDQ         $0x00000280, AX
 	ADDQ         $0x00000040, CX
 	ADDQ         $0x00000040, BX
 	DECQ         R10

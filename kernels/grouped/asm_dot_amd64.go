@@ -112,6 +112,60 @@ func groupedQ4MAVXVNNIx1x7(y *float32, ld int, codes *byte, scales *byte, stride
 //go:noescape
 func groupedQ4MAVXVNNIx1x8(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
+// groupedQ41AVXVNNIx2x1 adds to y[32] the products of bands of Q41 that are stride bytes apart with a row of
+// activation records. It prefetches as many bytes at next, which need not be memory at all.
+//
+//go:noescape
+func groupedQ41AVXVNNIx2x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next uintptr)
+
+// groupedQ41AVXVNNIx1x1 adds to y[1][16] (ld values a token) the products of bands of Q41 that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
+//
+//go:noescape
+func groupedQ41AVXVNNIx1x1(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+
+// groupedQ41AVXVNNIx1x2 adds to y[2][16] (ld values a token) the products of bands of Q41 that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
+//
+//go:noescape
+func groupedQ41AVXVNNIx1x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+
+// groupedQ41AVXVNNIx1x3 adds to y[3][16] (ld values a token) the products of bands of Q41 that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
+//
+//go:noescape
+func groupedQ41AVXVNNIx1x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+
+// groupedQ41AVXVNNIx1x4 adds to y[4][16] (ld values a token) the products of bands of Q41 that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
+//
+//go:noescape
+func groupedQ41AVXVNNIx1x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+
+// groupedQ41AVXVNNIx1x5 adds to y[5][16] (ld values a token) the products of bands of Q41 that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
+//
+//go:noescape
+func groupedQ41AVXVNNIx1x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+
+// groupedQ41AVXVNNIx1x6 adds to y[6][16] (ld values a token) the products of bands of Q41 that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
+//
+//go:noescape
+func groupedQ41AVXVNNIx1x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+
+// groupedQ41AVXVNNIx1x7 adds to y[7][16] (ld values a token) the products of bands of Q41 that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
+//
+//go:noescape
+func groupedQ41AVXVNNIx1x7(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+
+// groupedQ41AVXVNNIx1x8 adds to y[8][16] (ld values a token) the products of bands of Q41 that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
+//
+//go:noescape
+func groupedQ41AVXVNNIx1x8(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+
 // groupedQ6AVXVNNIx2x1 adds to y[32] the products of bands of Q6 that are stride bytes apart with a row of
 // activation records. It prefetches as many bytes at next, which need not be memory at all.
 //

@@ -16,6 +16,12 @@ func groupedQ4GFNIAVX512x4x1(y *float32, codes *byte, scales *byte, stride int, 
 //go:noescape
 func groupedQ4MGFNIAVX512x4x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next uintptr)
 
+// groupedQ41GFNIAVX512x4x1 adds to y[64] the products of bands of Q41 that are stride bytes apart with a row of
+// activation records. It prefetches as many bytes at next, which need not be memory at all.
+//
+//go:noescape
+func groupedQ41GFNIAVX512x4x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next uintptr)
+
 // groupedQ6GFNIAVX512x4x1 adds to y[64] the products of bands of Q6 that are stride bytes apart with a row of
 // activation records. It prefetches as many bytes at next, which need not be memory at all.
 //
@@ -233,6 +239,103 @@ func groupedQ4MGFNIAVX512x13(y *float32, ld int, codes *byte, scales *byte, stri
 //
 //go:noescape
 func groupedQ4MGFNIAVX512x14(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+
+// gfniPanelQ41AVX512 unpacks groups ≥ 1 groups of two bands of Q41, whole scale units, that are stride bytes apart,
+// into a panel of 1408 bytes a group. It prefetches the same scales of the next two bands.
+//
+//go:noescape
+func gfniPanelQ41AVX512(panel *byte, codes *byte, scales *byte, stride int, groups int)
+
+// groupedQ41GFNIAVX512x2 adds to y[2][32] (ld values a token) the products of two bands of Q41 that are
+// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+// next, which need not be memory at all.
+//
+//go:noescape
+func groupedQ41GFNIAVX512x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+
+// groupedQ41GFNIAVX512x3 adds to y[3][32] (ld values a token) the products of two bands of Q41 that are
+// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+// next, which need not be memory at all.
+//
+//go:noescape
+func groupedQ41GFNIAVX512x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+
+// groupedQ41GFNIAVX512x4 adds to y[4][32] (ld values a token) the products of two bands of Q41 that are
+// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+// next, which need not be memory at all.
+//
+//go:noescape
+func groupedQ41GFNIAVX512x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+
+// groupedQ41GFNIAVX512x5 adds to y[5][32] (ld values a token) the products of two bands of Q41 that are
+// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+// next, which need not be memory at all.
+//
+//go:noescape
+func groupedQ41GFNIAVX512x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+
+// groupedQ41GFNIAVX512x6 adds to y[6][32] (ld values a token) the products of two bands of Q41 that are
+// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+// next, which need not be memory at all.
+//
+//go:noescape
+func groupedQ41GFNIAVX512x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+
+// groupedQ41GFNIAVX512x7 adds to y[7][16] (ld values a token) the products of a band of Q41 that are
+// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+// next, which need not be memory at all.
+//
+//go:noescape
+func groupedQ41GFNIAVX512x7(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+
+// groupedQ41GFNIAVX512x8 adds to y[8][16] (ld values a token) the products of a band of Q41 that are
+// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+// next, which need not be memory at all.
+//
+//go:noescape
+func groupedQ41GFNIAVX512x8(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+
+// groupedQ41GFNIAVX512x9 adds to y[9][16] (ld values a token) the products of a band of Q41 that are
+// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+// next, which need not be memory at all.
+//
+//go:noescape
+func groupedQ41GFNIAVX512x9(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+
+// groupedQ41GFNIAVX512x10 adds to y[10][16] (ld values a token) the products of a band of Q41 that are
+// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+// next, which need not be memory at all.
+//
+//go:noescape
+func groupedQ41GFNIAVX512x10(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+
+// groupedQ41GFNIAVX512x11 adds to y[11][16] (ld values a token) the products of a band of Q41 that are
+// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+// next, which need not be memory at all.
+//
+//go:noescape
+func groupedQ41GFNIAVX512x11(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+
+// groupedQ41GFNIAVX512x12 adds to y[12][16] (ld values a token) the products of a band of Q41 that are
+// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+// next, which need not be memory at all.
+//
+//go:noescape
+func groupedQ41GFNIAVX512x12(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+
+// groupedQ41GFNIAVX512x13 adds to y[13][16] (ld values a token) the products of a band of Q41 that are
+// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+// next, which need not be memory at all.
+//
+//go:noescape
+func groupedQ41GFNIAVX512x13(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+
+// groupedQ41GFNIAVX512x14 adds to y[14][16] (ld values a token) the products of a band of Q41 that are
+// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+// next, which need not be memory at all.
+//
+//go:noescape
+func groupedQ41GFNIAVX512x14(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 
 // gfniPanelQ6AVX512 unpacks groups ≥ 1 groups of two bands of Q6, whole scale units, that are stride bytes apart,
 // into a panel of 1408 bytes a group. It prefetches the same scales of the next two bands.
@@ -658,26 +761,26 @@ func gfniBytesPanelAVX512x6(y *float32, ld int, panel *byte, acts *byte, lda int
 //go:noescape
 func gfniBytesPanelAVX512x7(y *float32, ld int, panel *byte, acts *byte, lda int, groups int, fetch uintptr, lines int)
 
-// gfniQ4MPanelAVX512x5 adds to y[5][32] (ld values a token) the products of groups ≥ 1 groups of a
+// gfniLeastPanelAVX512x5 adds to y[5][32] (ld values a token) the products of groups ≥ 1 groups of a
 // panel, whole scale units, with rows of activation records that are lda bytes apart. It prefetches
 // groups · lines ≥ 1 lines of 64 bytes from fetch on.
 //
 //go:noescape
-func gfniQ4MPanelAVX512x5(y *float32, ld int, panel *byte, acts *byte, lda int, groups int, fetch uintptr, lines int)
+func gfniLeastPanelAVX512x5(y *float32, ld int, panel *byte, acts *byte, lda int, groups int, fetch uintptr, lines int)
 
-// gfniQ4MPanelAVX512x6 adds to y[6][32] (ld values a token) the products of groups ≥ 1 groups of a
+// gfniLeastPanelAVX512x6 adds to y[6][32] (ld values a token) the products of groups ≥ 1 groups of a
 // panel, whole scale units, with rows of activation records that are lda bytes apart. It prefetches
 // groups · lines ≥ 1 lines of 64 bytes from fetch on.
 //
 //go:noescape
-func gfniQ4MPanelAVX512x6(y *float32, ld int, panel *byte, acts *byte, lda int, groups int, fetch uintptr, lines int)
+func gfniLeastPanelAVX512x6(y *float32, ld int, panel *byte, acts *byte, lda int, groups int, fetch uintptr, lines int)
 
-// gfniQ4MPanelAVX512x7 adds to y[7][32] (ld values a token) the products of groups ≥ 1 groups of a
+// gfniLeastPanelAVX512x7 adds to y[7][32] (ld values a token) the products of groups ≥ 1 groups of a
 // panel, whole scale units, with rows of activation records that are lda bytes apart. It prefetches
 // groups · lines ≥ 1 lines of 64 bytes from fetch on.
 //
 //go:noescape
-func gfniQ4MPanelAVX512x7(y *float32, ld int, panel *byte, acts *byte, lda int, groups int, fetch uintptr, lines int)
+func gfniLeastPanelAVX512x7(y *float32, ld int, panel *byte, acts *byte, lda int, groups int, fetch uintptr, lines int)
 
 // gfniQ6PanelAVX512x3 adds to y[3][32] (ld values a token) the products of groups ≥ 1 groups of a
 // panel, whole scale units, with rows of activation records that are lda bytes apart. It prefetches

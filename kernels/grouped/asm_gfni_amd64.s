@@ -389,6 +389,185 @@ group:
 	VZEROUPPER
 	RET
 
+// func groupedQ41GFNIAVX512x4x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next uintptr)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
+TEXT ·groupedQ41GFNIAVX512x4x1(SB), NOSPLIT, $0-56
+	// groupedQ41GFNIAVX512x4x1 adds to y[64] the products of bands of Q41 that are stride bytes apart with a row of
+	// activation records. It prefetches as many bytes at next, which need not be memory at all.
+	MOVQ         next+48(FP), AX
+	MOVQ         codes+8(FP), CX
+	MOVQ         scales+16(FP), DX
+	MOVQ         stride+24(FP), BX
+	LEAQ         (BX)(BX*2), SI
+	MOVQ         acts+32(FP), DI
+	MOVQ         y+0(FP), R8
+	MOVL         $0x0f0f0f0f, R9
+	VMOVD        R9, X0
+	VPBROADCASTD X0, Z0
+	VMOVUPS      (R8), Z1
+	VMOVUPS      64(R8), Z2
+	VMOVUPS      128(R8), Z3
+	VMOVUPS      192(R8), Z4
+	MOVQ         groups+40(FP), R9
+
+loop:
+	PREFETCHT1        (AX)
+	PREFETCHT1        64(AX)
+	PREFETCHT1        128(AX)
+	PREFETCHT1        192(AX)
+	PREFETCHT1        256(AX)
+	VPXORD            Z5, Z5, Z5
+	VMOVDQU64         (CX), Z6
+	VPANDD            Z0, Z6, Z7
+	VPDPBUSD.BCST     (DI), Z7, Z5
+	VPSRLW            $0x04, Z6, Z6
+	VPANDD            Z0, Z6, Z6
+	VPDPBUSD.BCST     16(DI), Z6, Z5
+	VMOVDQU64         64(CX), Z6
+	VPANDD            Z0, Z6, Z7
+	VPDPBUSD.BCST     4(DI), Z7, Z5
+	VPSRLW            $0x04, Z6, Z6
+	VPANDD            Z0, Z6, Z6
+	VPDPBUSD.BCST     20(DI), Z6, Z5
+	VMOVDQU64         128(CX), Z6
+	VPANDD            Z0, Z6, Z7
+	VPDPBUSD.BCST     8(DI), Z7, Z5
+	VPSRLW            $0x04, Z6, Z6
+	VPANDD            Z0, Z6, Z6
+	VPDPBUSD.BCST     24(DI), Z6, Z5
+	VMOVDQU64         192(CX), Z6
+	VPANDD            Z0, Z6, Z7
+	VPDPBUSD.BCST     12(DI), Z7, Z5
+	VPSRLW            $0x04, Z6, Z6
+	VPANDD            Z0, Z6, Z6
+	VPDPBUSD.BCST     28(DI), Z6, Z5
+	VCVTPH2PS         32(DX), Z6
+	VCVTPH2PS         (DX), Z7
+	VCVTDQ2PS         Z5, Z5
+	VMULPS            Z7, Z5, Z5
+	VFNMADD231PS.BCST 36(DI), Z6, Z5
+	VFMADD231PS.BCST  32(DI), Z5, Z1
+	PREFETCHT1        320(AX)
+	PREFETCHT1        384(AX)
+	PREFETCHT1        448(AX)
+	PREFETCHT1        512(AX)
+	PREFETCHT1        576(AX)
+	VPXORD            Z8, Z8, Z8
+	VMOVDQU64         (CX)(BX*1), Z6
+	VPANDD            Z0, Z6, Z7
+	VPDPBUSD.BCST     (DI), Z7, Z8
+	VPSRLW            $0x04, Z6, Z6
+	VPANDD            Z0, Z6, Z6
+	VPDPBUSD.BCST     16(DI), Z6, Z8
+	VMOVDQU64         64(CX)(BX*1), Z6
+	VPANDD            Z0, Z6, Z7
+	VPDPBUSD.BCST     4(DI), Z7, Z8
+	VPSRLW            $0x04, Z6, Z6
+	VPANDD            Z0, Z6, Z6
+	VPDPBUSD.BCST     20(DI), Z6, Z8
+	VMOVDQU64         128(CX)(BX*1), Z6
+	VPANDD            Z0, Z6, Z7
+	VPDPBUSD.BCST     8(DI), Z7, Z8
+	VPSRLW            $0x04, Z6, Z6
+	VPANDD            Z0, Z6, Z6
+	VPDPBUSD.BCST     24(DI), Z6, Z8
+	VMOVDQU64         192(CX)(BX*1), Z6
+	VPANDD            Z0, Z6, Z7
+	VPDPBUSD.BCST     12(DI), Z7, Z8
+	VPSRLW            $0x04, Z6, Z6
+	VPANDD            Z0, Z6, Z6
+	VPDPBUSD.BCST     28(DI), Z6, Z8
+	VCVTPH2PS         32(DX)(BX*1), Z6
+	VCVTPH2PS         (DX)(BX*1), Z7
+	VCVTDQ2PS         Z8, Z8
+	VMULPS            Z7, Z8, Z8
+	VFNMADD231PS.BCST 36(DI), Z6, Z8
+	VFMADD231PS.BCST  32(DI), Z8, Z2
+	PREFETCHT1        640(AX)
+	PREFETCHT1        704(AX)
+	PREFETCHT1        768(AX)
+	PREFETCHT1        832(AX)
+	PREFETCHT1        896(AX)
+	VPXORD            Z9, Z9, Z9
+	VMOVDQU64         (CX)(BX*2), Z6
+	VPANDD            Z0, Z6, Z7
+	VPDPBUSD.BCST     (DI), Z7, Z9
+	VPSRLW            $0x04, Z6, Z6
+	VPANDD            Z0, Z6, Z6
+	VPDPBUSD.BCST     16(DI), Z6, Z9
+	VMOVDQU64         64(CX)(BX*2), Z6
+	VPANDD            Z0, Z6, Z7
+	VPDPBUSD.BCST     4(DI), Z7, Z9
+	VPSRLW            $0x04, Z6, Z6
+	VPANDD            Z0, Z6, Z6
+	VPDPBUSD.BCST     20(DI), Z6, Z9
+	VMOVDQU64         128(CX)(BX*2), Z6
+	VPANDD            Z0, Z6, Z7
+	VPDPBUSD.BCST     8(DI), Z7, Z9
+	VPSRLW            $0x04, Z6, Z6
+	VPANDD            Z0, Z6, Z6
+	VPDPBUSD.BCST     24(DI), Z6, Z9
+	VMOVDQU64         192(CX)(BX*2), Z6
+	VPANDD            Z0, Z6, Z7
+	VPDPBUSD.BCST     12(DI), Z7, Z9
+	VPSRLW            $0x04, Z6, Z6
+	VPANDD            Z0, Z6, Z6
+	VPDPBUSD.BCST     28(DI), Z6, Z9
+	VCVTPH2PS         32(DX)(BX*2), Z6
+	VCVTPH2PS         (DX)(BX*2), Z7
+	VCVTDQ2PS         Z9, Z9
+	VMULPS            Z7, Z9, Z9
+	VFNMADD231PS.BCST 36(DI), Z6, Z9
+	VFMADD231PS.BCST  32(DI), Z9, Z3
+	PREFETCHT1        960(AX)
+	PREFETCHT1        1024(AX)
+	PREFETCHT1        1088(AX)
+	PREFETCHT1        1152(AX)
+	PREFETCHT1        1216(AX)
+	ADDQ              $0x00000500, AX
+	VPXORD            Z10, Z10, Z10
+	VMOVDQU64         (CX)(SI*1), Z6
+	VPANDD            Z0, Z6, Z7
+	VPDPBUSD.BCST     (DI), Z7, Z10
+	VPSRLW            $0x04, Z6, Z6
+	VPANDD            Z0, Z6, Z6
+	VPDPBUSD.BCST     16(DI), Z6, Z10
+	VMOVDQU64         64(CX)(SI*1), Z6
+	VPANDD            Z0, Z6, Z7
+	VPDPBUSD.BCST     4(DI), Z7, Z10
+	VPSRLW            $0x04, Z6, Z6
+	VPANDD            Z0, Z6, Z6
+	VPDPBUSD.BCST     20(DI), Z6, Z10
+	VMOVDQU64         128(CX)(SI*1), Z6
+	VPANDD            Z0, Z6, Z7
+	VPDPBUSD.BCST     8(DI), Z7, Z10
+	VPSRLW            $0x04, Z6, Z6
+	VPANDD            Z0, Z6, Z6
+	VPDPBUSD.BCST     24(DI), Z6, Z10
+	VMOVDQU64         192(CX)(SI*1), Z6
+	VPANDD            Z0, Z6, Z7
+	VPDPBUSD.BCST     12(DI), Z7, Z10
+	VPSRLW            $0x04, Z6, Z6
+	VPANDD            Z0, Z6, Z6
+	VPDPBUSD.BCST     28(DI), Z6, Z10
+	VCVTPH2PS         32(DX)(SI*1), Z6
+	VCVTPH2PS         (DX)(SI*1), Z7
+	VCVTDQ2PS         Z10, Z10
+	VMULPS            Z7, Z10, Z10
+	VFNMADD231PS.BCST 36(DI), Z6, Z10
+	VFMADD231PS.BCST  32(DI), Z10, Z4
+	ADDQ              $0x00000100, CX
+	ADDQ              $0x00000040, DI
+	ADDQ              $0x00000040, DX
+	DECQ              R9
+	JNE               loop
+	VMOVUPS           Z1, (R8)
+	VMOVUPS           Z2, 64(R8)
+	VMOVUPS           Z3, 128(R8)
+	VMOVUPS           Z4, 192(R8)
+	VZEROUPPER
+	RET
+
 // func groupedQ6GFNIAVX512x4x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next uintptr)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
 TEXT ·groupedQ6GFNIAVX512x4x1(SB), NOSPLIT, $0-56
@@ -7792,6 +7971,3179 @@ group:
 	JNE                 group
 	ADDQ                $0x00000140, CX
 	SUBQ                $0x00000008, R12
+	JNE                 loop
+	MOVQ                y+0(FP), AX
+	MOVQ                ld+8(FP), CX
+	SHLQ                $0x02, CX
+	VMOVUPS             Z0, (AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z1, (AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z2, (AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z3, (AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z4, (AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z5, (AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z6, (AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z7, (AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z8, (AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z9, (AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z10, (AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z11, (AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z12, (AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z13, (AX)
+	VZEROUPPER
+	RET
+
+// func gfniPanelQ41AVX512(panel *byte, codes *byte, scales *byte, stride int, groups int)
+// Requires: AVX, AVX512F, GFNI, MMX+
+TEXT ·gfniPanelQ41AVX512(SB), NOSPLIT, $0-40
+	// gfniPanelQ41AVX512 unpacks groups ≥ 1 groups of two bands of Q41, whole scale units, that are stride bytes apart,
+	// into a panel of 1408 bytes a group. It prefetches the same scales of the next two bands.
+	MOVQ codes+8(FP), AX
+	MOVQ scales+16(FP), CX
+	MOVQ stride+24(FP), DX
+	LEAQ (DX)(DX*2), BX
+	MOVQ panel+0(FP), SI
+	MOVQ groups+32(FP), DI
+
+loop:
+	VMOVDQU64           (AX), Z0
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z0, Z0
+	VMOVDQU64           Z0, (SI)
+	VMOVDQU64           (AX)(DX*1), Z0
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z0, Z0
+	VMOVDQU64           Z0, 64(SI)
+	VMOVDQU64           64(AX), Z0
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z0, Z0
+	VMOVDQU64           Z0, 128(SI)
+	VMOVDQU64           64(AX)(DX*1), Z0
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z0, Z0
+	VMOVDQU64           Z0, 192(SI)
+	VMOVDQU64           128(AX), Z0
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z0, Z0
+	VMOVDQU64           Z0, 256(SI)
+	VMOVDQU64           128(AX)(DX*1), Z0
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z0, Z0
+	VMOVDQU64           Z0, 320(SI)
+	VMOVDQU64           192(AX), Z0
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z0, Z0
+	VMOVDQU64           Z0, 384(SI)
+	VMOVDQU64           192(AX)(DX*1), Z0
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z0, Z0
+	VMOVDQU64           Z0, 448(SI)
+	VMOVDQU64           (AX), Z0
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z0, Z0
+	VMOVDQU64           Z0, 512(SI)
+	VMOVDQU64           (AX)(DX*1), Z0
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z0, Z0
+	VMOVDQU64           Z0, 576(SI)
+	VMOVDQU64           64(AX), Z0
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z0, Z0
+	VMOVDQU64           Z0, 640(SI)
+	VMOVDQU64           64(AX)(DX*1), Z0
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z0, Z0
+	VMOVDQU64           Z0, 704(SI)
+	VMOVDQU64           128(AX), Z0
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z0, Z0
+	VMOVDQU64           Z0, 768(SI)
+	VMOVDQU64           128(AX)(DX*1), Z0
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z0, Z0
+	VMOVDQU64           Z0, 832(SI)
+	VMOVDQU64           192(AX), Z0
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z0, Z0
+	VMOVDQU64           Z0, 896(SI)
+	VMOVDQU64           192(AX)(DX*1), Z0
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z0, Z0
+	VMOVDQU64           Z0, 960(SI)
+	VCVTPH2PS           (CX), Z0
+	VMULPS.BCST         gfniWordcb400000cb400000<>+0(SB), Z0, Z1
+	VCVTPH2PS           32(CX), Z2
+	VMOVDQU64           Z0, 1024(SI)
+	VMOVDQU64           Z1, 1152(SI)
+	VMOVDQU64           Z2, 1280(SI)
+	VCVTPH2PS           (CX)(DX*1), Z0
+	VMULPS.BCST         gfniWordcb400000cb400000<>+0(SB), Z0, Z1
+	VCVTPH2PS           32(CX)(DX*1), Z2
+	VMOVDQU64           Z0, 1088(SI)
+	VMOVDQU64           Z1, 1216(SI)
+	VMOVDQU64           Z2, 1344(SI)
+	PREFETCHT1          32(CX)(DX*2)
+	PREFETCHT1          32(CX)(BX*1)
+	ADDQ                $0x00000580, SI
+	ADDQ                $0x00000100, AX
+	ADDQ                $0x00000040, CX
+	DECQ                DI
+	JNE                 loop
+	VZEROUPPER
+	RET
+
+// func groupedQ41GFNIAVX512x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+// Requires: AVX, AVX512F, AVX512VNNI, GFNI, MMX+
+TEXT ·groupedQ41GFNIAVX512x2(SB), NOSPLIT, $0-72
+	// groupedQ41GFNIAVX512x2 adds to y[2][32] (ld values a token) the products of two bands of Q41 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+	// next, which need not be memory at all.
+	MOVQ        codes+16(FP), AX
+	MOVQ        scales+24(FP), CX
+	MOVQ        next+64(FP), DX
+	MOVQ        stride+32(FP), BX
+	MOVQ        acts+40(FP), SI
+	MOVQ        lda+48(FP), DI
+	VMOVDQU64   (AX), Z4
+	VPANDD.BCST gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z4, Z4
+	VMOVDQU64   (AX)(BX*1), Z5
+	VPANDD.BCST gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z5, Z5
+	MOVQ        y+0(FP), R8
+	MOVQ        ld+8(FP), R9
+	SHLQ        $0x02, R9
+	VMOVUPS     (R8), Z0
+	VMOVUPS     64(R8), Z2
+	ADDQ        R9, R8
+	VMOVUPS     (R8), Z1
+	VMOVUPS     64(R8), Z3
+	MOVQ        groups+56(FP), R8
+
+loop:
+	VPXORD              Z6, Z6, Z6
+	VPXORD              Z7, Z7, Z7
+	VPXORD              Z8, Z8, Z8
+	VPXORD              Z9, Z9, Z9
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z10
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z11
+	VMOVDQA64           Z10, Z12
+	VMOVDQA64           Z11, Z13
+	VPBROADCASTD        (SI), Z14
+	VPDPBUSD            Z14, Z4, Z10
+	VPDPBUSD            Z14, Z5, Z12
+	VPBROADCASTD        (SI)(DI*1), Z14
+	VPDPBUSD            Z14, Z4, Z11
+	VPDPBUSD            Z14, Z5, Z13
+	VMOVDQU64           64(AX), Z4
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z4, Z4
+	VMOVDQU64           64(AX)(BX*1), Z5
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z5, Z5
+	PREFETCHT1          (DX)
+	VPBROADCASTD        4(SI), Z14
+	VPDPBUSD            Z14, Z4, Z6
+	VPDPBUSD            Z14, Z5, Z8
+	VPBROADCASTD        4(SI)(DI*1), Z14
+	VPDPBUSD            Z14, Z4, Z7
+	VPDPBUSD            Z14, Z5, Z9
+	VMOVDQU64           128(AX), Z4
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z4, Z4
+	VMOVDQU64           128(AX)(BX*1), Z5
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z5, Z5
+	PREFETCHT1          64(DX)
+	VPBROADCASTD        8(SI), Z14
+	VPDPBUSD            Z14, Z4, Z10
+	VPDPBUSD            Z14, Z5, Z12
+	VPBROADCASTD        8(SI)(DI*1), Z14
+	VPDPBUSD            Z14, Z4, Z11
+	VPDPBUSD            Z14, Z5, Z13
+	VMOVDQU64           192(AX), Z4
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z4, Z4
+	VMOVDQU64           192(AX)(BX*1), Z5
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z5, Z5
+	PREFETCHT1          128(DX)
+	VPBROADCASTD        12(SI), Z14
+	VPDPBUSD            Z14, Z4, Z6
+	VPDPBUSD            Z14, Z5, Z8
+	VPBROADCASTD        12(SI)(DI*1), Z14
+	VPDPBUSD            Z14, Z4, Z7
+	VPDPBUSD            Z14, Z5, Z9
+	VMOVDQU64           (AX), Z4
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z4, Z4
+	VMOVDQU64           (AX)(BX*1), Z5
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z5, Z5
+	PREFETCHT1          192(DX)
+	PREFETCHT1          256(DX)
+	VPBROADCASTD        16(SI), Z14
+	VPDPBUSD            Z14, Z4, Z10
+	VPDPBUSD            Z14, Z5, Z12
+	VPBROADCASTD        16(SI)(DI*1), Z14
+	VPDPBUSD            Z14, Z4, Z11
+	VPDPBUSD            Z14, Z5, Z13
+	VMOVDQU64           64(AX), Z4
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z4, Z4
+	VMOVDQU64           64(AX)(BX*1), Z5
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z5, Z5
+	PREFETCHT1          320(DX)
+	VPBROADCASTD        20(SI), Z14
+	VPDPBUSD            Z14, Z4, Z6
+	VPDPBUSD            Z14, Z5, Z8
+	VPBROADCASTD        20(SI)(DI*1), Z14
+	VPDPBUSD            Z14, Z4, Z7
+	VPDPBUSD            Z14, Z5, Z9
+	VMOVDQU64           128(AX), Z4
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z4, Z4
+	VMOVDQU64           128(AX)(BX*1), Z5
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z5, Z5
+	PREFETCHT1          384(DX)
+	VPBROADCASTD        24(SI), Z14
+	VPDPBUSD            Z14, Z4, Z10
+	VPDPBUSD            Z14, Z5, Z12
+	VPBROADCASTD        24(SI)(DI*1), Z14
+	VPDPBUSD            Z14, Z4, Z11
+	VPDPBUSD            Z14, Z5, Z13
+	VMOVDQU64           192(AX), Z4
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z4, Z4
+	VMOVDQU64           192(AX)(BX*1), Z5
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z5, Z5
+	PREFETCHT1          448(DX)
+	VPBROADCASTD        28(SI), Z14
+	VPDPBUSD            Z14, Z4, Z6
+	VPDPBUSD            Z14, Z5, Z8
+	VPBROADCASTD        28(SI)(DI*1), Z14
+	VPDPBUSD            Z14, Z4, Z7
+	VPDPBUSD            Z14, Z5, Z9
+	VMOVDQU64           256(AX), Z4
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z4, Z4
+	VMOVDQU64           256(AX)(BX*1), Z5
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z5, Z5
+	PREFETCHT1          512(DX)
+	PREFETCHT1          576(DX)
+	ADDQ                $0x00000280, DX
+	VPADDD              Z6, Z10, Z10
+	VPADDD              Z7, Z11, Z11
+	VPADDD              Z8, Z12, Z12
+	VPADDD              Z9, Z13, Z13
+	VCVTPH2PS           (CX), Z14
+	VMULPS.BCST         gfniWordcb400000cb400000<>+0(SB), Z14, Z15
+	VFMADD213PS         Z15, Z14, Z10
+	VFMADD213PS         Z15, Z14, Z11
+	VCVTPH2PS           32(CX), Z14
+	VFNMADD231PS.BCST   36(SI), Z14, Z10
+	VFNMADD231PS.BCST   36(SI)(DI*1), Z14, Z11
+	VFMADD231PS.BCST    32(SI), Z10, Z0
+	VFMADD231PS.BCST    32(SI)(DI*1), Z11, Z1
+	VCVTPH2PS           (CX)(BX*1), Z10
+	VMULPS.BCST         gfniWordcb400000cb400000<>+0(SB), Z10, Z11
+	VFMADD213PS         Z11, Z10, Z12
+	VFMADD213PS         Z11, Z10, Z13
+	VCVTPH2PS           32(CX)(BX*1), Z10
+	VFNMADD231PS.BCST   36(SI), Z10, Z12
+	VFNMADD231PS.BCST   36(SI)(DI*1), Z10, Z13
+	VFMADD231PS.BCST    32(SI), Z12, Z2
+	VFMADD231PS.BCST    32(SI)(DI*1), Z13, Z3
+	ADDQ                $0x00000100, AX
+	ADDQ                $0x00000040, SI
+	ADDQ                $0x00000040, CX
+	DECQ                R8
+	JNE                 loop
+	MOVQ                y+0(FP), AX
+	MOVQ                ld+8(FP), CX
+	SHLQ                $0x02, CX
+	VMOVUPS             Z0, (AX)
+	VMOVUPS             Z2, 64(AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z1, (AX)
+	VMOVUPS             Z3, 64(AX)
+	VZEROUPPER
+	RET
+
+// func groupedQ41GFNIAVX512x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+// Requires: AVX, AVX512F, AVX512VNNI, GFNI, MMX+
+TEXT ·groupedQ41GFNIAVX512x3(SB), NOSPLIT, $0-72
+	// groupedQ41GFNIAVX512x3 adds to y[3][32] (ld values a token) the products of two bands of Q41 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+	// next, which need not be memory at all.
+	MOVQ        codes+16(FP), AX
+	MOVQ        scales+24(FP), CX
+	MOVQ        next+64(FP), DX
+	MOVQ        stride+32(FP), BX
+	MOVQ        acts+40(FP), SI
+	MOVQ        lda+48(FP), DI
+	VMOVDQU64   (AX), Z6
+	VPANDD.BCST gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z6, Z6
+	VMOVDQU64   (AX)(BX*1), Z7
+	VPANDD.BCST gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z7, Z7
+	MOVQ        y+0(FP), R8
+	MOVQ        ld+8(FP), R9
+	SHLQ        $0x02, R9
+	VMOVUPS     (R8), Z0
+	VMOVUPS     64(R8), Z3
+	ADDQ        R9, R8
+	VMOVUPS     (R8), Z1
+	VMOVUPS     64(R8), Z4
+	ADDQ        R9, R8
+	VMOVUPS     (R8), Z2
+	VMOVUPS     64(R8), Z5
+	MOVQ        groups+56(FP), R8
+
+loop:
+	VPXORD              Z10, Z10, Z10
+	VPXORD              Z11, Z11, Z11
+	VPXORD              Z12, Z12, Z12
+	VPXORD              Z13, Z13, Z13
+	VPXORD              Z14, Z14, Z14
+	VPXORD              Z15, Z15, Z15
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z16
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z17
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z18
+	VMOVDQA64           Z16, Z19
+	VMOVDQA64           Z17, Z20
+	VMOVDQA64           Z18, Z21
+	VPBROADCASTD        (SI), Z8
+	VPDPBUSD            Z8, Z6, Z16
+	VPDPBUSD            Z8, Z7, Z19
+	VPBROADCASTD        (SI)(DI*1), Z8
+	VPDPBUSD            Z8, Z6, Z17
+	VPDPBUSD            Z8, Z7, Z20
+	VMOVDQU64           64(AX), Z8
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z8, Z8
+	VMOVDQU64           64(AX)(BX*1), Z9
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z9, Z9
+	VPBROADCASTD        (SI)(DI*2), Z22
+	VPDPBUSD            Z22, Z6, Z18
+	VPDPBUSD            Z22, Z7, Z21
+	PREFETCHT1          (DX)
+	VPBROADCASTD        4(SI), Z6
+	VPDPBUSD            Z6, Z8, Z10
+	VPDPBUSD            Z6, Z9, Z13
+	VPBROADCASTD        4(SI)(DI*1), Z6
+	VPDPBUSD            Z6, Z8, Z11
+	VPDPBUSD            Z6, Z9, Z14
+	VMOVDQU64           128(AX), Z6
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z6, Z6
+	VMOVDQU64           128(AX)(BX*1), Z7
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z7, Z7
+	VPBROADCASTD        4(SI)(DI*2), Z22
+	VPDPBUSD            Z22, Z8, Z12
+	VPDPBUSD            Z22, Z9, Z15
+	PREFETCHT1          64(DX)
+	VPBROADCASTD        8(SI), Z8
+	VPDPBUSD            Z8, Z6, Z16
+	VPDPBUSD            Z8, Z7, Z19
+	VPBROADCASTD        8(SI)(DI*1), Z8
+	VPDPBUSD            Z8, Z6, Z17
+	VPDPBUSD            Z8, Z7, Z20
+	VMOVDQU64           192(AX), Z8
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z8, Z8
+	VMOVDQU64           192(AX)(BX*1), Z9
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z9, Z9
+	VPBROADCASTD        8(SI)(DI*2), Z22
+	VPDPBUSD            Z22, Z6, Z18
+	VPDPBUSD            Z22, Z7, Z21
+	PREFETCHT1          128(DX)
+	VPBROADCASTD        12(SI), Z6
+	VPDPBUSD            Z6, Z8, Z10
+	VPDPBUSD            Z6, Z9, Z13
+	VPBROADCASTD        12(SI)(DI*1), Z6
+	VPDPBUSD            Z6, Z8, Z11
+	VPDPBUSD            Z6, Z9, Z14
+	VMOVDQU64           (AX), Z6
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z6, Z6
+	VMOVDQU64           (AX)(BX*1), Z7
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z7, Z7
+	VPBROADCASTD        12(SI)(DI*2), Z22
+	VPDPBUSD            Z22, Z8, Z12
+	VPDPBUSD            Z22, Z9, Z15
+	PREFETCHT1          192(DX)
+	PREFETCHT1          256(DX)
+	VPBROADCASTD        16(SI), Z8
+	VPDPBUSD            Z8, Z6, Z16
+	VPDPBUSD            Z8, Z7, Z19
+	VPBROADCASTD        16(SI)(DI*1), Z8
+	VPDPBUSD            Z8, Z6, Z17
+	VPDPBUSD            Z8, Z7, Z20
+	VMOVDQU64           64(AX), Z8
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z8, Z8
+	VMOVDQU64           64(AX)(BX*1), Z9
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z9, Z9
+	VPBROADCASTD        16(SI)(DI*2), Z22
+	VPDPBUSD            Z22, Z6, Z18
+	VPDPBUSD            Z22, Z7, Z21
+	PREFETCHT1          320(DX)
+	VPBROADCASTD        20(SI), Z6
+	VPDPBUSD            Z6, Z8, Z10
+	VPDPBUSD            Z6, Z9, Z13
+	VPBROADCASTD        20(SI)(DI*1), Z6
+	VPDPBUSD            Z6, Z8, Z11
+	VPDPBUSD            Z6, Z9, Z14
+	VMOVDQU64           128(AX), Z6
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z6, Z6
+	VMOVDQU64           128(AX)(BX*1), Z7
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z7, Z7
+	VPBROADCASTD        20(SI)(DI*2), Z22
+	VPDPBUSD            Z22, Z8, Z12
+	VPDPBUSD            Z22, Z9, Z15
+	PREFETCHT1          384(DX)
+	VPBROADCASTD        24(SI), Z8
+	VPDPBUSD            Z8, Z6, Z16
+	VPDPBUSD            Z8, Z7, Z19
+	VPBROADCASTD        24(SI)(DI*1), Z8
+	VPDPBUSD            Z8, Z6, Z17
+	VPDPBUSD            Z8, Z7, Z20
+	VMOVDQU64           192(AX), Z8
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z8, Z8
+	VMOVDQU64           192(AX)(BX*1), Z9
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z9, Z9
+	VPBROADCASTD        24(SI)(DI*2), Z22
+	VPDPBUSD            Z22, Z6, Z18
+	VPDPBUSD            Z22, Z7, Z21
+	PREFETCHT1          448(DX)
+	VPBROADCASTD        28(SI), Z6
+	VPDPBUSD            Z6, Z8, Z10
+	VPDPBUSD            Z6, Z9, Z13
+	VPBROADCASTD        28(SI)(DI*1), Z6
+	VPDPBUSD            Z6, Z8, Z11
+	VPDPBUSD            Z6, Z9, Z14
+	VMOVDQU64           256(AX), Z6
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z6, Z6
+	VMOVDQU64           256(AX)(BX*1), Z7
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z7, Z7
+	VPBROADCASTD        28(SI)(DI*2), Z22
+	VPDPBUSD            Z22, Z8, Z12
+	VPDPBUSD            Z22, Z9, Z15
+	PREFETCHT1          512(DX)
+	PREFETCHT1          576(DX)
+	ADDQ                $0x00000280, DX
+	VPADDD              Z10, Z16, Z16
+	VPADDD              Z11, Z17, Z17
+	VPADDD              Z12, Z18, Z18
+	VPADDD              Z13, Z19, Z19
+	VPADDD              Z14, Z20, Z20
+	VPADDD              Z15, Z21, Z21
+	VCVTPH2PS           (CX), Z8
+	VMULPS.BCST         gfniWordcb400000cb400000<>+0(SB), Z8, Z9
+	VFMADD213PS         Z9, Z8, Z16
+	VFMADD213PS         Z9, Z8, Z17
+	VFMADD213PS         Z9, Z8, Z18
+	VCVTPH2PS           32(CX), Z8
+	VFNMADD231PS.BCST   36(SI), Z8, Z16
+	VFNMADD231PS.BCST   36(SI)(DI*1), Z8, Z17
+	VFNMADD231PS.BCST   36(SI)(DI*2), Z8, Z18
+	VFMADD231PS.BCST    32(SI), Z16, Z0
+	VFMADD231PS.BCST    32(SI)(DI*1), Z17, Z1
+	VFMADD231PS.BCST    32(SI)(DI*2), Z18, Z2
+	VCVTPH2PS           (CX)(BX*1), Z8
+	VMULPS.BCST         gfniWordcb400000cb400000<>+0(SB), Z8, Z9
+	VFMADD213PS         Z9, Z8, Z19
+	VFMADD213PS         Z9, Z8, Z20
+	VFMADD213PS         Z9, Z8, Z21
+	VCVTPH2PS           32(CX)(BX*1), Z8
+	VFNMADD231PS.BCST   36(SI), Z8, Z19
+	VFNMADD231PS.BCST   36(SI)(DI*1), Z8, Z20
+	VFNMADD231PS.BCST   36(SI)(DI*2), Z8, Z21
+	VFMADD231PS.BCST    32(SI), Z19, Z3
+	VFMADD231PS.BCST    32(SI)(DI*1), Z20, Z4
+	VFMADD231PS.BCST    32(SI)(DI*2), Z21, Z5
+	ADDQ                $0x00000100, AX
+	ADDQ                $0x00000040, SI
+	ADDQ                $0x00000040, CX
+	DECQ                R8
+	JNE                 loop
+	MOVQ                y+0(FP), AX
+	MOVQ                ld+8(FP), CX
+	SHLQ                $0x02, CX
+	VMOVUPS             Z0, (AX)
+	VMOVUPS             Z3, 64(AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z1, (AX)
+	VMOVUPS             Z4, 64(AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z2, (AX)
+	VMOVUPS             Z5, 64(AX)
+	VZEROUPPER
+	RET
+
+// func groupedQ41GFNIAVX512x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+// Requires: AVX, AVX512F, AVX512VNNI, GFNI, MMX+
+TEXT ·groupedQ41GFNIAVX512x4(SB), NOSPLIT, $0-72
+	// groupedQ41GFNIAVX512x4 adds to y[4][32] (ld values a token) the products of two bands of Q41 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+	// next, which need not be memory at all.
+	MOVQ        codes+16(FP), AX
+	MOVQ        scales+24(FP), CX
+	MOVQ        next+64(FP), DX
+	MOVQ        stride+32(FP), BX
+	MOVQ        acts+40(FP), SI
+	MOVQ        lda+48(FP), DI
+	LEAQ        (SI)(DI*2), R8
+	ADDQ        DI, R8
+	VMOVDQU64   (AX), Z8
+	VPANDD.BCST gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z8, Z8
+	VMOVDQU64   (AX)(BX*1), Z9
+	VPANDD.BCST gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z9, Z9
+	MOVQ        y+0(FP), R9
+	MOVQ        ld+8(FP), R10
+	SHLQ        $0x02, R10
+	VMOVUPS     (R9), Z0
+	VMOVUPS     64(R9), Z4
+	ADDQ        R10, R9
+	VMOVUPS     (R9), Z1
+	VMOVUPS     64(R9), Z5
+	ADDQ        R10, R9
+	VMOVUPS     (R9), Z2
+	VMOVUPS     64(R9), Z6
+	ADDQ        R10, R9
+	VMOVUPS     (R9), Z3
+	VMOVUPS     64(R9), Z7
+	MOVQ        groups+56(FP), R9
+
+loop:
+	VPXORD              Z12, Z12, Z12
+	VPXORD              Z13, Z13, Z13
+	VPXORD              Z14, Z14, Z14
+	VPXORD              Z15, Z15, Z15
+	VPXORD              Z16, Z16, Z16
+	VPXORD              Z17, Z17, Z17
+	VPXORD              Z18, Z18, Z18
+	VPXORD              Z19, Z19, Z19
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z20
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z21
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z22
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z23
+	VMOVDQA64           Z20, Z24
+	VMOVDQA64           Z21, Z25
+	VMOVDQA64           Z22, Z26
+	VMOVDQA64           Z23, Z27
+	VPBROADCASTD        (SI), Z10
+	VPDPBUSD            Z10, Z8, Z20
+	VPDPBUSD            Z10, Z9, Z24
+	VPBROADCASTD        (SI)(DI*1), Z10
+	VPDPBUSD            Z10, Z8, Z21
+	VPDPBUSD            Z10, Z9, Z25
+	VPBROADCASTD        (SI)(DI*2), Z10
+	VPDPBUSD            Z10, Z8, Z22
+	VPDPBUSD            Z10, Z9, Z26
+	VMOVDQU64           64(AX), Z10
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z10, Z10
+	VMOVDQU64           64(AX)(BX*1), Z11
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z11, Z11
+	VPBROADCASTD        (R8), Z28
+	VPDPBUSD            Z28, Z8, Z23
+	VPDPBUSD            Z28, Z9, Z27
+	PREFETCHT1          (DX)
+	VPBROADCASTD        4(SI), Z8
+	VPDPBUSD            Z8, Z10, Z12
+	VPDPBUSD            Z8, Z11, Z16
+	VPBROADCASTD        4(SI)(DI*1), Z8
+	VPDPBUSD            Z8, Z10, Z13
+	VPDPBUSD            Z8, Z11, Z17
+	VPBROADCASTD        4(SI)(DI*2), Z8
+	VPDPBUSD            Z8, Z10, Z14
+	VPDPBUSD            Z8, Z11, Z18
+	VMOVDQU64           128(AX), Z8
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z8, Z8
+	VMOVDQU64           128(AX)(BX*1), Z9
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z9, Z9
+	VPBROADCASTD        4(R8), Z28
+	VPDPBUSD            Z28, Z10, Z15
+	VPDPBUSD            Z28, Z11, Z19
+	PREFETCHT1          64(DX)
+	VPBROADCASTD        8(SI), Z10
+	VPDPBUSD            Z10, Z8, Z20
+	VPDPBUSD            Z10, Z9, Z24
+	VPBROADCASTD        8(SI)(DI*1), Z10
+	VPDPBUSD            Z10, Z8, Z21
+	VPDPBUSD            Z10, Z9, Z25
+	VPBROADCASTD        8(SI)(DI*2), Z10
+	VPDPBUSD            Z10, Z8, Z22
+	VPDPBUSD            Z10, Z9, Z26
+	VMOVDQU64           192(AX), Z10
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z10, Z10
+	VMOVDQU64           192(AX)(BX*1), Z11
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z11, Z11
+	VPBROADCASTD        8(R8), Z28
+	VPDPBUSD            Z28, Z8, Z23
+	VPDPBUSD            Z28, Z9, Z27
+	PREFETCHT1          128(DX)
+	VPBROADCASTD        12(SI), Z8
+	VPDPBUSD            Z8, Z10, Z12
+	VPDPBUSD            Z8, Z11, Z16
+	VPBROADCASTD        12(SI)(DI*1), Z8
+	VPDPBUSD            Z8, Z10, Z13
+	VPDPBUSD            Z8, Z11, Z17
+	VPBROADCASTD        12(SI)(DI*2), Z8
+	VPDPBUSD            Z8, Z10, Z14
+	VPDPBUSD            Z8, Z11, Z18
+	VMOVDQU64           (AX), Z8
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z8, Z8
+	VMOVDQU64           (AX)(BX*1), Z9
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z9, Z9
+	VPBROADCASTD        12(R8), Z28
+	VPDPBUSD            Z28, Z10, Z15
+	VPDPBUSD            Z28, Z11, Z19
+	PREFETCHT1          192(DX)
+	PREFETCHT1          256(DX)
+	VPBROADCASTD        16(SI), Z10
+	VPDPBUSD            Z10, Z8, Z20
+	VPDPBUSD            Z10, Z9, Z24
+	VPBROADCASTD        16(SI)(DI*1), Z10
+	VPDPBUSD            Z10, Z8, Z21
+	VPDPBUSD            Z10, Z9, Z25
+	VPBROADCASTD        16(SI)(DI*2), Z10
+	VPDPBUSD            Z10, Z8, Z22
+	VPDPBUSD            Z10, Z9, Z26
+	VMOVDQU64           64(AX), Z10
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z10, Z10
+	VMOVDQU64           64(AX)(BX*1), Z11
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z11, Z11
+	VPBROADCASTD        16(R8), Z28
+	VPDPBUSD            Z28, Z8, Z23
+	VPDPBUSD            Z28, Z9, Z27
+	PREFETCHT1          320(DX)
+	VPBROADCASTD        20(SI), Z8
+	VPDPBUSD            Z8, Z10, Z12
+	VPDPBUSD            Z8, Z11, Z16
+	VPBROADCASTD        20(SI)(DI*1), Z8
+	VPDPBUSD            Z8, Z10, Z13
+	VPDPBUSD            Z8, Z11, Z17
+	VPBROADCASTD        20(SI)(DI*2), Z8
+	VPDPBUSD            Z8, Z10, Z14
+	VPDPBUSD            Z8, Z11, Z18
+	VMOVDQU64           128(AX), Z8
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z8, Z8
+	VMOVDQU64           128(AX)(BX*1), Z9
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z9, Z9
+	VPBROADCASTD        20(R8), Z28
+	VPDPBUSD            Z28, Z10, Z15
+	VPDPBUSD            Z28, Z11, Z19
+	PREFETCHT1          384(DX)
+	VPBROADCASTD        24(SI), Z10
+	VPDPBUSD            Z10, Z8, Z20
+	VPDPBUSD            Z10, Z9, Z24
+	VPBROADCASTD        24(SI)(DI*1), Z10
+	VPDPBUSD            Z10, Z8, Z21
+	VPDPBUSD            Z10, Z9, Z25
+	VPBROADCASTD        24(SI)(DI*2), Z10
+	VPDPBUSD            Z10, Z8, Z22
+	VPDPBUSD            Z10, Z9, Z26
+	VMOVDQU64           192(AX), Z10
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z10, Z10
+	VMOVDQU64           192(AX)(BX*1), Z11
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z11, Z11
+	VPBROADCASTD        24(R8), Z28
+	VPDPBUSD            Z28, Z8, Z23
+	VPDPBUSD            Z28, Z9, Z27
+	PREFETCHT1          448(DX)
+	VPBROADCASTD        28(SI), Z8
+	VPDPBUSD            Z8, Z10, Z12
+	VPDPBUSD            Z8, Z11, Z16
+	VPBROADCASTD        28(SI)(DI*1), Z8
+	VPDPBUSD            Z8, Z10, Z13
+	VPDPBUSD            Z8, Z11, Z17
+	VPBROADCASTD        28(SI)(DI*2), Z8
+	VPDPBUSD            Z8, Z10, Z14
+	VPDPBUSD            Z8, Z11, Z18
+	VMOVDQU64           256(AX), Z8
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z8, Z8
+	VMOVDQU64           256(AX)(BX*1), Z9
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z9, Z9
+	VPBROADCASTD        28(R8), Z28
+	VPDPBUSD            Z28, Z10, Z15
+	VPDPBUSD            Z28, Z11, Z19
+	PREFETCHT1          512(DX)
+	PREFETCHT1          576(DX)
+	ADDQ                $0x00000280, DX
+	VPADDD              Z12, Z20, Z20
+	VPADDD              Z13, Z21, Z21
+	VPADDD              Z14, Z22, Z22
+	VPADDD              Z15, Z23, Z23
+	VPADDD              Z16, Z24, Z24
+	VPADDD              Z17, Z25, Z25
+	VPADDD              Z18, Z26, Z26
+	VPADDD              Z19, Z27, Z27
+	VCVTPH2PS           (CX), Z10
+	VMULPS.BCST         gfniWordcb400000cb400000<>+0(SB), Z10, Z11
+	VFMADD213PS         Z11, Z10, Z20
+	VFMADD213PS         Z11, Z10, Z21
+	VFMADD213PS         Z11, Z10, Z22
+	VFMADD213PS         Z11, Z10, Z23
+	VCVTPH2PS           32(CX), Z10
+	VFNMADD231PS.BCST   36(SI), Z10, Z20
+	VFNMADD231PS.BCST   36(SI)(DI*1), Z10, Z21
+	VFNMADD231PS.BCST   36(SI)(DI*2), Z10, Z22
+	VFNMADD231PS.BCST   36(R8), Z10, Z23
+	VFMADD231PS.BCST    32(SI), Z20, Z0
+	VFMADD231PS.BCST    32(SI)(DI*1), Z21, Z1
+	VFMADD231PS.BCST    32(SI)(DI*2), Z22, Z2
+	VFMADD231PS.BCST    32(R8), Z23, Z3
+	VCVTPH2PS           (CX)(BX*1), Z10
+	VMULPS.BCST         gfniWordcb400000cb400000<>+0(SB), Z10, Z11
+	VFMADD213PS         Z11, Z10, Z24
+	VFMADD213PS         Z11, Z10, Z25
+	VFMADD213PS         Z11, Z10, Z26
+	VFMADD213PS         Z11, Z10, Z27
+	VCVTPH2PS           32(CX)(BX*1), Z10
+	VFNMADD231PS.BCST   36(SI), Z10, Z24
+	VFNMADD231PS.BCST   36(SI)(DI*1), Z10, Z25
+	VFNMADD231PS.BCST   36(SI)(DI*2), Z10, Z26
+	VFNMADD231PS.BCST   36(R8), Z10, Z27
+	VFMADD231PS.BCST    32(SI), Z24, Z4
+	VFMADD231PS.BCST    32(SI)(DI*1), Z25, Z5
+	VFMADD231PS.BCST    32(SI)(DI*2), Z26, Z6
+	VFMADD231PS.BCST    32(R8), Z27, Z7
+	ADDQ                $0x00000100, AX
+	ADDQ                $0x00000040, SI
+	ADDQ                $0x00000040, R8
+	ADDQ                $0x00000040, CX
+	DECQ                R9
+	JNE                 loop
+	MOVQ                y+0(FP), AX
+	MOVQ                ld+8(FP), CX
+	SHLQ                $0x02, CX
+	VMOVUPS             Z0, (AX)
+	VMOVUPS             Z4, 64(AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z1, (AX)
+	VMOVUPS             Z5, 64(AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z2, (AX)
+	VMOVUPS             Z6, 64(AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z3, (AX)
+	VMOVUPS             Z7, 64(AX)
+	VZEROUPPER
+	RET
+
+// func groupedQ41GFNIAVX512x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+// Requires: AVX, AVX512F, AVX512VNNI, GFNI, MMX+
+TEXT ·groupedQ41GFNIAVX512x5(SB), NOSPLIT, $0-72
+	// groupedQ41GFNIAVX512x5 adds to y[5][32] (ld values a token) the products of two bands of Q41 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+	// next, which need not be memory at all.
+	MOVQ        codes+16(FP), AX
+	MOVQ        scales+24(FP), CX
+	MOVQ        next+64(FP), DX
+	MOVQ        stride+32(FP), BX
+	MOVQ        acts+40(FP), SI
+	MOVQ        lda+48(FP), DI
+	LEAQ        (SI)(DI*2), R8
+	ADDQ        DI, R8
+	VMOVDQU64   (AX), Z10
+	VPANDD.BCST gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z10, Z10
+	VMOVDQU64   (AX)(BX*1), Z11
+	VPANDD.BCST gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z11, Z11
+	MOVQ        y+0(FP), R9
+	MOVQ        ld+8(FP), R10
+	SHLQ        $0x02, R10
+	VMOVUPS     (R9), Z0
+	VMOVUPS     64(R9), Z5
+	ADDQ        R10, R9
+	VMOVUPS     (R9), Z1
+	VMOVUPS     64(R9), Z6
+	ADDQ        R10, R9
+	VMOVUPS     (R9), Z2
+	VMOVUPS     64(R9), Z7
+	ADDQ        R10, R9
+	VMOVUPS     (R9), Z3
+	VMOVUPS     64(R9), Z8
+	ADDQ        R10, R9
+	VMOVUPS     (R9), Z4
+	VMOVUPS     64(R9), Z9
+	MOVQ        groups+56(FP), R9
+
+loop:
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z14
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z15
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z16
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z17
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z18
+	VMOVDQA64           Z14, Z19
+	VMOVDQA64           Z15, Z20
+	VMOVDQA64           Z16, Z21
+	VMOVDQA64           Z17, Z22
+	VMOVDQA64           Z18, Z23
+	VPBROADCASTD        (SI), Z12
+	VPDPBUSD            Z12, Z10, Z14
+	VPDPBUSD            Z12, Z11, Z19
+	VPBROADCASTD        (SI)(DI*1), Z12
+	VPDPBUSD            Z12, Z10, Z15
+	VPDPBUSD            Z12, Z11, Z20
+	VPBROADCASTD        (SI)(DI*2), Z12
+	VPDPBUSD            Z12, Z10, Z16
+	VPDPBUSD            Z12, Z11, Z21
+	VMOVDQU64           64(AX), Z12
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z12, Z12
+	VMOVDQU64           64(AX)(BX*1), Z13
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z13, Z13
+	VPBROADCASTD        (R8), Z24
+	VPDPBUSD            Z24, Z10, Z17
+	VPDPBUSD            Z24, Z11, Z22
+	VPBROADCASTD        (R8)(DI*1), Z24
+	VPDPBUSD            Z24, Z10, Z18
+	VPDPBUSD            Z24, Z11, Z23
+	PREFETCHT1          (DX)
+	VPBROADCASTD        4(SI), Z10
+	VPDPBUSD            Z10, Z12, Z14
+	VPDPBUSD            Z10, Z13, Z19
+	VPBROADCASTD        4(SI)(DI*1), Z10
+	VPDPBUSD            Z10, Z12, Z15
+	VPDPBUSD            Z10, Z13, Z20
+	VPBROADCASTD        4(SI)(DI*2), Z10
+	VPDPBUSD            Z10, Z12, Z16
+	VPDPBUSD            Z10, Z13, Z21
+	VMOVDQU64           128(AX), Z10
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z10, Z10
+	VMOVDQU64           128(AX)(BX*1), Z11
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z11, Z11
+	VPBROADCASTD        4(R8), Z24
+	VPDPBUSD            Z24, Z12, Z17
+	VPDPBUSD            Z24, Z13, Z22
+	VPBROADCASTD        4(R8)(DI*1), Z24
+	VPDPBUSD            Z24, Z12, Z18
+	VPDPBUSD            Z24, Z13, Z23
+	PREFETCHT1          64(DX)
+	VPBROADCASTD        8(SI), Z12
+	VPDPBUSD            Z12, Z10, Z14
+	VPDPBUSD            Z12, Z11, Z19
+	VPBROADCASTD        8(SI)(DI*1), Z12
+	VPDPBUSD            Z12, Z10, Z15
+	VPDPBUSD            Z12, Z11, Z20
+	VPBROADCASTD        8(SI)(DI*2), Z12
+	VPDPBUSD            Z12, Z10, Z16
+	VPDPBUSD            Z12, Z11, Z21
+	VMOVDQU64           192(AX), Z12
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z12, Z12
+	VMOVDQU64           192(AX)(BX*1), Z13
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z13, Z13
+	VPBROADCASTD        8(R8), Z24
+	VPDPBUSD            Z24, Z10, Z17
+	VPDPBUSD            Z24, Z11, Z22
+	VPBROADCASTD        8(R8)(DI*1), Z24
+	VPDPBUSD            Z24, Z10, Z18
+	VPDPBUSD            Z24, Z11, Z23
+	PREFETCHT1          128(DX)
+	VPBROADCASTD        12(SI), Z10
+	VPDPBUSD            Z10, Z12, Z14
+	VPDPBUSD            Z10, Z13, Z19
+	VPBROADCASTD        12(SI)(DI*1), Z10
+	VPDPBUSD            Z10, Z12, Z15
+	VPDPBUSD            Z10, Z13, Z20
+	VPBROADCASTD        12(SI)(DI*2), Z10
+	VPDPBUSD            Z10, Z12, Z16
+	VPDPBUSD            Z10, Z13, Z21
+	VMOVDQU64           (AX), Z10
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z10, Z10
+	VMOVDQU64           (AX)(BX*1), Z11
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z11, Z11
+	VPBROADCASTD        12(R8), Z24
+	VPDPBUSD            Z24, Z12, Z17
+	VPDPBUSD            Z24, Z13, Z22
+	VPBROADCASTD        12(R8)(DI*1), Z24
+	VPDPBUSD            Z24, Z12, Z18
+	VPDPBUSD            Z24, Z13, Z23
+	PREFETCHT1          192(DX)
+	PREFETCHT1          256(DX)
+	VPBROADCASTD        16(SI), Z12
+	VPDPBUSD            Z12, Z10, Z14
+	VPDPBUSD            Z12, Z11, Z19
+	VPBROADCASTD        16(SI)(DI*1), Z12
+	VPDPBUSD            Z12, Z10, Z15
+	VPDPBUSD            Z12, Z11, Z20
+	VPBROADCASTD        16(SI)(DI*2), Z12
+	VPDPBUSD            Z12, Z10, Z16
+	VPDPBUSD            Z12, Z11, Z21
+	VMOVDQU64           64(AX), Z12
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z12, Z12
+	VMOVDQU64           64(AX)(BX*1), Z13
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z13, Z13
+	VPBROADCASTD        16(R8), Z24
+	VPDPBUSD            Z24, Z10, Z17
+	VPDPBUSD            Z24, Z11, Z22
+	VPBROADCASTD        16(R8)(DI*1), Z24
+	VPDPBUSD            Z24, Z10, Z18
+	VPDPBUSD            Z24, Z11, Z23
+	PREFETCHT1          320(DX)
+	VPBROADCASTD        20(SI), Z10
+	VPDPBUSD            Z10, Z12, Z14
+	VPDPBUSD            Z10, Z13, Z19
+	VPBROADCASTD        20(SI)(DI*1), Z10
+	VPDPBUSD            Z10, Z12, Z15
+	VPDPBUSD            Z10, Z13, Z20
+	VPBROADCASTD        20(SI)(DI*2), Z10
+	VPDPBUSD            Z10, Z12, Z16
+	VPDPBUSD            Z10, Z13, Z21
+	VMOVDQU64           128(AX), Z10
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z10, Z10
+	VMOVDQU64           128(AX)(BX*1), Z11
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z11, Z11
+	VPBROADCASTD        20(R8), Z24
+	VPDPBUSD            Z24, Z12, Z17
+	VPDPBUSD            Z24, Z13, Z22
+	VPBROADCASTD        20(R8)(DI*1), Z24
+	VPDPBUSD            Z24, Z12, Z18
+	VPDPBUSD            Z24, Z13, Z23
+	PREFETCHT1          384(DX)
+	VPBROADCASTD        24(SI), Z12
+	VPDPBUSD            Z12, Z10, Z14
+	VPDPBUSD            Z12, Z11, Z19
+	VPBROADCASTD        24(SI)(DI*1), Z12
+	VPDPBUSD            Z12, Z10, Z15
+	VPDPBUSD            Z12, Z11, Z20
+	VPBROADCASTD        24(SI)(DI*2), Z12
+	VPDPBUSD            Z12, Z10, Z16
+	VPDPBUSD            Z12, Z11, Z21
+	VMOVDQU64           192(AX), Z12
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z12, Z12
+	VMOVDQU64           192(AX)(BX*1), Z13
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z13, Z13
+	VPBROADCASTD        24(R8), Z24
+	VPDPBUSD            Z24, Z10, Z17
+	VPDPBUSD            Z24, Z11, Z22
+	VPBROADCASTD        24(R8)(DI*1), Z24
+	VPDPBUSD            Z24, Z10, Z18
+	VPDPBUSD            Z24, Z11, Z23
+	PREFETCHT1          448(DX)
+	VPBROADCASTD        28(SI), Z10
+	VPDPBUSD            Z10, Z12, Z14
+	VPDPBUSD            Z10, Z13, Z19
+	VPBROADCASTD        28(SI)(DI*1), Z10
+	VPDPBUSD            Z10, Z12, Z15
+	VPDPBUSD            Z10, Z13, Z20
+	VPBROADCASTD        28(SI)(DI*2), Z10
+	VPDPBUSD            Z10, Z12, Z16
+	VPDPBUSD            Z10, Z13, Z21
+	VMOVDQU64           256(AX), Z10
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z10, Z10
+	VMOVDQU64           256(AX)(BX*1), Z11
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z11, Z11
+	VPBROADCASTD        28(R8), Z24
+	VPDPBUSD            Z24, Z12, Z17
+	VPDPBUSD            Z24, Z13, Z22
+	VPBROADCASTD        28(R8)(DI*1), Z24
+	VPDPBUSD            Z24, Z12, Z18
+	VPDPBUSD            Z24, Z13, Z23
+	PREFETCHT1          512(DX)
+	PREFETCHT1          576(DX)
+	ADDQ                $0x00000280, DX
+	VCVTPH2PS           (CX), Z12
+	VMULPS.BCST         gfniWordcb400000cb400000<>+0(SB), Z12, Z13
+	VFMADD213PS         Z13, Z12, Z14
+	VFMADD213PS         Z13, Z12, Z15
+	VFMADD213PS         Z13, Z12, Z16
+	VFMADD213PS         Z13, Z12, Z17
+	VFMADD213PS         Z13, Z12, Z18
+	VCVTPH2PS           32(CX), Z12
+	VFNMADD231PS.BCST   36(SI), Z12, Z14
+	VFNMADD231PS.BCST   36(SI)(DI*1), Z12, Z15
+	VFNMADD231PS.BCST   36(SI)(DI*2), Z12, Z16
+	VFNMADD231PS.BCST   36(R8), Z12, Z17
+	VFNMADD231PS.BCST   36(R8)(DI*1), Z12, Z18
+	VFMADD231PS.BCST    32(SI), Z14, Z0
+	VFMADD231PS.BCST    32(SI)(DI*1), Z15, Z1
+	VFMADD231PS.BCST    32(SI)(DI*2), Z16, Z2
+	VFMADD231PS.BCST    32(R8), Z17, Z3
+	VFMADD231PS.BCST    32(R8)(DI*1), Z18, Z4
+	VCVTPH2PS           (CX)(BX*1), Z12
+	VMULPS.BCST         gfniWordcb400000cb400000<>+0(SB), Z12, Z13
+	VFMADD213PS         Z13, Z12, Z19
+	VFMADD213PS         Z13, Z12, Z20
+	VFMADD213PS         Z13, Z12, Z21
+	VFMADD213PS         Z13, Z12, Z22
+	VFMADD213PS         Z13, Z12, Z23
+	VCVTPH2PS           32(CX)(BX*1), Z12
+	VFNMADD231PS.BCST   36(SI), Z12, Z19
+	VFNMADD231PS.BCST   36(SI)(DI*1), Z12, Z20
+	VFNMADD231PS.BCST   36(SI)(DI*2), Z12, Z21
+	VFNMADD231PS.BCST   36(R8), Z12, Z22
+	VFNMADD231PS.BCST   36(R8)(DI*1), Z12, Z23
+	VFMADD231PS.BCST    32(SI), Z19, Z5
+	VFMADD231PS.BCST    32(SI)(DI*1), Z20, Z6
+	VFMADD231PS.BCST    32(SI)(DI*2), Z21, Z7
+	VFMADD231PS.BCST    32(R8), Z22, Z8
+	VFMADD231PS.BCST    32(R8)(DI*1), Z23, Z9
+	ADDQ                $0x00000100, AX
+	ADDQ                $0x00000040, SI
+	ADDQ                $0x00000040, R8
+	ADDQ                $0x00000040, CX
+	DECQ                R9
+	JNE                 loop
+	MOVQ                y+0(FP), AX
+	MOVQ                ld+8(FP), CX
+	SHLQ                $0x02, CX
+	VMOVUPS             Z0, (AX)
+	VMOVUPS             Z5, 64(AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z1, (AX)
+	VMOVUPS             Z6, 64(AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z2, (AX)
+	VMOVUPS             Z7, 64(AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z3, (AX)
+	VMOVUPS             Z8, 64(AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z4, (AX)
+	VMOVUPS             Z9, 64(AX)
+	VZEROUPPER
+	RET
+
+// func groupedQ41GFNIAVX512x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+// Requires: AVX, AVX512F, AVX512VNNI, GFNI, MMX+
+TEXT ·groupedQ41GFNIAVX512x6(SB), NOSPLIT, $0-72
+	// groupedQ41GFNIAVX512x6 adds to y[6][32] (ld values a token) the products of two bands of Q41 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+	// next, which need not be memory at all.
+	MOVQ        codes+16(FP), AX
+	MOVQ        scales+24(FP), CX
+	MOVQ        next+64(FP), DX
+	MOVQ        stride+32(FP), BX
+	MOVQ        acts+40(FP), SI
+	MOVQ        lda+48(FP), DI
+	LEAQ        (SI)(DI*2), R8
+	ADDQ        DI, R8
+	VMOVDQU64   (AX), Z12
+	VPANDD.BCST gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z12, Z12
+	VMOVDQU64   (AX)(BX*1), Z13
+	VPANDD.BCST gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z13, Z13
+	MOVQ        y+0(FP), R9
+	MOVQ        ld+8(FP), R10
+	SHLQ        $0x02, R10
+	VMOVUPS     (R9), Z0
+	VMOVUPS     64(R9), Z6
+	ADDQ        R10, R9
+	VMOVUPS     (R9), Z1
+	VMOVUPS     64(R9), Z7
+	ADDQ        R10, R9
+	VMOVUPS     (R9), Z2
+	VMOVUPS     64(R9), Z8
+	ADDQ        R10, R9
+	VMOVUPS     (R9), Z3
+	VMOVUPS     64(R9), Z9
+	ADDQ        R10, R9
+	VMOVUPS     (R9), Z4
+	VMOVUPS     64(R9), Z10
+	ADDQ        R10, R9
+	VMOVUPS     (R9), Z5
+	VMOVUPS     64(R9), Z11
+	MOVQ        groups+56(FP), R9
+
+loop:
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z16
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z17
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z18
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z19
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z20
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z21
+	VMOVDQA64           Z16, Z22
+	VMOVDQA64           Z17, Z23
+	VMOVDQA64           Z18, Z24
+	VMOVDQA64           Z19, Z25
+	VMOVDQA64           Z20, Z26
+	VMOVDQA64           Z21, Z27
+	VPBROADCASTD        (SI), Z14
+	VPDPBUSD            Z14, Z12, Z16
+	VPDPBUSD            Z14, Z13, Z22
+	VPBROADCASTD        (SI)(DI*1), Z14
+	VPDPBUSD            Z14, Z12, Z17
+	VPDPBUSD            Z14, Z13, Z23
+	VPBROADCASTD        (SI)(DI*2), Z14
+	VPDPBUSD            Z14, Z12, Z18
+	VPDPBUSD            Z14, Z13, Z24
+	VPBROADCASTD        (R8), Z14
+	VPDPBUSD            Z14, Z12, Z19
+	VPDPBUSD            Z14, Z13, Z25
+	VMOVDQU64           64(AX), Z14
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z14, Z14
+	VMOVDQU64           64(AX)(BX*1), Z15
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z15, Z15
+	VPBROADCASTD        (R8)(DI*1), Z28
+	VPDPBUSD            Z28, Z12, Z20
+	VPDPBUSD            Z28, Z13, Z26
+	VPBROADCASTD        (R8)(DI*2), Z28
+	VPDPBUSD            Z28, Z12, Z21
+	VPDPBUSD            Z28, Z13, Z27
+	PREFETCHT1          (DX)
+	VPBROADCASTD        4(SI), Z12
+	VPDPBUSD            Z12, Z14, Z16
+	VPDPBUSD            Z12, Z15, Z22
+	VPBROADCASTD        4(SI)(DI*1), Z12
+	VPDPBUSD            Z12, Z14, Z17
+	VPDPBUSD            Z12, Z15, Z23
+	VPBROADCASTD        4(SI)(DI*2), Z12
+	VPDPBUSD            Z12, Z14, Z18
+	VPDPBUSD            Z12, Z15, Z24
+	VPBROADCASTD        4(R8), Z12
+	VPDPBUSD            Z12, Z14, Z19
+	VPDPBUSD            Z12, Z15, Z25
+	VMOVDQU64           128(AX), Z12
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z12, Z12
+	VMOVDQU64           128(AX)(BX*1), Z13
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z13, Z13
+	VPBROADCASTD        4(R8)(DI*1), Z28
+	VPDPBUSD            Z28, Z14, Z20
+	VPDPBUSD            Z28, Z15, Z26
+	VPBROADCASTD        4(R8)(DI*2), Z28
+	VPDPBUSD            Z28, Z14, Z21
+	VPDPBUSD            Z28, Z15, Z27
+	PREFETCHT1          64(DX)
+	VPBROADCASTD        8(SI), Z14
+	VPDPBUSD            Z14, Z12, Z16
+	VPDPBUSD            Z14, Z13, Z22
+	VPBROADCASTD        8(SI)(DI*1), Z14
+	VPDPBUSD            Z14, Z12, Z17
+	VPDPBUSD            Z14, Z13, Z23
+	VPBROADCASTD        8(SI)(DI*2), Z14
+	VPDPBUSD            Z14, Z12, Z18
+	VPDPBUSD            Z14, Z13, Z24
+	VPBROADCASTD        8(R8), Z14
+	VPDPBUSD            Z14, Z12, Z19
+	VPDPBUSD            Z14, Z13, Z25
+	VMOVDQU64           192(AX), Z14
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z14, Z14
+	VMOVDQU64           192(AX)(BX*1), Z15
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z15, Z15
+	VPBROADCASTD        8(R8)(DI*1), Z28
+	VPDPBUSD            Z28, Z12, Z20
+	VPDPBUSD            Z28, Z13, Z26
+	VPBROADCASTD        8(R8)(DI*2), Z28
+	VPDPBUSD            Z28, Z12, Z21
+	VPDPBUSD            Z28, Z13, Z27
+	PREFETCHT1          128(DX)
+	VPBROADCASTD        12(SI), Z12
+	VPDPBUSD            Z12, Z14, Z16
+	VPDPBUSD            Z12, Z15, Z22
+	VPBROADCASTD        12(SI)(DI*1), Z12
+	VPDPBUSD            Z12, Z14, Z17
+	VPDPBUSD            Z12, Z15, Z23
+	VPBROADCASTD        12(SI)(DI*2), Z12
+	VPDPBUSD            Z12, Z14, Z18
+	VPDPBUSD            Z12, Z15, Z24
+	VPBROADCASTD        12(R8), Z12
+	VPDPBUSD            Z12, Z14, Z19
+	VPDPBUSD            Z12, Z15, Z25
+	VMOVDQU64           (AX), Z12
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z12, Z12
+	VMOVDQU64           (AX)(BX*1), Z13
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z13, Z13
+	VPBROADCASTD        12(R8)(DI*1), Z28
+	VPDPBUSD            Z28, Z14, Z20
+	VPDPBUSD            Z28, Z15, Z26
+	VPBROADCASTD        12(R8)(DI*2), Z28
+	VPDPBUSD            Z28, Z14, Z21
+	VPDPBUSD            Z28, Z15, Z27
+	PREFETCHT1          192(DX)
+	PREFETCHT1          256(DX)
+	VPBROADCASTD        16(SI), Z14
+	VPDPBUSD            Z14, Z12, Z16
+	VPDPBUSD            Z14, Z13, Z22
+	VPBROADCASTD        16(SI)(DI*1), Z14
+	VPDPBUSD            Z14, Z12, Z17
+	VPDPBUSD            Z14, Z13, Z23
+	VPBROADCASTD        16(SI)(DI*2), Z14
+	VPDPBUSD            Z14, Z12, Z18
+	VPDPBUSD            Z14, Z13, Z24
+	VPBROADCASTD        16(R8), Z14
+	VPDPBUSD            Z14, Z12, Z19
+	VPDPBUSD            Z14, Z13, Z25
+	VMOVDQU64           64(AX), Z14
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z14, Z14
+	VMOVDQU64           64(AX)(BX*1), Z15
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z15, Z15
+	VPBROADCASTD        16(R8)(DI*1), Z28
+	VPDPBUSD            Z28, Z12, Z20
+	VPDPBUSD            Z28, Z13, Z26
+	VPBROADCASTD        16(R8)(DI*2), Z28
+	VPDPBUSD            Z28, Z12, Z21
+	VPDPBUSD            Z28, Z13, Z27
+	PREFETCHT1          320(DX)
+	VPBROADCASTD        20(SI), Z12
+	VPDPBUSD            Z12, Z14, Z16
+	VPDPBUSD            Z12, Z15, Z22
+	VPBROADCASTD        20(SI)(DI*1), Z12
+	VPDPBUSD            Z12, Z14, Z17
+	VPDPBUSD            Z12, Z15, Z23
+	VPBROADCASTD        20(SI)(DI*2), Z12
+	VPDPBUSD            Z12, Z14, Z18
+	VPDPBUSD            Z12, Z15, Z24
+	VPBROADCASTD        20(R8), Z12
+	VPDPBUSD            Z12, Z14, Z19
+	VPDPBUSD            Z12, Z15, Z25
+	VMOVDQU64           128(AX), Z12
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z12, Z12
+	VMOVDQU64           128(AX)(BX*1), Z13
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z13, Z13
+	VPBROADCASTD        20(R8)(DI*1), Z28
+	VPDPBUSD            Z28, Z14, Z20
+	VPDPBUSD            Z28, Z15, Z26
+	VPBROADCASTD        20(R8)(DI*2), Z28
+	VPDPBUSD            Z28, Z14, Z21
+	VPDPBUSD            Z28, Z15, Z27
+	PREFETCHT1          384(DX)
+	VPBROADCASTD        24(SI), Z14
+	VPDPBUSD            Z14, Z12, Z16
+	VPDPBUSD            Z14, Z13, Z22
+	VPBROADCASTD        24(SI)(DI*1), Z14
+	VPDPBUSD            Z14, Z12, Z17
+	VPDPBUSD            Z14, Z13, Z23
+	VPBROADCASTD        24(SI)(DI*2), Z14
+	VPDPBUSD            Z14, Z12, Z18
+	VPDPBUSD            Z14, Z13, Z24
+	VPBROADCASTD        24(R8), Z14
+	VPDPBUSD            Z14, Z12, Z19
+	VPDPBUSD            Z14, Z13, Z25
+	VMOVDQU64           192(AX), Z14
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z14, Z14
+	VMOVDQU64           192(AX)(BX*1), Z15
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z15, Z15
+	VPBROADCASTD        24(R8)(DI*1), Z28
+	VPDPBUSD            Z28, Z12, Z20
+	VPDPBUSD            Z28, Z13, Z26
+	VPBROADCASTD        24(R8)(DI*2), Z28
+	VPDPBUSD            Z28, Z12, Z21
+	VPDPBUSD            Z28, Z13, Z27
+	PREFETCHT1          448(DX)
+	VPBROADCASTD        28(SI), Z12
+	VPDPBUSD            Z12, Z14, Z16
+	VPDPBUSD            Z12, Z15, Z22
+	VPBROADCASTD        28(SI)(DI*1), Z12
+	VPDPBUSD            Z12, Z14, Z17
+	VPDPBUSD            Z12, Z15, Z23
+	VPBROADCASTD        28(SI)(DI*2), Z12
+	VPDPBUSD            Z12, Z14, Z18
+	VPDPBUSD            Z12, Z15, Z24
+	VPBROADCASTD        28(R8), Z12
+	VPDPBUSD            Z12, Z14, Z19
+	VPDPBUSD            Z12, Z15, Z25
+	VMOVDQU64           256(AX), Z12
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z12, Z12
+	VMOVDQU64           256(AX)(BX*1), Z13
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z13, Z13
+	VPBROADCASTD        28(R8)(DI*1), Z28
+	VPDPBUSD            Z28, Z14, Z20
+	VPDPBUSD            Z28, Z15, Z26
+	VPBROADCASTD        28(R8)(DI*2), Z28
+	VPDPBUSD            Z28, Z14, Z21
+	VPDPBUSD            Z28, Z15, Z27
+	PREFETCHT1          512(DX)
+	PREFETCHT1          576(DX)
+	ADDQ                $0x00000280, DX
+	VCVTPH2PS           (CX), Z14
+	VMULPS.BCST         gfniWordcb400000cb400000<>+0(SB), Z14, Z15
+	VFMADD213PS         Z15, Z14, Z16
+	VFMADD213PS         Z15, Z14, Z17
+	VFMADD213PS         Z15, Z14, Z18
+	VFMADD213PS         Z15, Z14, Z19
+	VFMADD213PS         Z15, Z14, Z20
+	VFMADD213PS         Z15, Z14, Z21
+	VCVTPH2PS           32(CX), Z14
+	VFNMADD231PS.BCST   36(SI), Z14, Z16
+	VFNMADD231PS.BCST   36(SI)(DI*1), Z14, Z17
+	VFNMADD231PS.BCST   36(SI)(DI*2), Z14, Z18
+	VFNMADD231PS.BCST   36(R8), Z14, Z19
+	VFNMADD231PS.BCST   36(R8)(DI*1), Z14, Z20
+	VFNMADD231PS.BCST   36(R8)(DI*2), Z14, Z21
+	VFMADD231PS.BCST    32(SI), Z16, Z0
+	VFMADD231PS.BCST    32(SI)(DI*1), Z17, Z1
+	VFMADD231PS.BCST    32(SI)(DI*2), Z18, Z2
+	VFMADD231PS.BCST    32(R8), Z19, Z3
+	VFMADD231PS.BCST    32(R8)(DI*1), Z20, Z4
+	VFMADD231PS.BCST    32(R8)(DI*2), Z21, Z5
+	VCVTPH2PS           (CX)(BX*1), Z14
+	VMULPS.BCST         gfniWordcb400000cb400000<>+0(SB), Z14, Z15
+	VFMADD213PS         Z15, Z14, Z22
+	VFMADD213PS         Z15, Z14, Z23
+	VFMADD213PS         Z15, Z14, Z24
+	VFMADD213PS         Z15, Z14, Z25
+	VFMADD213PS         Z15, Z14, Z26
+	VFMADD213PS         Z15, Z14, Z27
+	VCVTPH2PS           32(CX)(BX*1), Z14
+	VFNMADD231PS.BCST   36(SI), Z14, Z22
+	VFNMADD231PS.BCST   36(SI)(DI*1), Z14, Z23
+	VFNMADD231PS.BCST   36(SI)(DI*2), Z14, Z24
+	VFNMADD231PS.BCST   36(R8), Z14, Z25
+	VFNMADD231PS.BCST   36(R8)(DI*1), Z14, Z26
+	VFNMADD231PS.BCST   36(R8)(DI*2), Z14, Z27
+	VFMADD231PS.BCST    32(SI), Z22, Z6
+	VFMADD231PS.BCST    32(SI)(DI*1), Z23, Z7
+	VFMADD231PS.BCST    32(SI)(DI*2), Z24, Z8
+	VFMADD231PS.BCST    32(R8), Z25, Z9
+	VFMADD231PS.BCST    32(R8)(DI*1), Z26, Z10
+	VFMADD231PS.BCST    32(R8)(DI*2), Z27, Z11
+	ADDQ                $0x00000100, AX
+	ADDQ                $0x00000040, SI
+	ADDQ                $0x00000040, R8
+	ADDQ                $0x00000040, CX
+	DECQ                R9
+	JNE                 loop
+	MOVQ                y+0(FP), AX
+	MOVQ                ld+8(FP), CX
+	SHLQ                $0x02, CX
+	VMOVUPS             Z0, (AX)
+	VMOVUPS             Z6, 64(AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z1, (AX)
+	VMOVUPS             Z7, 64(AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z2, (AX)
+	VMOVUPS             Z8, 64(AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z3, (AX)
+	VMOVUPS             Z9, 64(AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z4, (AX)
+	VMOVUPS             Z10, 64(AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z5, (AX)
+	VMOVUPS             Z11, 64(AX)
+	VZEROUPPER
+	RET
+
+// func groupedQ41GFNIAVX512x7(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+// Requires: AVX, AVX512F, AVX512VNNI, GFNI, MMX+
+TEXT ·groupedQ41GFNIAVX512x7(SB), NOSPLIT, $0-72
+	// groupedQ41GFNIAVX512x7 adds to y[7][16] (ld values a token) the products of a band of Q41 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+	// next, which need not be memory at all.
+	MOVQ        codes+16(FP), AX
+	MOVQ        scales+24(FP), CX
+	MOVQ        next+64(FP), DX
+	MOVQ        acts+40(FP), BX
+	MOVQ        lda+48(FP), SI
+	LEAQ        (BX)(SI*2), DI
+	ADDQ        SI, DI
+	LEAQ        (DI)(SI*2), R8
+	ADDQ        SI, R8
+	VMOVDQU64   (AX), Z7
+	VPANDD.BCST gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z7, Z7
+	MOVQ        y+0(FP), R9
+	MOVQ        ld+8(FP), R10
+	SHLQ        $0x02, R10
+	VMOVUPS     (R9), Z0
+	ADDQ        R10, R9
+	VMOVUPS     (R9), Z1
+	ADDQ        R10, R9
+	VMOVUPS     (R9), Z2
+	ADDQ        R10, R9
+	VMOVUPS     (R9), Z3
+	ADDQ        R10, R9
+	VMOVUPS     (R9), Z4
+	ADDQ        R10, R9
+	VMOVUPS     (R9), Z5
+	ADDQ        R10, R9
+	VMOVUPS     (R9), Z6
+	MOVQ        groups+56(FP), R9
+
+loop:
+	VPXORD              Z9, Z9, Z9
+	VPXORD              Z10, Z10, Z10
+	VPXORD              Z11, Z11, Z11
+	VPXORD              Z12, Z12, Z12
+	VPXORD              Z13, Z13, Z13
+	VPXORD              Z14, Z14, Z14
+	VPXORD              Z15, Z15, Z15
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z16
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z17
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z18
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z19
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z20
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z21
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z22
+	VPDPBUSD.BCST       (BX), Z7, Z16
+	VPDPBUSD.BCST       (BX)(SI*1), Z7, Z17
+	VPDPBUSD.BCST       (BX)(SI*2), Z7, Z18
+	VPDPBUSD.BCST       (DI), Z7, Z19
+	VMOVDQU64           64(AX), Z8
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z8, Z8
+	VPDPBUSD.BCST       (DI)(SI*1), Z7, Z20
+	VPDPBUSD.BCST       (DI)(SI*2), Z7, Z21
+	VPDPBUSD.BCST       (R8), Z7, Z22
+	VPDPBUSD.BCST       4(BX), Z8, Z9
+	VPDPBUSD.BCST       4(BX)(SI*1), Z8, Z10
+	VPDPBUSD.BCST       4(BX)(SI*2), Z8, Z11
+	VPDPBUSD.BCST       4(DI), Z8, Z12
+	VMOVDQU64           128(AX), Z7
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z7, Z7
+	VPDPBUSD.BCST       4(DI)(SI*1), Z8, Z13
+	VPDPBUSD.BCST       4(DI)(SI*2), Z8, Z14
+	VPDPBUSD.BCST       4(R8), Z8, Z15
+	PREFETCHT1          (DX)
+	VPDPBUSD.BCST       8(BX), Z7, Z16
+	VPDPBUSD.BCST       8(BX)(SI*1), Z7, Z17
+	VPDPBUSD.BCST       8(BX)(SI*2), Z7, Z18
+	VPDPBUSD.BCST       8(DI), Z7, Z19
+	VMOVDQU64           192(AX), Z8
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z8, Z8
+	VPDPBUSD.BCST       8(DI)(SI*1), Z7, Z20
+	VPDPBUSD.BCST       8(DI)(SI*2), Z7, Z21
+	VPDPBUSD.BCST       8(R8), Z7, Z22
+	VPDPBUSD.BCST       12(BX), Z8, Z9
+	VPDPBUSD.BCST       12(BX)(SI*1), Z8, Z10
+	VPDPBUSD.BCST       12(BX)(SI*2), Z8, Z11
+	VPDPBUSD.BCST       12(DI), Z8, Z12
+	VMOVDQU64           (AX), Z7
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z7, Z7
+	VPDPBUSD.BCST       12(DI)(SI*1), Z8, Z13
+	VPDPBUSD.BCST       12(DI)(SI*2), Z8, Z14
+	VPDPBUSD.BCST       12(R8), Z8, Z15
+	PREFETCHT1          64(DX)
+	VPDPBUSD.BCST       16(BX), Z7, Z16
+	VPDPBUSD.BCST       16(BX)(SI*1), Z7, Z17
+	VPDPBUSD.BCST       16(BX)(SI*2), Z7, Z18
+	VPDPBUSD.BCST       16(DI), Z7, Z19
+	VMOVDQU64           64(AX), Z8
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z8, Z8
+	VPDPBUSD.BCST       16(DI)(SI*1), Z7, Z20
+	VPDPBUSD.BCST       16(DI)(SI*2), Z7, Z21
+	VPDPBUSD.BCST       16(R8), Z7, Z22
+	PREFETCHT1          128(DX)
+	VPDPBUSD.BCST       20(BX), Z8, Z9
+	VPDPBUSD.BCST       20(BX)(SI*1), Z8, Z10
+	VPDPBUSD.BCST       20(BX)(SI*2), Z8, Z11
+	VPDPBUSD.BCST       20(DI), Z8, Z12
+	VMOVDQU64           128(AX), Z7
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z7, Z7
+	VPDPBUSD.BCST       20(DI)(SI*1), Z8, Z13
+	VPDPBUSD.BCST       20(DI)(SI*2), Z8, Z14
+	VPDPBUSD.BCST       20(R8), Z8, Z15
+	VPDPBUSD.BCST       24(BX), Z7, Z16
+	VPDPBUSD.BCST       24(BX)(SI*1), Z7, Z17
+	VPDPBUSD.BCST       24(BX)(SI*2), Z7, Z18
+	VPDPBUSD.BCST       24(DI), Z7, Z19
+	VMOVDQU64           192(AX), Z8
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z8, Z8
+	VPDPBUSD.BCST       24(DI)(SI*1), Z7, Z20
+	VPDPBUSD.BCST       24(DI)(SI*2), Z7, Z21
+	VPDPBUSD.BCST       24(R8), Z7, Z22
+	PREFETCHT1          192(DX)
+	VPDPBUSD.BCST       28(BX), Z8, Z9
+	VPDPBUSD.BCST       28(BX)(SI*1), Z8, Z10
+	VPDPBUSD.BCST       28(BX)(SI*2), Z8, Z11
+	VPDPBUSD.BCST       28(DI), Z8, Z12
+	VMOVDQU64           256(AX), Z7
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z7, Z7
+	VPDPBUSD.BCST       28(DI)(SI*1), Z8, Z13
+	VPDPBUSD.BCST       28(DI)(SI*2), Z8, Z14
+	VPDPBUSD.BCST       28(R8), Z8, Z15
+	PREFETCHT1          256(DX)
+	ADDQ                $0x00000140, DX
+	VPADDD              Z9, Z16, Z16
+	VPADDD              Z10, Z17, Z17
+	VPADDD              Z11, Z18, Z18
+	VPADDD              Z12, Z19, Z19
+	VPADDD              Z13, Z20, Z20
+	VPADDD              Z14, Z21, Z21
+	VPADDD              Z15, Z22, Z22
+	VCVTPH2PS           (CX), Z8
+	VMULPS.BCST         gfniWordcb400000cb400000<>+0(SB), Z8, Z23
+	VFMADD213PS         Z23, Z8, Z16
+	VFMADD213PS         Z23, Z8, Z17
+	VFMADD213PS         Z23, Z8, Z18
+	VFMADD213PS         Z23, Z8, Z19
+	VFMADD213PS         Z23, Z8, Z20
+	VFMADD213PS         Z23, Z8, Z21
+	VFMADD213PS         Z23, Z8, Z22
+	VCVTPH2PS           32(CX), Z8
+	VFNMADD231PS.BCST   36(BX), Z8, Z16
+	VFNMADD231PS.BCST   36(BX)(SI*1), Z8, Z17
+	VFNMADD231PS.BCST   36(BX)(SI*2), Z8, Z18
+	VFNMADD231PS.BCST   36(DI), Z8, Z19
+	VFNMADD231PS.BCST   36(DI)(SI*1), Z8, Z20
+	VFNMADD231PS.BCST   36(DI)(SI*2), Z8, Z21
+	VFNMADD231PS.BCST   36(R8), Z8, Z22
+	VFMADD231PS.BCST    32(BX), Z16, Z0
+	VFMADD231PS.BCST    32(BX)(SI*1), Z17, Z1
+	VFMADD231PS.BCST    32(BX)(SI*2), Z18, Z2
+	VFMADD231PS.BCST    32(DI), Z19, Z3
+	VFMADD231PS.BCST    32(DI)(SI*1), Z20, Z4
+	VFMADD231PS.BCST    32(DI)(SI*2), Z21, Z5
+	VFMADD231PS.BCST    32(R8), Z22, Z6
+	ADDQ                $0x00000100, AX
+	ADDQ                $0x00000040, BX
+	ADDQ                $0x00000040, DI
+	ADDQ                $0x00000040, R8
+	ADDQ                $0x00000040, CX
+	DECQ                R9
+	JNE                 loop
+	MOVQ                y+0(FP), AX
+	MOVQ                ld+8(FP), CX
+	SHLQ                $0x02, CX
+	VMOVUPS             Z0, (AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z1, (AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z2, (AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z3, (AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z4, (AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z5, (AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z6, (AX)
+	VZEROUPPER
+	RET
+
+// func groupedQ41GFNIAVX512x8(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+// Requires: AVX, AVX512F, AVX512VNNI, GFNI, MMX+
+TEXT ·groupedQ41GFNIAVX512x8(SB), NOSPLIT, $0-72
+	// groupedQ41GFNIAVX512x8 adds to y[8][16] (ld values a token) the products of a band of Q41 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+	// next, which need not be memory at all.
+	MOVQ        codes+16(FP), AX
+	MOVQ        scales+24(FP), CX
+	MOVQ        next+64(FP), DX
+	MOVQ        acts+40(FP), BX
+	MOVQ        lda+48(FP), SI
+	LEAQ        (BX)(SI*2), DI
+	ADDQ        SI, DI
+	LEAQ        (DI)(SI*2), R8
+	ADDQ        SI, R8
+	VMOVDQU64   (AX), Z8
+	VPANDD.BCST gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z8, Z8
+	MOVQ        y+0(FP), R9
+	MOVQ        ld+8(FP), R10
+	SHLQ        $0x02, R10
+	VMOVUPS     (R9), Z0
+	ADDQ        R10, R9
+	VMOVUPS     (R9), Z1
+	ADDQ        R10, R9
+	VMOVUPS     (R9), Z2
+	ADDQ        R10, R9
+	VMOVUPS     (R9), Z3
+	ADDQ        R10, R9
+	VMOVUPS     (R9), Z4
+	ADDQ        R10, R9
+	VMOVUPS     (R9), Z5
+	ADDQ        R10, R9
+	VMOVUPS     (R9), Z6
+	ADDQ        R10, R9
+	VMOVUPS     (R9), Z7
+	MOVQ        groups+56(FP), R9
+
+loop:
+	VPXORD              Z10, Z10, Z10
+	VPXORD              Z11, Z11, Z11
+	VPXORD              Z12, Z12, Z12
+	VPXORD              Z13, Z13, Z13
+	VPXORD              Z14, Z14, Z14
+	VPXORD              Z15, Z15, Z15
+	VPXORD              Z16, Z16, Z16
+	VPXORD              Z17, Z17, Z17
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z18
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z19
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z20
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z21
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z22
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z23
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z24
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z25
+	VPDPBUSD.BCST       (BX), Z8, Z18
+	VPDPBUSD.BCST       (BX)(SI*1), Z8, Z19
+	VPDPBUSD.BCST       (BX)(SI*2), Z8, Z20
+	VPDPBUSD.BCST       (DI), Z8, Z21
+	VPDPBUSD.BCST       (DI)(SI*1), Z8, Z22
+	VMOVDQU64           64(AX), Z9
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z9, Z9
+	VPDPBUSD.BCST       (DI)(SI*2), Z8, Z23
+	VPDPBUSD.BCST       (R8), Z8, Z24
+	VPDPBUSD.BCST       (R8)(SI*1), Z8, Z25
+	VPDPBUSD.BCST       4(BX), Z9, Z10
+	VPDPBUSD.BCST       4(BX)(SI*1), Z9, Z11
+	VPDPBUSD.BCST       4(BX)(SI*2), Z9, Z12
+	VPDPBUSD.BCST       4(DI), Z9, Z13
+	VPDPBUSD.BCST       4(DI)(SI*1), Z9, Z14
+	VMOVDQU64           128(AX), Z8
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z8, Z8
+	VPDPBUSD.BCST       4(DI)(SI*2), Z9, Z15
+	VPDPBUSD.BCST       4(R8), Z9, Z16
+	VPDPBUSD.BCST       4(R8)(SI*1), Z9, Z17
+	PREFETCHT1          (DX)
+	VPDPBUSD.BCST       8(BX), Z8, Z18
+	VPDPBUSD.BCST       8(BX)(SI*1), Z8, Z19
+	VPDPBUSD.BCST       8(BX)(SI*2), Z8, Z20
+	VPDPBUSD.BCST       8(DI), Z8, Z21
+	VPDPBUSD.BCST       8(DI)(SI*1), Z8, Z22
+	VMOVDQU64           192(AX), Z9
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z9, Z9
+	VPDPBUSD.BCST       8(DI)(SI*2), Z8, Z23
+	VPDPBUSD.BCST       8(R8), Z8, Z24
+	VPDPBUSD.BCST       8(R8)(SI*1), Z8, Z25
+	VPDPBUSD.BCST       12(BX), Z9, Z10
+	VPDPBUSD.BCST       12(BX)(SI*1), Z9, Z11
+	VPDPBUSD.BCST       12(BX)(SI*2), Z9, Z12
+	VPDPBUSD.BCST       12(DI), Z9, Z13
+	VPDPBUSD.BCST       12(DI)(SI*1), Z9, Z14
+	VMOVDQU64           (AX), Z8
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z8, Z8
+	VPDPBUSD.BCST       12(DI)(SI*2), Z9, Z15
+	VPDPBUSD.BCST       12(R8), Z9, Z16
+	VPDPBUSD.BCST       12(R8)(SI*1), Z9, Z17
+	PREFETCHT1          64(DX)
+	VPDPBUSD.BCST       16(BX), Z8, Z18
+	VPDPBUSD.BCST       16(BX)(SI*1), Z8, Z19
+	VPDPBUSD.BCST       16(BX)(SI*2), Z8, Z20
+	VPDPBUSD.BCST       16(DI), Z8, Z21
+	VPDPBUSD.BCST       16(DI)(SI*1), Z8, Z22
+	VMOVDQU64           64(AX), Z9
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z9, Z9
+	VPDPBUSD.BCST       16(DI)(SI*2), Z8, Z23
+	VPDPBUSD.BCST       16(R8), Z8, Z24
+	VPDPBUSD.BCST       16(R8)(SI*1), Z8, Z25
+	PREFETCHT1          128(DX)
+	VPDPBUSD.BCST       20(BX), Z9, Z10
+	VPDPBUSD.BCST       20(BX)(SI*1), Z9, Z11
+	VPDPBUSD.BCST       20(BX)(SI*2), Z9, Z12
+	VPDPBUSD.BCST       20(DI), Z9, Z13
+	VPDPBUSD.BCST       20(DI)(SI*1), Z9, Z14
+	VMOVDQU64           128(AX), Z8
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z8, Z8
+	VPDPBUSD.BCST       20(DI)(SI*2), Z9, Z15
+	VPDPBUSD.BCST       20(R8), Z9, Z16
+	VPDPBUSD.BCST       20(R8)(SI*1), Z9, Z17
+	VPDPBUSD.BCST       24(BX), Z8, Z18
+	VPDPBUSD.BCST       24(BX)(SI*1), Z8, Z19
+	VPDPBUSD.BCST       24(BX)(SI*2), Z8, Z20
+	VPDPBUSD.BCST       24(DI), Z8, Z21
+	VPDPBUSD.BCST       24(DI)(SI*1), Z8, Z22
+	VMOVDQU64           192(AX), Z9
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z9, Z9
+	VPDPBUSD.BCST       24(DI)(SI*2), Z8, Z23
+	VPDPBUSD.BCST       24(R8), Z8, Z24
+	VPDPBUSD.BCST       24(R8)(SI*1), Z8, Z25
+	PREFETCHT1          192(DX)
+	VPDPBUSD.BCST       28(BX), Z9, Z10
+	VPDPBUSD.BCST       28(BX)(SI*1), Z9, Z11
+	VPDPBUSD.BCST       28(BX)(SI*2), Z9, Z12
+	VPDPBUSD.BCST       28(DI), Z9, Z13
+	VPDPBUSD.BCST       28(DI)(SI*1), Z9, Z14
+	VMOVDQU64           256(AX), Z8
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z8, Z8
+	VPDPBUSD.BCST       28(DI)(SI*2), Z9, Z15
+	VPDPBUSD.BCST       28(R8), Z9, Z16
+	VPDPBUSD.BCST       28(R8)(SI*1), Z9, Z17
+	PREFETCHT1          256(DX)
+	ADDQ                $0x00000140, DX
+	VPADDD              Z10, Z18, Z18
+	VPADDD              Z11, Z19, Z19
+	VPADDD              Z12, Z20, Z20
+	VPADDD              Z13, Z21, Z21
+	VPADDD              Z14, Z22, Z22
+	VPADDD              Z15, Z23, Z23
+	VPADDD              Z16, Z24, Z24
+	VPADDD              Z17, Z25, Z25
+	VCVTPH2PS           (CX), Z9
+	VMULPS.BCST         gfniWordcb400000cb400000<>+0(SB), Z9, Z26
+	VFMADD213PS         Z26, Z9, Z18
+	VFMADD213PS         Z26, Z9, Z19
+	VFMADD213PS         Z26, Z9, Z20
+	VFMADD213PS         Z26, Z9, Z21
+	VFMADD213PS         Z26, Z9, Z22
+	VFMADD213PS         Z26, Z9, Z23
+	VFMADD213PS         Z26, Z9, Z24
+	VFMADD213PS         Z26, Z9, Z25
+	VCVTPH2PS           32(CX), Z9
+	VFNMADD231PS.BCST   36(BX), Z9, Z18
+	VFNMADD231PS.BCST   36(BX)(SI*1), Z9, Z19
+	VFNMADD231PS.BCST   36(BX)(SI*2), Z9, Z20
+	VFNMADD231PS.BCST   36(DI), Z9, Z21
+	VFNMADD231PS.BCST   36(DI)(SI*1), Z9, Z22
+	VFNMADD231PS.BCST   36(DI)(SI*2), Z9, Z23
+	VFNMADD231PS.BCST   36(R8), Z9, Z24
+	VFNMADD231PS.BCST   36(R8)(SI*1), Z9, Z25
+	VFMADD231PS.BCST    32(BX), Z18, Z0
+	VFMADD231PS.BCST    32(BX)(SI*1), Z19, Z1
+	VFMADD231PS.BCST    32(BX)(SI*2), Z20, Z2
+	VFMADD231PS.BCST    32(DI), Z21, Z3
+	VFMADD231PS.BCST    32(DI)(SI*1), Z22, Z4
+	VFMADD231PS.BCST    32(DI)(SI*2), Z23, Z5
+	VFMADD231PS.BCST    32(R8), Z24, Z6
+	VFMADD231PS.BCST    32(R8)(SI*1), Z25, Z7
+	ADDQ                $0x00000100, AX
+	ADDQ                $0x00000040, BX
+	ADDQ                $0x00000040, DI
+	ADDQ                $0x00000040, R8
+	ADDQ                $0x00000040, CX
+	DECQ                R9
+	JNE                 loop
+	MOVQ                y+0(FP), AX
+	MOVQ                ld+8(FP), CX
+	SHLQ                $0x02, CX
+	VMOVUPS             Z0, (AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z1, (AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z2, (AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z3, (AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z4, (AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z5, (AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z6, (AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z7, (AX)
+	VZEROUPPER
+	RET
+
+// func groupedQ41GFNIAVX512x9(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+// Requires: AVX, AVX512F, AVX512VNNI, GFNI, MMX+
+TEXT ·groupedQ41GFNIAVX512x9(SB), NOSPLIT, $0-72
+	// groupedQ41GFNIAVX512x9 adds to y[9][16] (ld values a token) the products of a band of Q41 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+	// next, which need not be memory at all.
+	MOVQ        codes+16(FP), AX
+	MOVQ        scales+24(FP), CX
+	MOVQ        next+64(FP), DX
+	MOVQ        acts+40(FP), BX
+	MOVQ        lda+48(FP), SI
+	LEAQ        (BX)(SI*2), DI
+	ADDQ        SI, DI
+	LEAQ        (DI)(SI*2), R8
+	ADDQ        SI, R8
+	VMOVDQU64   (AX), Z9
+	VPANDD.BCST gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z9, Z9
+	MOVQ        y+0(FP), R9
+	MOVQ        ld+8(FP), R10
+	SHLQ        $0x02, R10
+	VMOVUPS     (R9), Z0
+	ADDQ        R10, R9
+	VMOVUPS     (R9), Z1
+	ADDQ        R10, R9
+	VMOVUPS     (R9), Z2
+	ADDQ        R10, R9
+	VMOVUPS     (R9), Z3
+	ADDQ        R10, R9
+	VMOVUPS     (R9), Z4
+	ADDQ        R10, R9
+	VMOVUPS     (R9), Z5
+	ADDQ        R10, R9
+	VMOVUPS     (R9), Z6
+	ADDQ        R10, R9
+	VMOVUPS     (R9), Z7
+	ADDQ        R10, R9
+	VMOVUPS     (R9), Z8
+	MOVQ        groups+56(FP), R9
+
+loop:
+	VPXORD              Z11, Z11, Z11
+	VPXORD              Z12, Z12, Z12
+	VPXORD              Z13, Z13, Z13
+	VPXORD              Z14, Z14, Z14
+	VPXORD              Z15, Z15, Z15
+	VPXORD              Z16, Z16, Z16
+	VPXORD              Z17, Z17, Z17
+	VPXORD              Z18, Z18, Z18
+	VPXORD              Z19, Z19, Z19
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z20
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z21
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z22
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z23
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z24
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z25
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z26
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z27
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z28
+	VPDPBUSD.BCST       (BX), Z9, Z20
+	VPDPBUSD.BCST       (BX)(SI*1), Z9, Z21
+	VPDPBUSD.BCST       (BX)(SI*2), Z9, Z22
+	VPDPBUSD.BCST       (DI), Z9, Z23
+	VPDPBUSD.BCST       (DI)(SI*1), Z9, Z24
+	VMOVDQU64           64(AX), Z10
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z10, Z10
+	VPDPBUSD.BCST       (DI)(SI*2), Z9, Z25
+	VPDPBUSD.BCST       (R8), Z9, Z26
+	VPDPBUSD.BCST       (R8)(SI*1), Z9, Z27
+	VPDPBUSD.BCST       (R8)(SI*2), Z9, Z28
+	VPDPBUSD.BCST       4(BX), Z10, Z11
+	VPDPBUSD.BCST       4(BX)(SI*1), Z10, Z12
+	VPDPBUSD.BCST       4(BX)(SI*2), Z10, Z13
+	VPDPBUSD.BCST       4(DI), Z10, Z14
+	VPDPBUSD.BCST       4(DI)(SI*1), Z10, Z15
+	VMOVDQU64           128(AX), Z9
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z9, Z9
+	VPDPBUSD.BCST       4(DI)(SI*2), Z10, Z16
+	VPDPBUSD.BCST       4(R8), Z10, Z17
+	VPDPBUSD.BCST       4(R8)(SI*1), Z10, Z18
+	VPDPBUSD.BCST       4(R8)(SI*2), Z10, Z19
+	PREFETCHT1          (DX)
+	VPDPBUSD.BCST       8(BX), Z9, Z20
+	VPDPBUSD.BCST       8(BX)(SI*1), Z9, Z21
+	VPDPBUSD.BCST       8(BX)(SI*2), Z9, Z22
+	VPDPBUSD.BCST       8(DI), Z9, Z23
+	VPDPBUSD.BCST       8(DI)(SI*1), Z9, Z24
+	VMOVDQU64           192(AX), Z10
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z10, Z10
+	VPDPBUSD.BCST       8(DI)(SI*2), Z9, Z25
+	VPDPBUSD.BCST       8(R8), Z9, Z26
+	VPDPBUSD.BCST       8(R8)(SI*1), Z9, Z27
+	VPDPBUSD.BCST       8(R8)(SI*2), Z9, Z28
+	VPDPBUSD.BCST       12(BX), Z10, Z11
+	VPDPBUSD.BCST       12(BX)(SI*1), Z10, Z12
+	VPDPBUSD.BCST       12(BX)(SI*2), Z10, Z13
+	VPDPBUSD.BCST       12(DI), Z10, Z14
+	VPDPBUSD.BCST       12(DI)(SI*1), Z10, Z15
+	VMOVDQU64           (AX), Z9
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z9, Z9
+	VPDPBUSD.BCST       12(DI)(SI*2), Z10, Z16
+	VPDPBUSD.BCST       12(R8), Z10, Z17
+	VPDPBUSD.BCST       12(R8)(SI*1), Z10, Z18
+	VPDPBUSD.BCST       12(R8)(SI*2), Z10, Z19
+	PREFETCHT1          64(DX)
+	VPDPBUSD.BCST       16(BX), Z9, Z20
+	VPDPBUSD.BCST       16(BX)(SI*1), Z9, Z21
+	VPDPBUSD.BCST       16(BX)(SI*2), Z9, Z22
+	VPDPBUSD.BCST       16(DI), Z9, Z23
+	VPDPBUSD.BCST       16(DI)(SI*1), Z9, Z24
+	VMOVDQU64           64(AX), Z10
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z10, Z10
+	VPDPBUSD.BCST       16(DI)(SI*2), Z9, Z25
+	VPDPBUSD.BCST       16(R8), Z9, Z26
+	VPDPBUSD.BCST       16(R8)(SI*1), Z9, Z27
+	VPDPBUSD.BCST       16(R8)(SI*2), Z9, Z28
+	PREFETCHT1          128(DX)
+	VPDPBUSD.BCST       20(BX), Z10, Z11
+	VPDPBUSD.BCST       20(BX)(SI*1), Z10, Z12
+	VPDPBUSD.BCST       20(BX)(SI*2), Z10, Z13
+	VPDPBUSD.BCST       20(DI), Z10, Z14
+	VPDPBUSD.BCST       20(DI)(SI*1), Z10, Z15
+	VMOVDQU64           128(AX), Z9
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z9, Z9
+	VPDPBUSD.BCST       20(DI)(SI*2), Z10, Z16
+	VPDPBUSD.BCST       20(R8), Z10, Z17
+	VPDPBUSD.BCST       20(R8)(SI*1), Z10, Z18
+	VPDPBUSD.BCST       20(R8)(SI*2), Z10, Z19
+	VPDPBUSD.BCST       24(BX), Z9, Z20
+	VPDPBUSD.BCST       24(BX)(SI*1), Z9, Z21
+	VPDPBUSD.BCST       24(BX)(SI*2), Z9, Z22
+	VPDPBUSD.BCST       24(DI), Z9, Z23
+	VPDPBUSD.BCST       24(DI)(SI*1), Z9, Z24
+	VMOVDQU64           192(AX), Z10
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z10, Z10
+	VPDPBUSD.BCST       24(DI)(SI*2), Z9, Z25
+	VPDPBUSD.BCST       24(R8), Z9, Z26
+	VPDPBUSD.BCST       24(R8)(SI*1), Z9, Z27
+	VPDPBUSD.BCST       24(R8)(SI*2), Z9, Z28
+	PREFETCHT1          192(DX)
+	VPDPBUSD.BCST       28(BX), Z10, Z11
+	VPDPBUSD.BCST       28(BX)(SI*1), Z10, Z12
+	VPDPBUSD.BCST       28(BX)(SI*2), Z10, Z13
+	VPDPBUSD.BCST       28(DI), Z10, Z14
+	VPDPBUSD.BCST       28(DI)(SI*1), Z10, Z15
+	VMOVDQU64           256(AX), Z9
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z9, Z9
+	VPDPBUSD.BCST       28(DI)(SI*2), Z10, Z16
+	VPDPBUSD.BCST       28(R8), Z10, Z17
+	VPDPBUSD.BCST       28(R8)(SI*1), Z10, Z18
+	VPDPBUSD.BCST       28(R8)(SI*2), Z10, Z19
+	PREFETCHT1          256(DX)
+	ADDQ                $0x00000140, DX
+	VPADDD              Z11, Z20, Z20
+	VPADDD              Z12, Z21, Z21
+	VPADDD              Z13, Z22, Z22
+	VPADDD              Z14, Z23, Z23
+	VPADDD              Z15, Z24, Z24
+	VPADDD              Z16, Z25, Z25
+	VPADDD              Z17, Z26, Z26
+	VPADDD              Z18, Z27, Z27
+	VPADDD              Z19, Z28, Z28
+	VCVTPH2PS           (CX), Z10
+	VMULPS.BCST         gfniWordcb400000cb400000<>+0(SB), Z10, Z29
+	VFMADD213PS         Z29, Z10, Z20
+	VFMADD213PS         Z29, Z10, Z21
+	VFMADD213PS         Z29, Z10, Z22
+	VFMADD213PS         Z29, Z10, Z23
+	VFMADD213PS         Z29, Z10, Z24
+	VFMADD213PS         Z29, Z10, Z25
+	VFMADD213PS         Z29, Z10, Z26
+	VFMADD213PS         Z29, Z10, Z27
+	VFMADD213PS         Z29, Z10, Z28
+	VCVTPH2PS           32(CX), Z10
+	VFNMADD231PS.BCST   36(BX), Z10, Z20
+	VFNMADD231PS.BCST   36(BX)(SI*1), Z10, Z21
+	VFNMADD231PS.BCST   36(BX)(SI*2), Z10, Z22
+	VFNMADD231PS.BCST   36(DI), Z10, Z23
+	VFNMADD231PS.BCST   36(DI)(SI*1), Z10, Z24
+	VFNMADD231PS.BCST   36(DI)(SI*2), Z10, Z25
+	VFNMADD231PS.BCST   36(R8), Z10, Z26
+	VFNMADD231PS.BCST   36(R8)(SI*1), Z10, Z27
+	VFNMADD231PS.BCST   36(R8)(SI*2), Z10, Z28
+	VFMADD231PS.BCST    32(BX), Z20, Z0
+	VFMADD231PS.BCST    32(BX)(SI*1), Z21, Z1
+	VFMADD231PS.BCST    32(BX)(SI*2), Z22, Z2
+	VFMADD231PS.BCST    32(DI), Z23, Z3
+	VFMADD231PS.BCST    32(DI)(SI*1), Z24, Z4
+	VFMADD231PS.BCST    32(DI)(SI*2), Z25, Z5
+	VFMADD231PS.BCST    32(R8), Z26, Z6
+	VFMADD231PS.BCST    32(R8)(SI*1), Z27, Z7
+	VFMADD231PS.BCST    32(R8)(SI*2), Z28, Z8
+	ADDQ                $0x00000100, AX
+	ADDQ                $0x00000040, BX
+	ADDQ                $0x00000040, DI
+	ADDQ                $0x00000040, R8
+	ADDQ                $0x00000040, CX
+	DECQ                R9
+	JNE                 loop
+	MOVQ                y+0(FP), AX
+	MOVQ                ld+8(FP), CX
+	SHLQ                $0x02, CX
+	VMOVUPS             Z0, (AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z1, (AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z2, (AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z3, (AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z4, (AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z5, (AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z6, (AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z7, (AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z8, (AX)
+	VZEROUPPER
+	RET
+
+// func groupedQ41GFNIAVX512x10(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+// Requires: AVX, AVX512F, AVX512VNNI, GFNI, MMX+
+TEXT ·groupedQ41GFNIAVX512x10(SB), NOSPLIT, $0-72
+	// groupedQ41GFNIAVX512x10 adds to y[10][16] (ld values a token) the products of a band of Q41 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+	// next, which need not be memory at all.
+	MOVQ        codes+16(FP), AX
+	MOVQ        scales+24(FP), CX
+	MOVQ        next+64(FP), DX
+	MOVQ        acts+40(FP), BX
+	MOVQ        lda+48(FP), SI
+	LEAQ        (BX)(SI*2), DI
+	ADDQ        SI, DI
+	LEAQ        (DI)(SI*2), R8
+	ADDQ        SI, R8
+	LEAQ        (R8)(SI*2), R9
+	ADDQ        SI, R9
+	VMOVDQU64   (AX), Z10
+	VPANDD.BCST gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z10, Z10
+	MOVQ        y+0(FP), R10
+	MOVQ        ld+8(FP), R11
+	SHLQ        $0x02, R11
+	VMOVUPS     (R10), Z0
+	ADDQ        R11, R10
+	VMOVUPS     (R10), Z1
+	ADDQ        R11, R10
+	VMOVUPS     (R10), Z2
+	ADDQ        R11, R10
+	VMOVUPS     (R10), Z3
+	ADDQ        R11, R10
+	VMOVUPS     (R10), Z4
+	ADDQ        R11, R10
+	VMOVUPS     (R10), Z5
+	ADDQ        R11, R10
+	VMOVUPS     (R10), Z6
+	ADDQ        R11, R10
+	VMOVUPS     (R10), Z7
+	ADDQ        R11, R10
+	VMOVUPS     (R10), Z8
+	ADDQ        R11, R10
+	VMOVUPS     (R10), Z9
+	MOVQ        groups+56(FP), R10
+
+loop:
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z12
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z13
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z14
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z15
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z16
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z17
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z18
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z19
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z20
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z21
+	VPDPBUSD.BCST       (BX), Z10, Z12
+	VPDPBUSD.BCST       (BX)(SI*1), Z10, Z13
+	VPDPBUSD.BCST       (BX)(SI*2), Z10, Z14
+	VPDPBUSD.BCST       (DI), Z10, Z15
+	VPDPBUSD.BCST       (DI)(SI*1), Z10, Z16
+	VPDPBUSD.BCST       (DI)(SI*2), Z10, Z17
+	VMOVDQU64           64(AX), Z11
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z11, Z11
+	VPDPBUSD.BCST       (R8), Z10, Z18
+	VPDPBUSD.BCST       (R8)(SI*1), Z10, Z19
+	VPDPBUSD.BCST       (R8)(SI*2), Z10, Z20
+	VPDPBUSD.BCST       (R9), Z10, Z21
+	VPDPBUSD.BCST       4(BX), Z11, Z12
+	VPDPBUSD.BCST       4(BX)(SI*1), Z11, Z13
+	VPDPBUSD.BCST       4(BX)(SI*2), Z11, Z14
+	VPDPBUSD.BCST       4(DI), Z11, Z15
+	VPDPBUSD.BCST       4(DI)(SI*1), Z11, Z16
+	VPDPBUSD.BCST       4(DI)(SI*2), Z11, Z17
+	VMOVDQU64           128(AX), Z10
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z10, Z10
+	VPDPBUSD.BCST       4(R8), Z11, Z18
+	VPDPBUSD.BCST       4(R8)(SI*1), Z11, Z19
+	VPDPBUSD.BCST       4(R8)(SI*2), Z11, Z20
+	VPDPBUSD.BCST       4(R9), Z11, Z21
+	PREFETCHT1          (DX)
+	VPDPBUSD.BCST       8(BX), Z10, Z12
+	VPDPBUSD.BCST       8(BX)(SI*1), Z10, Z13
+	VPDPBUSD.BCST       8(BX)(SI*2), Z10, Z14
+	VPDPBUSD.BCST       8(DI), Z10, Z15
+	VPDPBUSD.BCST       8(DI)(SI*1), Z10, Z16
+	VPDPBUSD.BCST       8(DI)(SI*2), Z10, Z17
+	VMOVDQU64           192(AX), Z11
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z11, Z11
+	VPDPBUSD.BCST       8(R8), Z10, Z18
+	VPDPBUSD.BCST       8(R8)(SI*1), Z10, Z19
+	VPDPBUSD.BCST       8(R8)(SI*2), Z10, Z20
+	VPDPBUSD.BCST       8(R9), Z10, Z21
+	VPDPBUSD.BCST       12(BX), Z11, Z12
+	VPDPBUSD.BCST       12(BX)(SI*1), Z11, Z13
+	VPDPBUSD.BCST       12(BX)(SI*2), Z11, Z14
+	VPDPBUSD.BCST       12(DI), Z11, Z15
+	VPDPBUSD.BCST       12(DI)(SI*1), Z11, Z16
+	VPDPBUSD.BCST       12(DI)(SI*2), Z11, Z17
+	VMOVDQU64           (AX), Z10
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z10, Z10
+	VPDPBUSD.BCST       12(R8), Z11, Z18
+	VPDPBUSD.BCST       12(R8)(SI*1), Z11, Z19
+	VPDPBUSD.BCST       12(R8)(SI*2), Z11, Z20
+	VPDPBUSD.BCST       12(R9), Z11, Z21
+	PREFETCHT1          64(DX)
+	VPDPBUSD.BCST       16(BX), Z10, Z12
+	VPDPBUSD.BCST       16(BX)(SI*1), Z10, Z13
+	VPDPBUSD.BCST       16(BX)(SI*2), Z10, Z14
+	VPDPBUSD.BCST       16(DI), Z10, Z15
+	VPDPBUSD.BCST       16(DI)(SI*1), Z10, Z16
+	VPDPBUSD.BCST       16(DI)(SI*2), Z10, Z17
+	VMOVDQU64           64(AX), Z11
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z11, Z11
+	VPDPBUSD.BCST       16(R8), Z10, Z18
+	VPDPBUSD.BCST       16(R8)(SI*1), Z10, Z19
+	VPDPBUSD.BCST       16(R8)(SI*2), Z10, Z20
+	VPDPBUSD.BCST       16(R9), Z10, Z21
+	PREFETCHT1          128(DX)
+	VPDPBUSD.BCST       20(BX), Z11, Z12
+	VPDPBUSD.BCST       20(BX)(SI*1), Z11, Z13
+	VPDPBUSD.BCST       20(BX)(SI*2), Z11, Z14
+	VPDPBUSD.BCST       20(DI), Z11, Z15
+	VPDPBUSD.BCST       20(DI)(SI*1), Z11, Z16
+	VPDPBUSD.BCST       20(DI)(SI*2), Z11, Z17
+	VMOVDQU64           128(AX), Z10
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z10, Z10
+	VPDPBUSD.BCST       20(R8), Z11, Z18
+	VPDPBUSD.BCST       20(R8)(SI*1), Z11, Z19
+	VPDPBUSD.BCST       20(R8)(SI*2), Z11, Z20
+	VPDPBUSD.BCST       20(R9), Z11, Z21
+	VPDPBUSD.BCST       24(BX), Z10, Z12
+	VPDPBUSD.BCST       24(BX)(SI*1), Z10, Z13
+	VPDPBUSD.BCST       24(BX)(SI*2), Z10, Z14
+	VPDPBUSD.BCST       24(DI), Z10, Z15
+	VPDPBUSD.BCST       24(DI)(SI*1), Z10, Z16
+	VPDPBUSD.BCST       24(DI)(SI*2), Z10, Z17
+	VMOVDQU64           192(AX), Z11
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z11, Z11
+	VPDPBUSD.BCST       24(R8), Z10, Z18
+	VPDPBUSD.BCST       24(R8)(SI*1), Z10, Z19
+	VPDPBUSD.BCST       24(R8)(SI*2), Z10, Z20
+	VPDPBUSD.BCST       24(R9), Z10, Z21
+	PREFETCHT1          192(DX)
+	VPDPBUSD.BCST       28(BX), Z11, Z12
+	VPDPBUSD.BCST       28(BX)(SI*1), Z11, Z13
+	VPDPBUSD.BCST       28(BX)(SI*2), Z11, Z14
+	VPDPBUSD.BCST       28(DI), Z11, Z15
+	VPDPBUSD.BCST       28(DI)(SI*1), Z11, Z16
+	VPDPBUSD.BCST       28(DI)(SI*2), Z11, Z17
+	VMOVDQU64           256(AX), Z10
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z10, Z10
+	VPDPBUSD.BCST       28(R8), Z11, Z18
+	VPDPBUSD.BCST       28(R8)(SI*1), Z11, Z19
+	VPDPBUSD.BCST       28(R8)(SI*2), Z11, Z20
+	VPDPBUSD.BCST       28(R9), Z11, Z21
+	PREFETCHT1          256(DX)
+	ADDQ                $0x00000140, DX
+	VCVTPH2PS           (CX), Z11
+	VMULPS.BCST         gfniWordcb400000cb400000<>+0(SB), Z11, Z22
+	VFMADD213PS         Z22, Z11, Z12
+	VFMADD213PS         Z22, Z11, Z13
+	VFMADD213PS         Z22, Z11, Z14
+	VFMADD213PS         Z22, Z11, Z15
+	VFMADD213PS         Z22, Z11, Z16
+	VFMADD213PS         Z22, Z11, Z17
+	VFMADD213PS         Z22, Z11, Z18
+	VFMADD213PS         Z22, Z11, Z19
+	VFMADD213PS         Z22, Z11, Z20
+	VFMADD213PS         Z22, Z11, Z21
+	VCVTPH2PS           32(CX), Z11
+	VFNMADD231PS.BCST   36(BX), Z11, Z12
+	VFNMADD231PS.BCST   36(BX)(SI*1), Z11, Z13
+	VFNMADD231PS.BCST   36(BX)(SI*2), Z11, Z14
+	VFNMADD231PS.BCST   36(DI), Z11, Z15
+	VFNMADD231PS.BCST   36(DI)(SI*1), Z11, Z16
+	VFNMADD231PS.BCST   36(DI)(SI*2), Z11, Z17
+	VFNMADD231PS.BCST   36(R8), Z11, Z18
+	VFNMADD231PS.BCST   36(R8)(SI*1), Z11, Z19
+	VFNMADD231PS.BCST   36(R8)(SI*2), Z11, Z20
+	VFNMADD231PS.BCST   36(R9), Z11, Z21
+	VFMADD231PS.BCST    32(BX), Z12, Z0
+	VFMADD231PS.BCST    32(BX)(SI*1), Z13, Z1
+	VFMADD231PS.BCST    32(BX)(SI*2), Z14, Z2
+	VFMADD231PS.BCST    32(DI), Z15, Z3
+	VFMADD231PS.BCST    32(DI)(SI*1), Z16, Z4
+	VFMADD231PS.BCST    32(DI)(SI*2), Z17, Z5
+	VFMADD231PS.BCST    32(R8), Z18, Z6
+	VFMADD231PS.BCST    32(R8)(SI*1), Z19, Z7
+	VFMADD231PS.BCST    32(R8)(SI*2), Z20, Z8
+	VFMADD231PS.BCST    32(R9), Z21, Z9
+	ADDQ                $0x00000100, AX
+	ADDQ                $0x00000040, BX
+	ADDQ                $0x00000040, DI
+	ADDQ                $0x00000040, R8
+	ADDQ                $0x00000040, R9
+	ADDQ                $0x00000040, CX
+	DECQ                R10
+	JNE                 loop
+	MOVQ                y+0(FP), AX
+	MOVQ                ld+8(FP), CX
+	SHLQ                $0x02, CX
+	VMOVUPS             Z0, (AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z1, (AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z2, (AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z3, (AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z4, (AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z5, (AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z6, (AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z7, (AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z8, (AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z9, (AX)
+	VZEROUPPER
+	RET
+
+// func groupedQ41GFNIAVX512x11(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+// Requires: AVX, AVX512F, AVX512VNNI, GFNI, MMX+
+TEXT ·groupedQ41GFNIAVX512x11(SB), NOSPLIT, $0-72
+	// groupedQ41GFNIAVX512x11 adds to y[11][16] (ld values a token) the products of a band of Q41 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+	// next, which need not be memory at all.
+	MOVQ        codes+16(FP), AX
+	MOVQ        scales+24(FP), CX
+	MOVQ        next+64(FP), DX
+	MOVQ        acts+40(FP), BX
+	MOVQ        lda+48(FP), SI
+	LEAQ        (BX)(SI*2), DI
+	ADDQ        SI, DI
+	LEAQ        (DI)(SI*2), R8
+	ADDQ        SI, R8
+	LEAQ        (R8)(SI*2), R9
+	ADDQ        SI, R9
+	VMOVDQU64   (AX), Z11
+	VPANDD.BCST gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z11, Z11
+	MOVQ        y+0(FP), R10
+	MOVQ        ld+8(FP), R11
+	SHLQ        $0x02, R11
+	VMOVUPS     (R10), Z0
+	ADDQ        R11, R10
+	VMOVUPS     (R10), Z1
+	ADDQ        R11, R10
+	VMOVUPS     (R10), Z2
+	ADDQ        R11, R10
+	VMOVUPS     (R10), Z3
+	ADDQ        R11, R10
+	VMOVUPS     (R10), Z4
+	ADDQ        R11, R10
+	VMOVUPS     (R10), Z5
+	ADDQ        R11, R10
+	VMOVUPS     (R10), Z6
+	ADDQ        R11, R10
+	VMOVUPS     (R10), Z7
+	ADDQ        R11, R10
+	VMOVUPS     (R10), Z8
+	ADDQ        R11, R10
+	VMOVUPS     (R10), Z9
+	ADDQ        R11, R10
+	VMOVUPS     (R10), Z10
+	MOVQ        groups+56(FP), R10
+
+loop:
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z13
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z14
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z15
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z16
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z17
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z18
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z19
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z20
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z21
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z22
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z23
+	VPDPBUSD.BCST       (BX), Z11, Z13
+	VPDPBUSD.BCST       (BX)(SI*1), Z11, Z14
+	VPDPBUSD.BCST       (BX)(SI*2), Z11, Z15
+	VPDPBUSD.BCST       (DI), Z11, Z16
+	VPDPBUSD.BCST       (DI)(SI*1), Z11, Z17
+	VPDPBUSD.BCST       (DI)(SI*2), Z11, Z18
+	VMOVDQU64           64(AX), Z12
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z12, Z12
+	VPDPBUSD.BCST       (R8), Z11, Z19
+	VPDPBUSD.BCST       (R8)(SI*1), Z11, Z20
+	VPDPBUSD.BCST       (R8)(SI*2), Z11, Z21
+	VPDPBUSD.BCST       (R9), Z11, Z22
+	VPDPBUSD.BCST       (R9)(SI*1), Z11, Z23
+	VPDPBUSD.BCST       4(BX), Z12, Z13
+	VPDPBUSD.BCST       4(BX)(SI*1), Z12, Z14
+	VPDPBUSD.BCST       4(BX)(SI*2), Z12, Z15
+	VPDPBUSD.BCST       4(DI), Z12, Z16
+	VPDPBUSD.BCST       4(DI)(SI*1), Z12, Z17
+	VPDPBUSD.BCST       4(DI)(SI*2), Z12, Z18
+	VMOVDQU64           128(AX), Z11
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z11, Z11
+	VPDPBUSD.BCST       4(R8), Z12, Z19
+	VPDPBUSD.BCST       4(R8)(SI*1), Z12, Z20
+	VPDPBUSD.BCST       4(R8)(SI*2), Z12, Z21
+	VPDPBUSD.BCST       4(R9), Z12, Z22
+	VPDPBUSD.BCST       4(R9)(SI*1), Z12, Z23
+	PREFETCHT1          (DX)
+	VPDPBUSD.BCST       8(BX), Z11, Z13
+	VPDPBUSD.BCST       8(BX)(SI*1), Z11, Z14
+	VPDPBUSD.BCST       8(BX)(SI*2), Z11, Z15
+	VPDPBUSD.BCST       8(DI), Z11, Z16
+	VPDPBUSD.BCST       8(DI)(SI*1), Z11, Z17
+	VPDPBUSD.BCST       8(DI)(SI*2), Z11, Z18
+	VMOVDQU64           192(AX), Z12
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z12, Z12
+	VPDPBUSD.BCST       8(R8), Z11, Z19
+	VPDPBUSD.BCST       8(R8)(SI*1), Z11, Z20
+	VPDPBUSD.BCST       8(R8)(SI*2), Z11, Z21
+	VPDPBUSD.BCST       8(R9), Z11, Z22
+	VPDPBUSD.BCST       8(R9)(SI*1), Z11, Z23
+	VPDPBUSD.BCST       12(BX), Z12, Z13
+	VPDPBUSD.BCST       12(BX)(SI*1), Z12, Z14
+	VPDPBUSD.BCST       12(BX)(SI*2), Z12, Z15
+	VPDPBUSD.BCST       12(DI), Z12, Z16
+	VPDPBUSD.BCST       12(DI)(SI*1), Z12, Z17
+	VPDPBUSD.BCST       12(DI)(SI*2), Z12, Z18
+	VMOVDQU64           (AX), Z11
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z11, Z11
+	VPDPBUSD.BCST       12(R8), Z12, Z19
+	VPDPBUSD.BCST       12(R8)(SI*1), Z12, Z20
+	VPDPBUSD.BCST       12(R8)(SI*2), Z12, Z21
+	VPDPBUSD.BCST       12(R9), Z12, Z22
+	VPDPBUSD.BCST       12(R9)(SI*1), Z12, Z23
+	PREFETCHT1          64(DX)
+	VPDPBUSD.BCST       16(BX), Z11, Z13
+	VPDPBUSD.BCST       16(BX)(SI*1), Z11, Z14
+	VPDPBUSD.BCST       16(BX)(SI*2), Z11, Z15
+	VPDPBUSD.BCST       16(DI), Z11, Z16
+	VPDPBUSD.BCST       16(DI)(SI*1), Z11, Z17
+	VPDPBUSD.BCST       16(DI)(SI*2), Z11, Z18
+	VMOVDQU64           64(AX), Z12
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z12, Z12
+	VPDPBUSD.BCST       16(R8), Z11, Z19
+	VPDPBUSD.BCST       16(R8)(SI*1), Z11, Z20
+	VPDPBUSD.BCST       16(R8)(SI*2), Z11, Z21
+	VPDPBUSD.BCST       16(R9), Z11, Z22
+	VPDPBUSD.BCST       16(R9)(SI*1), Z11, Z23
+	PREFETCHT1          128(DX)
+	VPDPBUSD.BCST       20(BX), Z12, Z13
+	VPDPBUSD.BCST       20(BX)(SI*1), Z12, Z14
+	VPDPBUSD.BCST       20(BX)(SI*2), Z12, Z15
+	VPDPBUSD.BCST       20(DI), Z12, Z16
+	VPDPBUSD.BCST       20(DI)(SI*1), Z12, Z17
+	VPDPBUSD.BCST       20(DI)(SI*2), Z12, Z18
+	VMOVDQU64           128(AX), Z11
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z11, Z11
+	VPDPBUSD.BCST       20(R8), Z12, Z19
+	VPDPBUSD.BCST       20(R8)(SI*1), Z12, Z20
+	VPDPBUSD.BCST       20(R8)(SI*2), Z12, Z21
+	VPDPBUSD.BCST       20(R9), Z12, Z22
+	VPDPBUSD.BCST       20(R9)(SI*1), Z12, Z23
+	VPDPBUSD.BCST       24(BX), Z11, Z13
+	VPDPBUSD.BCST       24(BX)(SI*1), Z11, Z14
+	VPDPBUSD.BCST       24(BX)(SI*2), Z11, Z15
+	VPDPBUSD.BCST       24(DI), Z11, Z16
+	VPDPBUSD.BCST       24(DI)(SI*1), Z11, Z17
+	VPDPBUSD.BCST       24(DI)(SI*2), Z11, Z18
+	VMOVDQU64           192(AX), Z12
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z12, Z12
+	VPDPBUSD.BCST       24(R8), Z11, Z19
+	VPDPBUSD.BCST       24(R8)(SI*1), Z11, Z20
+	VPDPBUSD.BCST       24(R8)(SI*2), Z11, Z21
+	VPDPBUSD.BCST       24(R9), Z11, Z22
+	VPDPBUSD.BCST       24(R9)(SI*1), Z11, Z23
+	PREFETCHT1          192(DX)
+	VPDPBUSD.BCST       28(BX), Z12, Z13
+	VPDPBUSD.BCST       28(BX)(SI*1), Z12, Z14
+	VPDPBUSD.BCST       28(BX)(SI*2), Z12, Z15
+	VPDPBUSD.BCST       28(DI), Z12, Z16
+	VPDPBUSD.BCST       28(DI)(SI*1), Z12, Z17
+	VPDPBUSD.BCST       28(DI)(SI*2), Z12, Z18
+	VMOVDQU64           256(AX), Z11
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z11, Z11
+	VPDPBUSD.BCST       28(R8), Z12, Z19
+	VPDPBUSD.BCST       28(R8)(SI*1), Z12, Z20
+	VPDPBUSD.BCST       28(R8)(SI*2), Z12, Z21
+	VPDPBUSD.BCST       28(R9), Z12, Z22
+	VPDPBUSD.BCST       28(R9)(SI*1), Z12, Z23
+	PREFETCHT1          256(DX)
+	ADDQ                $0x00000140, DX
+	VCVTPH2PS           (CX), Z12
+	VMULPS.BCST         gfniWordcb400000cb400000<>+0(SB), Z12, Z24
+	VFMADD213PS         Z24, Z12, Z13
+	VFMADD213PS         Z24, Z12, Z14
+	VFMADD213PS         Z24, Z12, Z15
+	VFMADD213PS         Z24, Z12, Z16
+	VFMADD213PS         Z24, Z12, Z17
+	VFMADD213PS         Z24, Z12, Z18
+	VFMADD213PS         Z24, Z12, Z19
+	VFMADD213PS         Z24, Z12, Z20
+	VFMADD213PS         Z24, Z12, Z21
+	VFMADD213PS         Z24, Z12, Z22
+	VFMADD213PS         Z24, Z12, Z23
+	VCVTPH2PS           32(CX), Z12
+	VFNMADD231PS.BCST   36(BX), Z12, Z13
+	VFNMADD231PS.BCST   36(BX)(SI*1), Z12, Z14
+	VFNMADD231PS.BCST   36(BX)(SI*2), Z12, Z15
+	VFNMADD231PS.BCST   36(DI), Z12, Z16
+	VFNMADD231PS.BCST   36(DI)(SI*1), Z12, Z17
+	VFNMADD231PS.BCST   36(DI)(SI*2), Z12, Z18
+	VFNMADD231PS.BCST   36(R8), Z12, Z19
+	VFNMADD231PS.BCST   36(R8)(SI*1), Z12, Z20
+	VFNMADD231PS.BCST   36(R8)(SI*2), Z12, Z21
+	VFNMADD231PS.BCST   36(R9), Z12, Z22
+	VFNMADD231PS.BCST   36(R9)(SI*1), Z12, Z23
+	VFMADD231PS.BCST    32(BX), Z13, Z0
+	VFMADD231PS.BCST    32(BX)(SI*1), Z14, Z1
+	VFMADD231PS.BCST    32(BX)(SI*2), Z15, Z2
+	VFMADD231PS.BCST    32(DI), Z16, Z3
+	VFMADD231PS.BCST    32(DI)(SI*1), Z17, Z4
+	VFMADD231PS.BCST    32(DI)(SI*2), Z18, Z5
+	VFMADD231PS.BCST    32(R8), Z19, Z6
+	VFMADD231PS.BCST    32(R8)(SI*1), Z20, Z7
+	VFMADD231PS.BCST    32(R8)(SI*2), Z21, Z8
+	VFMADD231PS.BCST    32(R9), Z22, Z9
+	VFMADD231PS.BCST    32(R9)(SI*1), Z23, Z10
+	ADDQ                $0x00000100, AX
+	ADDQ                $0x00000040, BX
+	ADDQ                $0x00000040, DI
+	ADDQ                $0x00000040, R8
+	ADDQ                $0x00000040, R9
+	ADDQ                $0x00000040, CX
+	DECQ                R10
+	JNE                 loop
+	MOVQ                y+0(FP), AX
+	MOVQ                ld+8(FP), CX
+	SHLQ                $0x02, CX
+	VMOVUPS             Z0, (AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z1, (AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z2, (AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z3, (AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z4, (AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z5, (AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z6, (AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z7, (AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z8, (AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z9, (AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z10, (AX)
+	VZEROUPPER
+	RET
+
+// func groupedQ41GFNIAVX512x12(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+// Requires: AVX, AVX512F, AVX512VNNI, GFNI, MMX+
+TEXT ·groupedQ41GFNIAVX512x12(SB), NOSPLIT, $0-72
+	// groupedQ41GFNIAVX512x12 adds to y[12][16] (ld values a token) the products of a band of Q41 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+	// next, which need not be memory at all.
+	MOVQ        codes+16(FP), AX
+	MOVQ        scales+24(FP), CX
+	MOVQ        next+64(FP), DX
+	MOVQ        acts+40(FP), BX
+	MOVQ        lda+48(FP), SI
+	LEAQ        (BX)(SI*2), DI
+	ADDQ        SI, DI
+	LEAQ        (DI)(SI*2), R8
+	ADDQ        SI, R8
+	LEAQ        (R8)(SI*2), R9
+	ADDQ        SI, R9
+	VMOVDQU64   (AX), Z12
+	VPANDD.BCST gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z12, Z12
+	MOVQ        y+0(FP), R10
+	MOVQ        ld+8(FP), R11
+	SHLQ        $0x02, R11
+	VMOVUPS     (R10), Z0
+	ADDQ        R11, R10
+	VMOVUPS     (R10), Z1
+	ADDQ        R11, R10
+	VMOVUPS     (R10), Z2
+	ADDQ        R11, R10
+	VMOVUPS     (R10), Z3
+	ADDQ        R11, R10
+	VMOVUPS     (R10), Z4
+	ADDQ        R11, R10
+	VMOVUPS     (R10), Z5
+	ADDQ        R11, R10
+	VMOVUPS     (R10), Z6
+	ADDQ        R11, R10
+	VMOVUPS     (R10), Z7
+	ADDQ        R11, R10
+	VMOVUPS     (R10), Z8
+	ADDQ        R11, R10
+	VMOVUPS     (R10), Z9
+	ADDQ        R11, R10
+	VMOVUPS     (R10), Z10
+	ADDQ        R11, R10
+	VMOVUPS     (R10), Z11
+	MOVQ        groups+56(FP), R10
+
+loop:
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z14
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z15
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z16
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z17
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z18
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z19
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z20
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z21
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z22
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z23
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z24
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z25
+	VPDPBUSD.BCST       (BX), Z12, Z14
+	VPDPBUSD.BCST       (BX)(SI*1), Z12, Z15
+	VPDPBUSD.BCST       (BX)(SI*2), Z12, Z16
+	VPDPBUSD.BCST       (DI), Z12, Z17
+	VPDPBUSD.BCST       (DI)(SI*1), Z12, Z18
+	VPDPBUSD.BCST       (DI)(SI*2), Z12, Z19
+	VPDPBUSD.BCST       (R8), Z12, Z20
+	VMOVDQU64           64(AX), Z13
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z13, Z13
+	VPDPBUSD.BCST       (R8)(SI*1), Z12, Z21
+	VPDPBUSD.BCST       (R8)(SI*2), Z12, Z22
+	VPDPBUSD.BCST       (R9), Z12, Z23
+	VPDPBUSD.BCST       (R9)(SI*1), Z12, Z24
+	VPDPBUSD.BCST       (R9)(SI*2), Z12, Z25
+	VPDPBUSD.BCST       4(BX), Z13, Z14
+	VPDPBUSD.BCST       4(BX)(SI*1), Z13, Z15
+	VPDPBUSD.BCST       4(BX)(SI*2), Z13, Z16
+	VPDPBUSD.BCST       4(DI), Z13, Z17
+	VPDPBUSD.BCST       4(DI)(SI*1), Z13, Z18
+	VPDPBUSD.BCST       4(DI)(SI*2), Z13, Z19
+	VPDPBUSD.BCST       4(R8), Z13, Z20
+	VMOVDQU64           128(AX), Z12
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z12, Z12
+	VPDPBUSD.BCST       4(R8)(SI*1), Z13, Z21
+	VPDPBUSD.BCST       4(R8)(SI*2), Z13, Z22
+	VPDPBUSD.BCST       4(R9), Z13, Z23
+	VPDPBUSD.BCST       4(R9)(SI*1), Z13, Z24
+	VPDPBUSD.BCST       4(R9)(SI*2), Z13, Z25
+	PREFETCHT1          (DX)
+	VPDPBUSD.BCST       8(BX), Z12, Z14
+	VPDPBUSD.BCST       8(BX)(SI*1), Z12, Z15
+	VPDPBUSD.BCST       8(BX)(SI*2), Z12, Z16
+	VPDPBUSD.BCST       8(DI), Z12, Z17
+	VPDPBUSD.BCST       8(DI)(SI*1), Z12, Z18
+	VPDPBUSD.BCST       8(DI)(SI*2), Z12, Z19
+	VPDPBUSD.BCST       8(R8), Z12, Z20
+	VMOVDQU64           192(AX), Z13
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z13, Z13
+	VPDPBUSD.BCST       8(R8)(SI*1), Z12, Z21
+	VPDPBUSD.BCST       8(R8)(SI*2), Z12, Z22
+	VPDPBUSD.BCST       8(R9), Z12, Z23
+	VPDPBUSD.BCST       8(R9)(SI*1), Z12, Z24
+	VPDPBUSD.BCST       8(R9)(SI*2), Z12, Z25
+	VPDPBUSD.BCST       12(BX), Z13, Z14
+	VPDPBUSD.BCST       12(BX)(SI*1), Z13, Z15
+	VPDPBUSD.BCST       12(BX)(SI*2), Z13, Z16
+	VPDPBUSD.BCST       12(DI), Z13, Z17
+	VPDPBUSD.BCST       12(DI)(SI*1), Z13, Z18
+	VPDPBUSD.BCST       12(DI)(SI*2), Z13, Z19
+	VPDPBUSD.BCST       12(R8), Z13, Z20
+	VMOVDQU64           (AX), Z12
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z12, Z12
+	VPDPBUSD.BCST       12(R8)(SI*1), Z13, Z21
+	VPDPBUSD.BCST       12(R8)(SI*2), Z13, Z22
+	VPDPBUSD.BCST       12(R9), Z13, Z23
+	VPDPBUSD.BCST       12(R9)(SI*1), Z13, Z24
+	VPDPBUSD.BCST       12(R9)(SI*2), Z13, Z25
+	PREFETCHT1          64(DX)
+	VPDPBUSD.BCST       16(BX), Z12, Z14
+	VPDPBUSD.BCST       16(BX)(SI*1), Z12, Z15
+	VPDPBUSD.BCST       16(BX)(SI*2), Z12, Z16
+	VPDPBUSD.BCST       16(DI), Z12, Z17
+	VPDPBUSD.BCST       16(DI)(SI*1), Z12, Z18
+	VPDPBUSD.BCST       16(DI)(SI*2), Z12, Z19
+	VPDPBUSD.BCST       16(R8), Z12, Z20
+	VMOVDQU64           64(AX), Z13
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z13, Z13
+	VPDPBUSD.BCST       16(R8)(SI*1), Z12, Z21
+	VPDPBUSD.BCST       16(R8)(SI*2), Z12, Z22
+	VPDPBUSD.BCST       16(R9), Z12, Z23
+	VPDPBUSD.BCST       16(R9)(SI*1), Z12, Z24
+	VPDPBUSD.BCST       16(R9)(SI*2), Z12, Z25
+	PREFETCHT1          128(DX)
+	VPDPBUSD.BCST       20(BX), Z13, Z14
+	VPDPBUSD.BCST       20(BX)(SI*1), Z13, Z15
+	VPDPBUSD.BCST       20(BX)(SI*2), Z13, Z16
+	VPDPBUSD.BCST       20(DI), Z13, Z17
+	VPDPBUSD.BCST       20(DI)(SI*1), Z13, Z18
+	VPDPBUSD.BCST       20(DI)(SI*2), Z13, Z19
+	VPDPBUSD.BCST       20(R8), Z13, Z20
+	VMOVDQU64           128(AX), Z12
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z12, Z12
+	VPDPBUSD.BCST       20(R8)(SI*1), Z13, Z21
+	VPDPBUSD.BCST       20(R8)(SI*2), Z13, Z22
+	VPDPBUSD.BCST       20(R9), Z13, Z23
+	VPDPBUSD.BCST       20(R9)(SI*1), Z13, Z24
+	VPDPBUSD.BCST       20(R9)(SI*2), Z13, Z25
+	VPDPBUSD.BCST       24(BX), Z12, Z14
+	VPDPBUSD.BCST       24(BX)(SI*1), Z12, Z15
+	VPDPBUSD.BCST       24(BX)(SI*2), Z12, Z16
+	VPDPBUSD.BCST       24(DI), Z12, Z17
+	VPDPBUSD.BCST       24(DI)(SI*1), Z12, Z18
+	VPDPBUSD.BCST       24(DI)(SI*2), Z12, Z19
+	VPDPBUSD.BCST       24(R8), Z12, Z20
+	VMOVDQU64           192(AX), Z13
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z13, Z13
+	VPDPBUSD.BCST       24(R8)(SI*1), Z12, Z21
+	VPDPBUSD.BCST       24(R8)(SI*2), Z12, Z22
+	VPDPBUSD.BCST       24(R9), Z12, Z23
+	VPDPBUSD.BCST       24(R9)(SI*1), Z12, Z24
+	VPDPBUSD.BCST       24(R9)(SI*2), Z12, Z25
+	PREFETCHT1          192(DX)
+	VPDPBUSD.BCST       28(BX), Z13, Z14
+	VPDPBUSD.BCST       28(BX)(SI*1), Z13, Z15
+	VPDPBUSD.BCST       28(BX)(SI*2), Z13, Z16
+	VPDPBUSD.BCST       28(DI), Z13, Z17
+	VPDPBUSD.BCST       28(DI)(SI*1), Z13, Z18
+	VPDPBUSD.BCST       28(DI)(SI*2), Z13, Z19
+	VPDPBUSD.BCST       28(R8), Z13, Z20
+	VMOVDQU64           256(AX), Z12
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z12, Z12
+	VPDPBUSD.BCST       28(R8)(SI*1), Z13, Z21
+	VPDPBUSD.BCST       28(R8)(SI*2), Z13, Z22
+	VPDPBUSD.BCST       28(R9), Z13, Z23
+	VPDPBUSD.BCST       28(R9)(SI*1), Z13, Z24
+	VPDPBUSD.BCST       28(R9)(SI*2), Z13, Z25
+	PREFETCHT1          256(DX)
+	ADDQ                $0x00000140, DX
+	VCVTPH2PS           (CX), Z13
+	VMULPS.BCST         gfniWordcb400000cb400000<>+0(SB), Z13, Z26
+	VFMADD213PS         Z26, Z13, Z14
+	VFMADD213PS         Z26, Z13, Z15
+	VFMADD213PS         Z26, Z13, Z16
+	VFMADD213PS         Z26, Z13, Z17
+	VFMADD213PS         Z26, Z13, Z18
+	VFMADD213PS         Z26, Z13, Z19
+	VFMADD213PS         Z26, Z13, Z20
+	VFMADD213PS         Z26, Z13, Z21
+	VFMADD213PS         Z26, Z13, Z22
+	VFMADD213PS         Z26, Z13, Z23
+	VFMADD213PS         Z26, Z13, Z24
+	VFMADD213PS         Z26, Z13, Z25
+	VCVTPH2PS           32(CX), Z13
+	VFNMADD231PS.BCST   36(BX), Z13, Z14
+	VFNMADD231PS.BCST   36(BX)(SI*1), Z13, Z15
+	VFNMADD231PS.BCST   36(BX)(SI*2), Z13, Z16
+	VFNMADD231PS.BCST   36(DI), Z13, Z17
+	VFNMADD231PS.BCST   36(DI)(SI*1), Z13, Z18
+	VFNMADD231PS.BCST   36(DI)(SI*2), Z13, Z19
+	VFNMADD231PS.BCST   36(R8), Z13, Z20
+	VFNMADD231PS.BCST   36(R8)(SI*1), Z13, Z21
+	VFNMADD231PS.BCST   36(R8)(SI*2), Z13, Z22
+	VFNMADD231PS.BCST   36(R9), Z13, Z23
+	VFNMADD231PS.BCST   36(R9)(SI*1), Z13, Z24
+	VFNMADD231PS.BCST   36(R9)(SI*2), Z13, Z25
+	VFMADD231PS.BCST    32(BX), Z14, Z0
+	VFMADD231PS.BCST    32(BX)(SI*1), Z15, Z1
+	VFMADD231PS.BCST    32(BX)(SI*2), Z16, Z2
+	VFMADD231PS.BCST    32(DI), Z17, Z3
+	VFMADD231PS.BCST    32(DI)(SI*1), Z18, Z4
+	VFMADD231PS.BCST    32(DI)(SI*2), Z19, Z5
+	VFMADD231PS.BCST    32(R8), Z20, Z6
+	VFMADD231PS.BCST    32(R8)(SI*1), Z21, Z7
+	VFMADD231PS.BCST    32(R8)(SI*2), Z22, Z8
+	VFMADD231PS.BCST    32(R9), Z23, Z9
+	VFMADD231PS.BCST    32(R9)(SI*1), Z24, Z10
+	VFMADD231PS.BCST    32(R9)(SI*2), Z25, Z11
+	ADDQ                $0x00000100, AX
+	ADDQ                $0x00000040, BX
+	ADDQ                $0x00000040, DI
+	ADDQ                $0x00000040, R8
+	ADDQ                $0x00000040, R9
+	ADDQ                $0x00000040, CX
+	DECQ                R10
+	JNE                 loop
+	MOVQ                y+0(FP), AX
+	MOVQ                ld+8(FP), CX
+	SHLQ                $0x02, CX
+	VMOVUPS             Z0, (AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z1, (AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z2, (AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z3, (AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z4, (AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z5, (AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z6, (AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z7, (AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z8, (AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z9, (AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z10, (AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z11, (AX)
+	VZEROUPPER
+	RET
+
+// func groupedQ41GFNIAVX512x13(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+// Requires: AVX, AVX512F, AVX512VNNI, GFNI, MMX+
+TEXT ·groupedQ41GFNIAVX512x13(SB), NOSPLIT, $0-72
+	// groupedQ41GFNIAVX512x13 adds to y[13][16] (ld values a token) the products of a band of Q41 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+	// next, which need not be memory at all.
+	MOVQ        codes+16(FP), AX
+	MOVQ        scales+24(FP), CX
+	MOVQ        next+64(FP), DX
+	MOVQ        acts+40(FP), BX
+	MOVQ        lda+48(FP), SI
+	LEAQ        (BX)(SI*2), DI
+	ADDQ        SI, DI
+	LEAQ        (DI)(SI*2), R8
+	ADDQ        SI, R8
+	LEAQ        (R8)(SI*2), R9
+	ADDQ        SI, R9
+	LEAQ        (R9)(SI*2), R10
+	ADDQ        SI, R10
+	VMOVDQU64   (AX), Z13
+	VPANDD.BCST gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z13, Z13
+	MOVQ        y+0(FP), R11
+	MOVQ        ld+8(FP), R12
+	SHLQ        $0x02, R12
+	VMOVUPS     (R11), Z0
+	ADDQ        R12, R11
+	VMOVUPS     (R11), Z1
+	ADDQ        R12, R11
+	VMOVUPS     (R11), Z2
+	ADDQ        R12, R11
+	VMOVUPS     (R11), Z3
+	ADDQ        R12, R11
+	VMOVUPS     (R11), Z4
+	ADDQ        R12, R11
+	VMOVUPS     (R11), Z5
+	ADDQ        R12, R11
+	VMOVUPS     (R11), Z6
+	ADDQ        R12, R11
+	VMOVUPS     (R11), Z7
+	ADDQ        R12, R11
+	VMOVUPS     (R11), Z8
+	ADDQ        R12, R11
+	VMOVUPS     (R11), Z9
+	ADDQ        R12, R11
+	VMOVUPS     (R11), Z10
+	ADDQ        R12, R11
+	VMOVUPS     (R11), Z11
+	ADDQ        R12, R11
+	VMOVUPS     (R11), Z12
+	MOVQ        groups+56(FP), R11
+
+loop:
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z15
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z16
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z17
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z18
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z19
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z20
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z21
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z22
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z23
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z24
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z25
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z26
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z27
+	VPDPBUSD.BCST       (BX), Z13, Z15
+	VPDPBUSD.BCST       (BX)(SI*1), Z13, Z16
+	VPDPBUSD.BCST       (BX)(SI*2), Z13, Z17
+	VPDPBUSD.BCST       (DI), Z13, Z18
+	VPDPBUSD.BCST       (DI)(SI*1), Z13, Z19
+	VPDPBUSD.BCST       (DI)(SI*2), Z13, Z20
+	VPDPBUSD.BCST       (R8), Z13, Z21
+	VMOVDQU64           64(AX), Z14
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z14, Z14
+	VPDPBUSD.BCST       (R8)(SI*1), Z13, Z22
+	VPDPBUSD.BCST       (R8)(SI*2), Z13, Z23
+	VPDPBUSD.BCST       (R9), Z13, Z24
+	VPDPBUSD.BCST       (R9)(SI*1), Z13, Z25
+	VPDPBUSD.BCST       (R9)(SI*2), Z13, Z26
+	VPDPBUSD.BCST       (R10), Z13, Z27
+	VPDPBUSD.BCST       4(BX), Z14, Z15
+	VPDPBUSD.BCST       4(BX)(SI*1), Z14, Z16
+	VPDPBUSD.BCST       4(BX)(SI*2), Z14, Z17
+	VPDPBUSD.BCST       4(DI), Z14, Z18
+	VPDPBUSD.BCST       4(DI)(SI*1), Z14, Z19
+	VPDPBUSD.BCST       4(DI)(SI*2), Z14, Z20
+	VPDPBUSD.BCST       4(R8), Z14, Z21
+	VMOVDQU64           128(AX), Z13
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z13, Z13
+	VPDPBUSD.BCST       4(R8)(SI*1), Z14, Z22
+	VPDPBUSD.BCST       4(R8)(SI*2), Z14, Z23
+	VPDPBUSD.BCST       4(R9), Z14, Z24
+	VPDPBUSD.BCST       4(R9)(SI*1), Z14, Z25
+	VPDPBUSD.BCST       4(R9)(SI*2), Z14, Z26
+	VPDPBUSD.BCST       4(R10), Z14, Z27
+	PREFETCHT1          (DX)
+	VPDPBUSD.BCST       8(BX), Z13, Z15
+	VPDPBUSD.BCST       8(BX)(SI*1), Z13, Z16
+	VPDPBUSD.BCST       8(BX)(SI*2), Z13, Z17
+	VPDPBUSD.BCST       8(DI), Z13, Z18
+	VPDPBUSD.BCST       8(DI)(SI*1), Z13, Z19
+	VPDPBUSD.BCST       8(DI)(SI*2), Z13, Z20
+	VPDPBUSD.BCST       8(R8), Z13, Z21
+	VMOVDQU64           192(AX), Z14
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z14, Z14
+	VPDPBUSD.BCST       8(R8)(SI*1), Z13, Z22
+	VPDPBUSD.BCST       8(R8)(SI*2), Z13, Z23
+	VPDPBUSD.BCST       8(R9), Z13, Z24
+	VPDPBUSD.BCST       8(R9)(SI*1), Z13, Z25
+	VPDPBUSD.BCST       8(R9)(SI*2), Z13, Z26
+	VPDPBUSD.BCST       8(R10), Z13, Z27
+	VPDPBUSD.BCST       12(BX), Z14, Z15
+	VPDPBUSD.BCST       12(BX)(SI*1), Z14, Z16
+	VPDPBUSD.BCST       12(BX)(SI*2), Z14, Z17
+	VPDPBUSD.BCST       12(DI), Z14, Z18
+	VPDPBUSD.BCST       12(DI)(SI*1), Z14, Z19
+	VPDPBUSD.BCST       12(DI)(SI*2), Z14, Z20
+	VPDPBUSD.BCST       12(R8), Z14, Z21
+	VMOVDQU64           (AX), Z13
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z13, Z13
+	VPDPBUSD.BCST       12(R8)(SI*1), Z14, Z22
+	VPDPBUSD.BCST       12(R8)(SI*2), Z14, Z23
+	VPDPBUSD.BCST       12(R9), Z14, Z24
+	VPDPBUSD.BCST       12(R9)(SI*1), Z14, Z25
+	VPDPBUSD.BCST       12(R9)(SI*2), Z14, Z26
+	VPDPBUSD.BCST       12(R10), Z14, Z27
+	PREFETCHT1          64(DX)
+	VPDPBUSD.BCST       16(BX), Z13, Z15
+	VPDPBUSD.BCST       16(BX)(SI*1), Z13, Z16
+	VPDPBUSD.BCST       16(BX)(SI*2), Z13, Z17
+	VPDPBUSD.BCST       16(DI), Z13, Z18
+	VPDPBUSD.BCST       16(DI)(SI*1), Z13, Z19
+	VPDPBUSD.BCST       16(DI)(SI*2), Z13, Z20
+	VPDPBUSD.BCST       16(R8), Z13, Z21
+	VMOVDQU64           64(AX), Z14
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z14, Z14
+	VPDPBUSD.BCST       16(R8)(SI*1), Z13, Z22
+	VPDPBUSD.BCST       16(R8)(SI*2), Z13, Z23
+	VPDPBUSD.BCST       16(R9), Z13, Z24
+	VPDPBUSD.BCST       16(R9)(SI*1), Z13, Z25
+	VPDPBUSD.BCST       16(R9)(SI*2), Z13, Z26
+	VPDPBUSD.BCST       16(R10), Z13, Z27
+	PREFETCHT1          128(DX)
+	VPDPBUSD.BCST       20(BX), Z14, Z15
+	VPDPBUSD.BCST       20(BX)(SI*1), Z14, Z16
+	VPDPBUSD.BCST       20(BX)(SI*2), Z14, Z17
+	VPDPBUSD.BCST       20(DI), Z14, Z18
+	VPDPBUSD.BCST       20(DI)(SI*1), Z14, Z19
+	VPDPBUSD.BCST       20(DI)(SI*2), Z14, Z20
+	VPDPBUSD.BCST       20(R8), Z14, Z21
+	VMOVDQU64           128(AX), Z13
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z13, Z13
+	VPDPBUSD.BCST       20(R8)(SI*1), Z14, Z22
+	VPDPBUSD.BCST       20(R8)(SI*2), Z14, Z23
+	VPDPBUSD.BCST       20(R9), Z14, Z24
+	VPDPBUSD.BCST       20(R9)(SI*1), Z14, Z25
+	VPDPBUSD.BCST       20(R9)(SI*2), Z14, Z26
+	VPDPBUSD.BCST       20(R10), Z14, Z27
+	VPDPBUSD.BCST       24(BX), Z13, Z15
+	VPDPBUSD.BCST       24(BX)(SI*1), Z13, Z16
+	VPDPBUSD.BCST       24(BX)(SI*2), Z13, Z17
+	VPDPBUSD.BCST       24(DI), Z13, Z18
+	VPDPBUSD.BCST       24(DI)(SI*1), Z13, Z19
+	VPDPBUSD.BCST       24(DI)(SI*2), Z13, Z20
+	VPDPBUSD.BCST       24(R8), Z13, Z21
+	VMOVDQU64           192(AX), Z14
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z14, Z14
+	VPDPBUSD.BCST       24(R8)(SI*1), Z13, Z22
+	VPDPBUSD.BCST       24(R8)(SI*2), Z13, Z23
+	VPDPBUSD.BCST       24(R9), Z13, Z24
+	VPDPBUSD.BCST       24(R9)(SI*1), Z13, Z25
+	VPDPBUSD.BCST       24(R9)(SI*2), Z13, Z26
+	VPDPBUSD.BCST       24(R10), Z13, Z27
+	PREFETCHT1          192(DX)
+	VPDPBUSD.BCST       28(BX), Z14, Z15
+	VPDPBUSD.BCST       28(BX)(SI*1), Z14, Z16
+	VPDPBUSD.BCST       28(BX)(SI*2), Z14, Z17
+	VPDPBUSD.BCST       28(DI), Z14, Z18
+	VPDPBUSD.BCST       28(DI)(SI*1), Z14, Z19
+	VPDPBUSD.BCST       28(DI)(SI*2), Z14, Z20
+	VPDPBUSD.BCST       28(R8), Z14, Z21
+	VMOVDQU64           256(AX), Z13
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z13, Z13
+	VPDPBUSD.BCST       28(R8)(SI*1), Z14, Z22
+	VPDPBUSD.BCST       28(R8)(SI*2), Z14, Z23
+	VPDPBUSD.BCST       28(R9), Z14, Z24
+	VPDPBUSD.BCST       28(R9)(SI*1), Z14, Z25
+	VPDPBUSD.BCST       28(R9)(SI*2), Z14, Z26
+	VPDPBUSD.BCST       28(R10), Z14, Z27
+	PREFETCHT1          256(DX)
+	ADDQ                $0x00000140, DX
+	VCVTPH2PS           (CX), Z14
+	VMULPS.BCST         gfniWordcb400000cb400000<>+0(SB), Z14, Z28
+	VFMADD213PS         Z28, Z14, Z15
+	VFMADD213PS         Z28, Z14, Z16
+	VFMADD213PS         Z28, Z14, Z17
+	VFMADD213PS         Z28, Z14, Z18
+	VFMADD213PS         Z28, Z14, Z19
+	VFMADD213PS         Z28, Z14, Z20
+	VFMADD213PS         Z28, Z14, Z21
+	VFMADD213PS         Z28, Z14, Z22
+	VFMADD213PS         Z28, Z14, Z23
+	VFMADD213PS         Z28, Z14, Z24
+	VFMADD213PS         Z28, Z14, Z25
+	VFMADD213PS         Z28, Z14, Z26
+	VFMADD213PS         Z28, Z14, Z27
+	VCVTPH2PS           32(CX), Z14
+	VFNMADD231PS.BCST   36(BX), Z14, Z15
+	VFNMADD231PS.BCST   36(BX)(SI*1), Z14, Z16
+	VFNMADD231PS.BCST   36(BX)(SI*2), Z14, Z17
+	VFNMADD231PS.BCST   36(DI), Z14, Z18
+	VFNMADD231PS.BCST   36(DI)(SI*1), Z14, Z19
+	VFNMADD231PS.BCST   36(DI)(SI*2), Z14, Z20
+	VFNMADD231PS.BCST   36(R8), Z14, Z21
+	VFNMADD231PS.BCST   36(R8)(SI*1), Z14, Z22
+	VFNMADD231PS.BCST   36(R8)(SI*2), Z14, Z23
+	VFNMADD231PS.BCST   36(R9), Z14, Z24
+	VFNMADD231PS.BCST   36(R9)(SI*1), Z14, Z25
+	VFNMADD231PS.BCST   36(R9)(SI*2), Z14, Z26
+	VFNMADD231PS.BCST   36(R10), Z14, Z27
+	VFMADD231PS.BCST    32(BX), Z15, Z0
+	VFMADD231PS.BCST    32(BX)(SI*1), Z16, Z1
+	VFMADD231PS.BCST    32(BX)(SI*2), Z17, Z2
+	VFMADD231PS.BCST    32(DI), Z18, Z3
+	VFMADD231PS.BCST    32(DI)(SI*1), Z19, Z4
+	VFMADD231PS.BCST    32(DI)(SI*2), Z20, Z5
+	VFMADD231PS.BCST    32(R8), Z21, Z6
+	VFMADD231PS.BCST    32(R8)(SI*1), Z22, Z7
+	VFMADD231PS.BCST    32(R8)(SI*2), Z23, Z8
+	VFMADD231PS.BCST    32(R9), Z24, Z9
+	VFMADD231PS.BCST    32(R9)(SI*1), Z25, Z10
+	VFMADD231PS.BCST    32(R9)(SI*2), Z26, Z11
+	VFMADD231PS.BCST    32(R10), Z27, Z12
+	ADDQ                $0x00000100, AX
+	ADDQ                $0x00000040, BX
+	ADDQ                $0x00000040, DI
+	ADDQ                $0x00000040, R8
+	ADDQ                $0x00000040, R9
+	ADDQ                $0x00000040, R10
+	ADDQ                $0x00000040, CX
+	DECQ                R11
+	JNE                 loop
+	MOVQ                y+0(FP), AX
+	MOVQ                ld+8(FP), CX
+	SHLQ                $0x02, CX
+	VMOVUPS             Z0, (AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z1, (AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z2, (AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z3, (AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z4, (AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z5, (AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z6, (AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z7, (AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z8, (AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z9, (AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z10, (AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z11, (AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z12, (AX)
+	VZEROUPPER
+	RET
+
+// func groupedQ41GFNIAVX512x14(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+// Requires: AVX, AVX512F, AVX512VNNI, GFNI, MMX+
+TEXT ·groupedQ41GFNIAVX512x14(SB), NOSPLIT, $0-72
+	// groupedQ41GFNIAVX512x14 adds to y[14][16] (ld values a token) the products of a band of Q41 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+	// next, which need not be memory at all.
+	MOVQ        codes+16(FP), AX
+	MOVQ        scales+24(FP), CX
+	MOVQ        next+64(FP), DX
+	MOVQ        acts+40(FP), BX
+	MOVQ        lda+48(FP), SI
+	LEAQ        (BX)(SI*2), DI
+	ADDQ        SI, DI
+	LEAQ        (DI)(SI*2), R8
+	ADDQ        SI, R8
+	LEAQ        (R8)(SI*2), R9
+	ADDQ        SI, R9
+	LEAQ        (R9)(SI*2), R10
+	ADDQ        SI, R10
+	VMOVDQU64   (AX), Z14
+	VPANDD.BCST gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z14, Z14
+	MOVQ        y+0(FP), R11
+	MOVQ        ld+8(FP), R12
+	SHLQ        $0x02, R12
+	VMOVUPS     (R11), Z0
+	ADDQ        R12, R11
+	VMOVUPS     (R11), Z1
+	ADDQ        R12, R11
+	VMOVUPS     (R11), Z2
+	ADDQ        R12, R11
+	VMOVUPS     (R11), Z3
+	ADDQ        R12, R11
+	VMOVUPS     (R11), Z4
+	ADDQ        R12, R11
+	VMOVUPS     (R11), Z5
+	ADDQ        R12, R11
+	VMOVUPS     (R11), Z6
+	ADDQ        R12, R11
+	VMOVUPS     (R11), Z7
+	ADDQ        R12, R11
+	VMOVUPS     (R11), Z8
+	ADDQ        R12, R11
+	VMOVUPS     (R11), Z9
+	ADDQ        R12, R11
+	VMOVUPS     (R11), Z10
+	ADDQ        R12, R11
+	VMOVUPS     (R11), Z11
+	ADDQ        R12, R11
+	VMOVUPS     (R11), Z12
+	ADDQ        R12, R11
+	VMOVUPS     (R11), Z13
+	MOVQ        groups+56(FP), R11
+
+loop:
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z16
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z17
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z18
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z19
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z20
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z21
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z22
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z23
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z24
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z25
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z26
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z27
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z28
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z29
+	VPDPBUSD.BCST       (BX), Z14, Z16
+	VPDPBUSD.BCST       (BX)(SI*1), Z14, Z17
+	VPDPBUSD.BCST       (BX)(SI*2), Z14, Z18
+	VPDPBUSD.BCST       (DI), Z14, Z19
+	VPDPBUSD.BCST       (DI)(SI*1), Z14, Z20
+	VPDPBUSD.BCST       (DI)(SI*2), Z14, Z21
+	VPDPBUSD.BCST       (R8), Z14, Z22
+	VPDPBUSD.BCST       (R8)(SI*1), Z14, Z23
+	VMOVDQU64           64(AX), Z15
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z15, Z15
+	VPDPBUSD.BCST       (R8)(SI*2), Z14, Z24
+	VPDPBUSD.BCST       (R9), Z14, Z25
+	VPDPBUSD.BCST       (R9)(SI*1), Z14, Z26
+	VPDPBUSD.BCST       (R9)(SI*2), Z14, Z27
+	VPDPBUSD.BCST       (R10), Z14, Z28
+	VPDPBUSD.BCST       (R10)(SI*1), Z14, Z29
+	VPDPBUSD.BCST       4(BX), Z15, Z16
+	VPDPBUSD.BCST       4(BX)(SI*1), Z15, Z17
+	VPDPBUSD.BCST       4(BX)(SI*2), Z15, Z18
+	VPDPBUSD.BCST       4(DI), Z15, Z19
+	VPDPBUSD.BCST       4(DI)(SI*1), Z15, Z20
+	VPDPBUSD.BCST       4(DI)(SI*2), Z15, Z21
+	VPDPBUSD.BCST       4(R8), Z15, Z22
+	VPDPBUSD.BCST       4(R8)(SI*1), Z15, Z23
+	VMOVDQU64           128(AX), Z14
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z14, Z14
+	VPDPBUSD.BCST       4(R8)(SI*2), Z15, Z24
+	VPDPBUSD.BCST       4(R9), Z15, Z25
+	VPDPBUSD.BCST       4(R9)(SI*1), Z15, Z26
+	VPDPBUSD.BCST       4(R9)(SI*2), Z15, Z27
+	VPDPBUSD.BCST       4(R10), Z15, Z28
+	VPDPBUSD.BCST       4(R10)(SI*1), Z15, Z29
+	PREFETCHT1          (DX)
+	VPDPBUSD.BCST       8(BX), Z14, Z16
+	VPDPBUSD.BCST       8(BX)(SI*1), Z14, Z17
+	VPDPBUSD.BCST       8(BX)(SI*2), Z14, Z18
+	VPDPBUSD.BCST       8(DI), Z14, Z19
+	VPDPBUSD.BCST       8(DI)(SI*1), Z14, Z20
+	VPDPBUSD.BCST       8(DI)(SI*2), Z14, Z21
+	VPDPBUSD.BCST       8(R8), Z14, Z22
+	VPDPBUSD.BCST       8(R8)(SI*1), Z14, Z23
+	VMOVDQU64           192(AX), Z15
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z15, Z15
+	VPDPBUSD.BCST       8(R8)(SI*2), Z14, Z24
+	VPDPBUSD.BCST       8(R9), Z14, Z25
+	VPDPBUSD.BCST       8(R9)(SI*1), Z14, Z26
+	VPDPBUSD.BCST       8(R9)(SI*2), Z14, Z27
+	VPDPBUSD.BCST       8(R10), Z14, Z28
+	VPDPBUSD.BCST       8(R10)(SI*1), Z14, Z29
+	VPDPBUSD.BCST       12(BX), Z15, Z16
+	VPDPBUSD.BCST       12(BX)(SI*1), Z15, Z17
+	VPDPBUSD.BCST       12(BX)(SI*2), Z15, Z18
+	VPDPBUSD.BCST       12(DI), Z15, Z19
+	VPDPBUSD.BCST       12(DI)(SI*1), Z15, Z20
+	VPDPBUSD.BCST       12(DI)(SI*2), Z15, Z21
+	VPDPBUSD.BCST       12(R8), Z15, Z22
+	VPDPBUSD.BCST       12(R8)(SI*1), Z15, Z23
+	VMOVDQU64           (AX), Z14
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z14, Z14
+	VPDPBUSD.BCST       12(R8)(SI*2), Z15, Z24
+	VPDPBUSD.BCST       12(R9), Z15, Z25
+	VPDPBUSD.BCST       12(R9)(SI*1), Z15, Z26
+	VPDPBUSD.BCST       12(R9)(SI*2), Z15, Z27
+	VPDPBUSD.BCST       12(R10), Z15, Z28
+	VPDPBUSD.BCST       12(R10)(SI*1), Z15, Z29
+	PREFETCHT1          64(DX)
+	VPDPBUSD.BCST       16(BX), Z14, Z16
+	VPDPBUSD.BCST       16(BX)(SI*1), Z14, Z17
+	VPDPBUSD.BCST       16(BX)(SI*2), Z14, Z18
+	VPDPBUSD.BCST       16(DI), Z14, Z19
+	VPDPBUSD.BCST       16(DI)(SI*1), Z14, Z20
+	VPDPBUSD.BCST       16(DI)(SI*2), Z14, Z21
+	VPDPBUSD.BCST       16(R8), Z14, Z22
+	VPDPBUSD.BCST       16(R8)(SI*1), Z14, Z23
+	VMOVDQU64           64(AX), Z15
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z15, Z15
+	VPDPBUSD.BCST       16(R8)(SI*2), Z14, Z24
+	VPDPBUSD.BCST       16(R9), Z14, Z25
+	VPDPBUSD.BCST       16(R9)(SI*1), Z14, Z26
+	VPDPBUSD.BCST       16(R9)(SI*2), Z14, Z27
+	VPDPBUSD.BCST       16(R10), Z14, Z28
+	VPDPBUSD.BCST       16(R10)(SI*1), Z14, Z29
+	PREFETCHT1          128(DX)
+	VPDPBUSD.BCST       20(BX), Z15, Z16
+	VPDPBUSD.BCST       20(BX)(SI*1), Z15, Z17
+	VPDPBUSD.BCST       20(BX)(SI*2), Z15, Z18
+	VPDPBUSD.BCST       20(DI), Z15, Z19
+	VPDPBUSD.BCST       20(DI)(SI*1), Z15, Z20
+	VPDPBUSD.BCST       20(DI)(SI*2), Z15, Z21
+	VPDPBUSD.BCST       20(R8), Z15, Z22
+	VPDPBUSD.BCST       20(R8)(SI*1), Z15, Z23
+	VMOVDQU64           128(AX), Z14
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z14, Z14
+	VPDPBUSD.BCST       20(R8)(SI*2), Z15, Z24
+	VPDPBUSD.BCST       20(R9), Z15, Z25
+	VPDPBUSD.BCST       20(R9)(SI*1), Z15, Z26
+	VPDPBUSD.BCST       20(R9)(SI*2), Z15, Z27
+	VPDPBUSD.BCST       20(R10), Z15, Z28
+	VPDPBUSD.BCST       20(R10)(SI*1), Z15, Z29
+	VPDPBUSD.BCST       24(BX), Z14, Z16
+	VPDPBUSD.BCST       24(BX)(SI*1), Z14, Z17
+	VPDPBUSD.BCST       24(BX)(SI*2), Z14, Z18
+	VPDPBUSD.BCST       24(DI), Z14, Z19
+	VPDPBUSD.BCST       24(DI)(SI*1), Z14, Z20
+	VPDPBUSD.BCST       24(DI)(SI*2), Z14, Z21
+	VPDPBUSD.BCST       24(R8), Z14, Z22
+	VPDPBUSD.BCST       24(R8)(SI*1), Z14, Z23
+	VMOVDQU64           192(AX), Z15
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z15, Z15
+	VPDPBUSD.BCST       24(R8)(SI*2), Z14, Z24
+	VPDPBUSD.BCST       24(R9), Z14, Z25
+	VPDPBUSD.BCST       24(R9)(SI*1), Z14, Z26
+	VPDPBUSD.BCST       24(R9)(SI*2), Z14, Z27
+	VPDPBUSD.BCST       24(R10), Z14, Z28
+	VPDPBUSD.BCST       24(R10)(SI*1), Z14, Z29
+	PREFETCHT1          192(DX)
+	VPDPBUSD.BCST       28(BX), Z15, Z16
+	VPDPBUSD.BCST       28(BX)(SI*1), Z15, Z17
+	VPDPBUSD.BCST       28(BX)(SI*2), Z15, Z18
+	VPDPBUSD.BCST       28(DI), Z15, Z19
+	VPDPBUSD.BCST       28(DI)(SI*1), Z15, Z20
+	VPDPBUSD.BCST       28(DI)(SI*2), Z15, Z21
+	VPDPBUSD.BCST       28(R8), Z15, Z22
+	VPDPBUSD.BCST       28(R8)(SI*1), Z15, Z23
+	VMOVDQU64           256(AX), Z14
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z14, Z14
+	VPDPBUSD.BCST       28(R8)(SI*2), Z15, Z24
+	VPDPBUSD.BCST       28(R9), Z15, Z25
+	VPDPBUSD.BCST       28(R9)(SI*1), Z15, Z26
+	VPDPBUSD.BCST       28(R9)(SI*2), Z15, Z27
+	VPDPBUSD.BCST       28(R10), Z15, Z28
+	VPDPBUSD.BCST       28(R10)(SI*1), Z15, Z29
+	PREFETCHT1          256(DX)
+	ADDQ                $0x00000140, DX
+	VCVTPH2PS           (CX), Z15
+	VMULPS.BCST         gfniWordcb400000cb400000<>+0(SB), Z15, Z30
+	VFMADD213PS         Z30, Z15, Z16
+	VFMADD213PS         Z30, Z15, Z17
+	VFMADD213PS         Z30, Z15, Z18
+	VFMADD213PS         Z30, Z15, Z19
+	VFMADD213PS         Z30, Z15, Z20
+	VFMADD213PS         Z30, Z15, Z21
+	VFMADD213PS         Z30, Z15, Z22
+	VFMADD213PS         Z30, Z15, Z23
+	VFMADD213PS         Z30, Z15, Z24
+	VFMADD213PS         Z30, Z15, Z25
+	VFMADD213PS         Z30, Z15, Z26
+	VFMADD213PS         Z30, Z15, Z27
+	VFMADD213PS         Z30, Z15, Z28
+	VFMADD213PS         Z30, Z15, Z29
+	VCVTPH2PS           32(CX), Z15
+	VFNMADD231PS.BCST   36(BX), Z15, Z16
+	VFNMADD231PS.BCST   36(BX)(SI*1), Z15, Z17
+	VFNMADD231PS.BCST   36(BX)(SI*2), Z15, Z18
+	VFNMADD231PS.BCST   36(DI), Z15, Z19
+	VFNMADD231PS.BCST   36(DI)(SI*1), Z15, Z20
+	VFNMADD231PS.BCST   36(DI)(SI*2), Z15, Z21
+	VFNMADD231PS.BCST   36(R8), Z15, Z22
+	VFNMADD231PS.BCST   36(R8)(SI*1), Z15, Z23
+	VFNMADD231PS.BCST   36(R8)(SI*2), Z15, Z24
+	VFNMADD231PS.BCST   36(R9), Z15, Z25
+	VFNMADD231PS.BCST   36(R9)(SI*1), Z15, Z26
+	VFNMADD231PS.BCST   36(R9)(SI*2), Z15, Z27
+	VFNMADD231PS.BCST   36(R10), Z15, Z28
+	VFNMADD231PS.BCST   36(R10)(SI*1), Z15, Z29
+	VFMADD231PS.BCST    32(BX), Z16, Z0
+	VFMADD231PS.BCST    32(BX)(SI*1), Z17, Z1
+	VFMADD231PS.BCST    32(BX)(SI*2), Z18, Z2
+	VFMADD231PS.BCST    32(DI), Z19, Z3
+	VFMADD231PS.BCST    32(DI)(SI*1), Z20, Z4
+	VFMADD231PS.BCST    32(DI)(SI*2), Z21, Z5
+	VFMADD231PS.BCST    32(R8), Z22, Z6
+	VFMADD231PS.BCST    32(R8)(SI*1), Z23, Z7
+	VFMADD231PS.BCST    32(R8)(SI*2), Z24, Z8
+	VFMADD231PS.BCST    32(R9), Z25, Z9
+	VFMADD231PS.BCST    32(R9)(SI*1), Z26, Z10
+	VFMADD231PS.BCST    32(R9)(SI*2), Z27, Z11
+	VFMADD231PS.BCST    32(R10), Z28, Z12
+	VFMADD231PS.BCST    32(R10)(SI*1), Z29, Z13
+	ADDQ                $0x00000100, AX
+	ADDQ                $0x00000040, BX
+	ADDQ                $0x00000040, DI
+	ADDQ                $0x00000040, R8
+	ADDQ                $0x00000040, R9
+	ADDQ                $0x00000040, R10
+	ADDQ                $0x00000040, CX
+	DECQ                R11
 	JNE                 loop
 	MOVQ                y+0(FP), AX
 	MOVQ                ld+8(FP), CX
@@ -22143,10 +25495,10 @@ fetch:
 	VZEROUPPER
 	RET
 
-// func gfniQ4MPanelAVX512x5(y *float32, ld int, panel *byte, acts *byte, lda int, groups int, fetch uintptr, lines int)
+// func gfniLeastPanelAVX512x5(y *float32, ld int, panel *byte, acts *byte, lda int, groups int, fetch uintptr, lines int)
 // Requires: AVX, AVX512F, AVX512VNNI, MMX+
-TEXT ·gfniQ4MPanelAVX512x5(SB), NOSPLIT, $0-64
-	// gfniQ4MPanelAVX512x5 adds to y[5][32] (ld values a token) the products of groups ≥ 1 groups of a
+TEXT ·gfniLeastPanelAVX512x5(SB), NOSPLIT, $0-64
+	// gfniLeastPanelAVX512x5 adds to y[5][32] (ld values a token) the products of groups ≥ 1 groups of a
 	// panel, whole scale units, with rows of activation records that are lda bytes apart. It prefetches
 	// groups · lines ≥ 1 lines of 64 bytes from fetch on.
 	MOVQ    panel+16(FP), AX
@@ -22393,10 +25745,10 @@ fetch:
 	VZEROUPPER
 	RET
 
-// func gfniQ4MPanelAVX512x6(y *float32, ld int, panel *byte, acts *byte, lda int, groups int, fetch uintptr, lines int)
+// func gfniLeastPanelAVX512x6(y *float32, ld int, panel *byte, acts *byte, lda int, groups int, fetch uintptr, lines int)
 // Requires: AVX, AVX512F, AVX512VNNI, MMX+
-TEXT ·gfniQ4MPanelAVX512x6(SB), NOSPLIT, $0-64
-	// gfniQ4MPanelAVX512x6 adds to y[6][32] (ld values a token) the products of groups ≥ 1 groups of a
+TEXT ·gfniLeastPanelAVX512x6(SB), NOSPLIT, $0-64
+	// gfniLeastPanelAVX512x6 adds to y[6][32] (ld values a token) the products of groups ≥ 1 groups of a
 	// panel, whole scale units, with rows of activation records that are lda bytes apart. It prefetches
 	// groups · lines ≥ 1 lines of 64 bytes from fetch on.
 	MOVQ    panel+16(FP), AX
@@ -22682,10 +26034,10 @@ fetch:
 	VZEROUPPER
 	RET
 
-// func gfniQ4MPanelAVX512x7(y *float32, ld int, panel *byte, acts *byte, lda int, groups int, fetch uintptr, lines int)
+// func gfniLeastPanelAVX512x7(y *float32, ld int, panel *byte, acts *byte, lda int, groups int, fetch uintptr, lines int)
 // Requires: AVX, AVX512F, AVX512VNNI, MMX+
-TEXT ·gfniQ4MPanelAVX512x7(SB), NOSPLIT, $0-64
-	// gfniQ4MPanelAVX512x7 adds to y[7][32] (ld values a token) the products of groups ≥ 1 groups of a
+TEXT ·gfniLeastPanelAVX512x7(SB), NOSPLIT, $0-64
+	// gfniLeastPanelAVX512x7 adds to y[7][32] (ld values a token) the products of groups ≥ 1 groups of a
 	// panel, whole scale units, with rows of activation records that are lda bytes apart. It prefetches
 	// groups · lines ≥ 1 lines of 64 bytes from fetch on.
 	MOVQ    panel+16(FP), AX

@@ -56,7 +56,7 @@ func prepare(pool *pool.Pool, p matrix.Packing) (weights []byte, multiply func(m
 	by := map[string]*bands.Linear{}
 	for _, method := range Methods(p) {
 		k := &kernel{w: m, f: &formats[p], tiles: tilesBy(choice.Always(method), p)}
-		if by[method], err = run.Load(m, k); err != nil {
+		if by[method], err = run.Load(m, k, nil); err != nil {
 			return nil, nil, err
 		}
 	}

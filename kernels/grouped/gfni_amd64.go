@@ -36,7 +36,8 @@ type gfniPanelTile func(y *float32, ld int, panel, acts *byte, lda, groups int, 
 
 var gfniAVX512 = map[matrix.Packing]*gfniTiles{
 	matrix.Q4:     {groupedQ4GFNIAVX512x4x1, 6, []pairTile{groupedQ4GFNIAVX512x2, groupedQ4GFNIAVX512x3, groupedQ4GFNIAVX512x4, groupedQ4GFNIAVX512x5, groupedQ4GFNIAVX512x6, groupedQ4GFNIAVX512x7, groupedQ4GFNIAVX512x8, groupedQ4GFNIAVX512x9, groupedQ4GFNIAVX512x10, groupedQ4GFNIAVX512x11, groupedQ4GFNIAVX512x12, groupedQ4GFNIAVX512x13, groupedQ4GFNIAVX512x14}, bytesPanel(29, gfniPanelQ4AVX512)},
-	matrix.Q4M:    {groupedQ4MGFNIAVX512x4x1, 6, []pairTile{groupedQ4MGFNIAVX512x2, groupedQ4MGFNIAVX512x3, groupedQ4MGFNIAVX512x4, groupedQ4MGFNIAVX512x5, groupedQ4MGFNIAVX512x6, groupedQ4MGFNIAVX512x7, groupedQ4MGFNIAVX512x8, groupedQ4MGFNIAVX512x9, groupedQ4MGFNIAVX512x10, groupedQ4MGFNIAVX512x11, groupedQ4MGFNIAVX512x12, groupedQ4MGFNIAVX512x13, groupedQ4MGFNIAVX512x14}, &gfniPanel{16, gfniPanelQ4MAVX512, 1408, 5, []gfniPanelTile{gfniQ4MPanelAVX512x5, gfniQ4MPanelAVX512x6, gfniQ4MPanelAVX512x7}}},
+	matrix.Q4M:    {groupedQ4MGFNIAVX512x4x1, 6, []pairTile{groupedQ4MGFNIAVX512x2, groupedQ4MGFNIAVX512x3, groupedQ4MGFNIAVX512x4, groupedQ4MGFNIAVX512x5, groupedQ4MGFNIAVX512x6, groupedQ4MGFNIAVX512x7, groupedQ4MGFNIAVX512x8, groupedQ4MGFNIAVX512x9, groupedQ4MGFNIAVX512x10, groupedQ4MGFNIAVX512x11, groupedQ4MGFNIAVX512x12, groupedQ4MGFNIAVX512x13, groupedQ4MGFNIAVX512x14}, leastPanel(gfniPanelQ4MAVX512)},
+	matrix.Q41:    {groupedQ41GFNIAVX512x4x1, 6, []pairTile{groupedQ41GFNIAVX512x2, groupedQ41GFNIAVX512x3, groupedQ41GFNIAVX512x4, groupedQ41GFNIAVX512x5, groupedQ41GFNIAVX512x6, groupedQ41GFNIAVX512x7, groupedQ41GFNIAVX512x8, groupedQ41GFNIAVX512x9, groupedQ41GFNIAVX512x10, groupedQ41GFNIAVX512x11, groupedQ41GFNIAVX512x12, groupedQ41GFNIAVX512x13, groupedQ41GFNIAVX512x14}, leastPanel(gfniPanelQ41AVX512)},
 	matrix.Q6:     {groupedQ6GFNIAVX512x4x1, 4, []pairTile{groupedQ6GFNIAVX512x2, groupedQ6GFNIAVX512x3, groupedQ6GFNIAVX512x4, groupedQ6GFNIAVX512x5, groupedQ6GFNIAVX512x6, groupedQ6GFNIAVX512x7, groupedQ6GFNIAVX512x8, groupedQ6GFNIAVX512x9}, &gfniPanel{10, gfniPanelQ6AVX512, 1408, 3, []gfniPanelTile{gfniQ6PanelAVX512x3, gfniQ6PanelAVX512x4}}},
 	matrix.Q8:     {groupedQ8GFNIAVX512x4x1, 8, []pairTile{groupedQ8GFNIAVX512x2, groupedQ8GFNIAVX512x3, groupedQ8GFNIAVX512x4, groupedQ8GFNIAVX512x5, groupedQ8GFNIAVX512x6, groupedQ8GFNIAVX512x7, groupedQ8GFNIAVX512x8, groupedQ8GFNIAVX512x9, groupedQ8GFNIAVX512x10, groupedQ8GFNIAVX512x11, groupedQ8GFNIAVX512x12, groupedQ8GFNIAVX512x13, groupedQ8GFNIAVX512x14}, bytesPanel(29, gfniPanelQ8AVX512)},
 	matrix.Q1G128: {nil, 6, []pairTile{groupedQ1G128GFNIAVX512x2, groupedQ1G128GFNIAVX512x3, groupedQ1G128GFNIAVX512x4, groupedQ1G128GFNIAVX512x5, groupedQ1G128GFNIAVX512x6, groupedQ1G128GFNIAVX512x7, groupedQ1G128GFNIAVX512x8, groupedQ1G128GFNIAVX512x9, groupedQ1G128GFNIAVX512x10, groupedQ1G128GFNIAVX512x11, groupedQ1G128GFNIAVX512x12, groupedQ1G128GFNIAVX512x13, groupedQ1G128GFNIAVX512x14}, nil},
@@ -49,6 +50,11 @@ var gfniAVX512 = map[matrix.Packing]*gfniTiles{
 // from tokens and more.
 func bytesPanel(from int, write func(panel, codes, scales *byte, stride, groups int)) *gfniPanel {
 	return &gfniPanel{from, write, 1280, 5, []gfniPanelTile{gfniBytesPanelAVX512x5, gfniBytesPanelAVX512x6, gfniBytesPanelAVX512x7}}
+}
+
+// leastPanel returns the tiles of codes with minimums once write has unpacked them.
+func leastPanel(write func(panel, codes, scales *byte, stride, groups int)) *gfniPanel {
+	return &gfniPanel{16, write, 1408, 5, []gfniPanelTile{gfniLeastPanelAVX512x5, gfniLeastPanelAVX512x6, gfniLeastPanelAVX512x7}}
 }
 
 func q2GFNI(unit int) *gfniTiles {
@@ -95,6 +101,13 @@ func (q *kernel) addGFNI(scratch *bands.Scratch, g *gfniTiles, y []float32, ld, 
 	}
 }
 
+// panelStep returns how many of n groups, in whole units, panels of much the same size have: each tile
+// begins with sums in memory and ends with them there, which is much beside a few groups.
+func panelStep(n, unit int) int {
+	panels := (n + bands.PanelGroups - 1) / bands.PanelGroups
+	return (n/unit + panels - 1) / panels * unit
+}
+
 // addGFNIPanels adds groups [gLo, gHi) of bands s and s+1 by way of panels.
 func (q *kernel) addGFNIPanels(panel []byte, p *gfniPanel, y []float32, ld, s int, x *acts.Rows, t, tEnd, gLo, gHi int) {
 	f, lda := q.f, x.GroupStride()
@@ -108,8 +121,9 @@ func (q *kernel) addGFNIPanels(panel []byte, p *gfniPanel, y []float32, ld, s in
 	tiles := (tEnd - t + widest - 1) / widest
 	lines := (2*f.codeBytes/64 + tiles - 1) / tiles
 	fetch, end := next[0], next[0]+uintptr((gHi-gLo)*f.codeBytes)
-	for lo := gLo; lo < gHi; lo += bands.PanelGroups {
-		hi := min(lo+bands.PanelGroups, gHi)
+	step := panelStep(gHi-gLo, f.unit)
+	for lo := gLo; lo < gHi; lo += step {
+		hi := min(lo+step, gHi)
 		n := hi - lo
 		panel := panel[:n*p.group]
 		codes, scales := codes[lo*f.codeBytes:hi*f.codeBytes], scales[lo/f.unit*f.unitBytes:hi/f.unit*f.unitBytes]

@@ -31,6 +31,7 @@ import (
 //	Q2G128   pairs of bits                          each 128 columns: d f16[16]
 //	Q4       low nibbles                            each 32 columns: d f16[16]
 //	Q4M      low nibbles                            each 256 columns: d f16[16], dmin f16[16], 8 × {sc u8[16], m u8[16]}
+//	Q41      low nibbles                            each 32 columns: d f16[16], m f16[16]
 //	Q6       low nibbles, pairs of high bits        each 256 columns: d f16[16], 16 × sc i8[16]
 //	Q8       bytes                                  each 32 columns: d f16[16]
 //	FP4      low nibbles                            each 32 columns: d f16[16]
@@ -43,7 +44,7 @@ import (
 // and a weight is
 //
 //	Q1G128: d·(2·code-1)   Q2G64, Q2G128: d·(code-1)
-//	Q4: d·(code-8)   Q4M: d·sc·code - dmin·m   Q6: d·sc·(code-32)   Q8: d·code   FP4: d·e2m1[code]
+//	Q4: d·(code-8)   Q4M: d·sc·code - dmin·m   Q41: d·code - m   Q6: d·sc·(code-32)   Q8: d·code   FP4: d·e2m1[code]
 //	NL4: d·level[code]   NVFP4: sc·level[code]   NL4K, NL4S, NL3K: d·sc·level[code]
 //
 // Codes stand so that a 32-bit word holds four consecutive columns of a row:
@@ -91,6 +92,7 @@ const (
 var formats = [...]format{
 	matrix.Q4:  {codeBytes: nibbleBytes, unitBytes: 2 * bands.Rows, unit: 1, offset: 8, scales: scalesOfD},
 	matrix.Q4M: {codeBytes: nibbleBytes, unitBytes: 4*bands.Rows + superGroups*2*bands.Rows, unit: superGroups, scales: scalesQ4M},
+	matrix.Q41: {codeBytes: nibbleBytes, unitBytes: 4 * bands.Rows, unit: 1, scales: scalesQ41},
 	matrix.Q6:  {codeBytes: nibbleBytes + 2*planeBytes, unitBytes: 2*bands.Rows + 2*superGroups*bands.Rows, unit: superGroups, offset: 32, scales: scalesQ6, limit: acts.Limited, super: true},
 	matrix.Q8:  {codeBytes: byteBytes, unitBytes: 2 * bands.Rows, unit: 1, scales: scalesOfD},
 
@@ -320,6 +322,10 @@ func scalesQ4M(w row, g int) scales {
 	u, i := g/superGroups, g%superGroups
 	sc := int32(*w.small(u, 2, 2*i))
 	return scales{w.halfAt(u, 0), w.halfAt(u, 1) * float32(*w.small(u, 2, 2*i+1)), [2]int32{sc, sc}}
+}
+
+func scalesQ41(w row, g int) scales {
+	return scales{w.halfAt(g, 0), w.halfAt(g, 1), [2]int32{1, 1}}
 }
 
 func scalesQ6(w row, g int) scales {

@@ -66,6 +66,8 @@ var avx2Tiles = map[matrix.Packing]tileSet{
 		panel: &panelTiles{24, panelQ4AVX2, 576, false, []panelTile{groupedQ4PanelAVX2x3, groupedQ4PanelAVX2x4}}},
 	matrix.Q4M: {one: groupedQ4MAVX2x2x1, bands: 2, direct: []tileFunc{groupedQ4MAVX2x1x1, groupedQ4MAVX2x1x2, groupedQ4MAVX2x1x3, groupedQ4MAVX2x1x4},
 		panel: &panelTiles{24, panelQ4MAVX2, 704, false, []panelTile{groupedQ4MPanelAVX2x3, groupedQ4MPanelAVX2x4}}},
+	matrix.Q41: {one: groupedQ41AVX2x2x1, bands: 2, direct: []tileFunc{groupedQ41AVX2x1x1, groupedQ41AVX2x1x2, groupedQ41AVX2x1x3, groupedQ41AVX2x1x4},
+		panel: &panelTiles{24, panelQ41AVX2, 640, false, []panelTile{groupedQ41PanelAVX2x3, groupedQ41PanelAVX2x4}}},
 	matrix.Q6: {one: groupedQ6AVX2x2x1, bands: 2, direct: []tileFunc{groupedQ6AVX2x1x1, groupedQ6AVX2x1x2, groupedQ6AVX2x1x3, groupedQ6AVX2x1x4},
 		panel: &panelTiles{5, panelQ6AVX2, 640, true, []panelTile{groupedQ6PanelAVX2x3, groupedQ6PanelAVX2x4, groupedQ6PanelAVX2x5, groupedQ6PanelAVX2x6}}},
 	matrix.Q8: {one: groupedQ8AVX2x2x1, bands: 2, direct: []tileFunc{groupedQ8AVX2x1x1, groupedQ8AVX2x1x2, groupedQ8AVX2x1x3, groupedQ8AVX2x1x4,
@@ -79,6 +81,8 @@ var avx512Tiles = map[matrix.Packing]tileSet{
 		pair: []pairTile{groupedQ4AVX512x2x2, groupedQ4AVX512x2x3, groupedQ4AVX512x2x4, groupedQ4AVX512x2x5, groupedQ4AVX512x2x6}},
 	matrix.Q4M: {one: groupedQ4MAVX512x4x1, bands: 4, direct: []tileFunc{groupedQ4MAVX512x1x1, groupedQ4MAVX512x1x2, groupedQ4MAVX512x1x3, groupedQ4MAVX512x1x4},
 		pair: []pairTile{groupedQ4MAVX512x2x2, groupedQ4MAVX512x2x3, groupedQ4MAVX512x2x4, groupedQ4MAVX512x2x5, groupedQ4MAVX512x2x6}},
+	matrix.Q41: {one: groupedQ41AVX512x4x1, bands: 4, direct: []tileFunc{groupedQ41AVX512x1x1, groupedQ41AVX512x1x2, groupedQ41AVX512x1x3, groupedQ41AVX512x1x4},
+		pair: []pairTile{groupedQ41AVX512x2x2, groupedQ41AVX512x2x3, groupedQ41AVX512x2x4, groupedQ41AVX512x2x5, groupedQ41AVX512x2x6}},
 	matrix.Q6: {one: groupedQ6AVX512x4x1, bands: 4, direct: []tileFunc{groupedQ6AVX512x1x1, groupedQ6AVX512x1x2, groupedQ6AVX512x1x3, groupedQ6AVX512x1x4},
 		pair: []pairTile{groupedQ6AVX512x2x2, groupedQ6AVX512x2x3, groupedQ6AVX512x2x4, groupedQ6AVX512x2x5, groupedQ6AVX512x2x6}},
 	matrix.Q8: {one: groupedQ8AVX512x4x1, bands: 4, direct: []tileFunc{groupedQ8AVX512x1x1, groupedQ8AVX512x1x2, groupedQ8AVX512x1x3, groupedQ8AVX512x1x4},
@@ -155,7 +159,7 @@ func tilesOf(i cpu.ISA, p matrix.Packing) tileSet {
 
 // Prepare quantises the rows of x in groups.
 func (q *kernel) Prepare(p *pool.Pool, x *acts.Rows) {
-	x.MakeGroups(p, q.f.limit)
+	q.quantise(p, x)
 	if h := q.tiles.halves; h != nil {
 		wide := h.panel != nil && h.panel.wide && x.N() >= halfPanelFrom
 		if wide {

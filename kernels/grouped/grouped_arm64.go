@@ -22,6 +22,7 @@ type tileSet struct {
 var neonTiles = map[matrix.Packing][]tileFunc{
 	matrix.Q4:  {groupedQ4NEONx1, groupedQ4NEONx2},
 	matrix.Q4M: {groupedQ4MNEONx1, groupedQ4MNEONx2},
+	matrix.Q41: {groupedQ41NEONx1, groupedQ41NEONx2},
 	matrix.Q6:  {groupedQ6NEONx1, groupedQ6NEONx2},
 	matrix.Q8:  {groupedQ8NEONx1, groupedQ8NEONx2},
 	matrix.FP4: {groupedFP4NEONx1, groupedFP4NEONx2},
@@ -66,7 +67,7 @@ func tilesFor(i cpu.ISA, w *matrix.Matrix) tileSet {
 
 // Prepare quantises the rows of x in groups.
 func (q *kernel) Prepare(p *pool.Pool, x *acts.Rows) {
-	x.MakeGroups(p, q.f.limit)
+	q.quantise(p, x)
 	if q.tiles.panel != nil && x.N() >= panelFrom {
 		x.MakePairs(p, q.f.limit)
 	}

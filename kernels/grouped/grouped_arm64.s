@@ -100,6 +100,14 @@
 	FCVTL(28, 21) \
 	FCVTL2(29, 21)
 
+// V16-V19 = the same.
+#define MINIMUMS(at) \
+	VLD1 (at), [V20.H8, V21.H8] \
+	FCVTL(16, 20) \
+	FCVTL2(17, 20) \
+	FCVTL(18, 21) \
+	FCVTL2(19, 21)
+
 // V16-V19 = 16 small integers at off(R8).
 #define SMALL(off, widen8, widen8hi, widen4, widen4hi) \
 	FMOVQ off(R8), F20 \
@@ -243,6 +251,26 @@ group:
 	BNE unit
 	RET
 
+// func groupedQ41NEONx1(y *float32, ld int, codes, scales, acts *byte, lda, groups int)
+// y[1 of ld][16] += (d·Σcode·q - m·Σq)·a, group by group.
+TEXT ·groupedQ41NEONx1(SB), NOSPLIT, $0-56
+	ARGS
+group:
+	ACTS1
+	ZERO(V0); ZERO(V1); ZERO(V2); ZERO(V3)
+	NIBBLEGROUP(DOT1)
+	SCALES(R2)
+	SCALED(0)
+	ADD $32, R2
+	MINIMUMS(R2)
+	ADD $32, R2
+	LESS(R3, 0)
+	ADDTO(R0, R3, 0)
+	ADD $64, R3
+	SUBS $1, R4, R4
+	BNE group
+	RET
+
 // func groupedQ6NEONx1(y *float32, ld int, codes, scales, acts *byte, lda, groups int)
 // y[1 of ld][16] += d·(… + (sc0·Σ0 + sc1·Σ1)·a) of (code-32)·q, by superblocks; groups is a multiple of 8.
 TEXT ·groupedQ6NEONx1(SB), NOSPLIT, $64-56
@@ -356,6 +384,31 @@ group:
 	MOVD R8, R2
 	SUBS $8, R4, R4
 	BNE unit
+	RET
+
+// func groupedQ41NEONx2(y *float32, ld int, codes, scales, acts *byte, lda, groups int)
+// y[2 of ld][16] += (d·Σcode·q - m·Σq)·a, group by group.
+TEXT ·groupedQ41NEONx2(SB), NOSPLIT, $0-56
+	ARGS
+group:
+	ACTS2
+	ZERO(V0); ZERO(V1); ZERO(V2); ZERO(V3)
+	ZERO(V8); ZERO(V9); ZERO(V10); ZERO(V11)
+	NIBBLEGROUP(DOT2)
+	SCALES(R2)
+	SCALED(0)
+	SCALED(8)
+	ADD $32, R2
+	MINIMUMS(R2)
+	ADD $32, R2
+	LESS(R3, 0)
+	LESS(R5, 8)
+	ADDTO(R0, R3, 0)
+	ADDTO(R6, R5, 8)
+	ADD $64, R3
+	ADD $64, R5
+	SUBS $1, R4, R4
+	BNE group
 	RET
 
 // func groupedQ6NEONx2(y *float32, ld int, codes, scales, acts *byte, lda, groups int)

@@ -15,7 +15,7 @@ type tileSet struct{}
 func tilesFor(cpu.ISA, *matrix.Matrix) tileSet { return tileSet{} }
 
 // Prepare quantises the rows of x in groups.
-func (q *kernel) Prepare(p *pool.Pool, x *acts.Rows) { x.MakeGroups(p, q.f.limit) }
+func (q *kernel) Prepare(p *pool.Pool, x *acts.Rows) { q.quantise(p, x) }
 
 // Add adds the products of groups [kLo/32, kHi/32).
 func (q *kernel) Add(_ *bands.Scratch, y []float32, ld, s, n int, x *acts.Rows, t, tEnd, kLo, kHi int) {

@@ -41,6 +41,7 @@ var i8mmPanels = func() map[matrix.Packing]*panelTiles {
 		matrix.FP4:    {nibblePanel(&e2m1), panelScales, 8 * 64, scaled},
 		matrix.Q8:     {panelBytes, panelScales, 8 * 64, scaled},
 		matrix.Q4M:    {nibblePanel(&nibbles), panelScalesQ4M, 8 * 192, [2]panelTile{ofGroups(i8mmQ4Mx2), ofGroups(i8mmQ4Mx4)}},
+		matrix.Q41:    {nibblePanel(&nibbles), panelScalesQ41, 8 * 192, [2]panelTile{ofGroups(i8mmQ4Mx2), ofGroups(i8mmQ4Mx4)}},
 		matrix.Q6:     {panelSixBits, panelScalesQ6, 8*128 + 32, [2]panelTile{ofGroups(i8mmQ6x2), ofGroups(i8mmQ6x4)}},
 	}
 }()
@@ -52,7 +53,7 @@ func ofGroups(f func(y *float32, ld int, panel *int8, scales, acts *byte, stride
 	}
 }
 
-// What nibbles of Q4 and of Q4M stand for.
+// What nibbles of Q4, and of Q4M and Q41, stand for.
 var (
 	lessEight = [16]int8{-8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7}
 	nibbles   = [16]int8{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}

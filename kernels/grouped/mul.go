@@ -8,6 +8,7 @@ import (
 	"github.com/lutra-lm/lutra/kernels/bands"
 	"github.com/lutra-lm/lutra/kernels/cpu"
 	"github.com/lutra-lm/lutra/kernels/matrix"
+	"github.com/lutra-lm/lutra/kernels/pool"
 )
 
 const (
@@ -21,6 +22,7 @@ const (
 //
 //	Q4, Q8  y += (d·Σ)·a            Σ: sum of products of a group
 //	Q4M     y += (d·(sc·Σ) - (dmin·m)·Σq)·a
+//	Q41     y += (d·Σ - m·Σq)·a
 //	Q6, NL4S, NL3K
 //	        y += d·(… + (sc₀·Σ₀ + sc₁·Σ₁)·a)
 //	Q1, Q2  y += d·(… + Σ·a)
@@ -47,6 +49,15 @@ func (q *kernel) KBlock() int { return kBlock }
 
 // TileTokens returns the number of tokens that stay in L2.
 func (q *kernel) TileTokens() int { return tileTokens }
+
+// quantise makes the rows of x groups, and sums them for the offsets if there are any.
+func (q *kernel) quantise(p *pool.Pool, x *acts.Rows) {
+	if o := q.w.Offsets; o != nil {
+		x.MakeSums(p, q.f.limit, q.w.Cols/o.Cols)
+		return
+	}
+	x.MakeGroups(p, q.f.limit)
+}
 
 // addGeneric adds groups [gLo, gHi) of band s.
 func (q *kernel) addGeneric(y []float32, ld, s int, x *acts.Rows, t, tEnd, gLo, gHi int) {

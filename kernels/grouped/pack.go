@@ -28,6 +28,24 @@ func PackQ4_0(rows, cols int, raw []byte) (*matrix.Matrix, error) {
 	}), nil
 }
 
+// PackQ4_1 packs Q4_1: blocks of 32 columns in 20 bytes,
+//
+//	d f16 · m f16 · qs[16], as in Q4_0
+//
+// where a weight is d·q + m.
+func PackQ4_1(rows, cols int, raw []byte) (*matrix.Matrix, error) {
+	const size = 20
+	if err := matrix.Check("Q4_1", rows, cols, acts.GroupCols, size, len(raw)); err != nil {
+		return nil, err
+	}
+	return newMatrix(matrix.Q41, rows, cols, func(w *row, r, g int) {
+		b := (*[size]byte)(raw[(r*(cols/acts.GroupCols)+g)*size:])
+		w.putHalf(g, 0, b[:])
+		w.putHalf(g, 1, []byte{b[2], b[3] ^ 0x80}) // what is taken off, not added
+		put4x4(w.planes(g), b[4:])
+	}), nil
+}
+
 // PackQ8_0 packs Q8_0: blocks of 32 columns in 34 bytes,
 //
 //	d f16 · qs int8[32]

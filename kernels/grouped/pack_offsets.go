@@ -46,24 +46,6 @@ func newShifted(p matrix.Packing, levels *matrix.Levels, rows, cols, group int, 
 
 func halfOf(b []byte) float32 { return vector.FromF16(binary.LittleEndian.Uint16(b)) }
 
-// PackQ4_1 packs Q4_1 as Q4: blocks of 32 columns in 20 bytes,
-//
-//	d f16 · m f16 · qs[16], column k in the low half of qs[k], k+16 in the high
-//
-// where a weight is d·q + m, which is d·(q-8) and an offset of m + 8·d.
-func PackQ4_1(rows, cols int, raw []byte) (*matrix.Matrix, error) {
-	const size = 20
-	if err := matrix.Check("Q4_1", rows, cols, acts.GroupCols, size, len(raw)); err != nil {
-		return nil, err
-	}
-	return newShifted(matrix.Q4, nil, rows, cols, acts.GroupCols, func(w *row, offsets *matrix.Matrix, r, g int) {
-		b := (*[size]byte)(raw[(r*(cols/acts.GroupCols)+g)*size:])
-		w.putHalf(g, 0, b[:])
-		putOffset(offsetsOf(offsets, r, g), 0, halfOf(b[2:])+8*halfOf(b[:]))
-		put4x4(w.planes(g), b[4:])
-	}), nil
-}
-
 // PackQ4Z packs codes about a code of zero as Q4: blocks of group columns, a multiple of 32, in 3 + group/2
 // bytes,
 //

@@ -230,6 +230,30 @@ group:
 	BNE unit
 	RET
 
+// func panelScalesQ41(panel, scales *byte, groups int)
+// The same with an sc of one.
+TEXT ·panelScalesQ41(SB), NOSPLIT, $0-24
+	MOVD panel+0(FP), R0
+	MOVD scales+8(FP), R1
+	MOVD groups+16(FP), R3
+	ADD R3<<7, R0, R4
+	ADD R3<<6, R4, R4
+	MOVD $1, R5
+	VDUP R5, V0.S4
+	VDUP R5, V1.S4
+	VDUP R5, V2.S4
+	VDUP R5, V3.S4
+group:
+	VLD1.P 64(R1), [V16.H8, V17.H8, V18.H8, V19.H8]
+	FCVTL(20, 16); FCVTL2(21, 16); FCVTL(22, 17); FCVTL2(23, 17)
+	FCVTL(24, 18); FCVTL2(25, 18); FCVTL(26, 19); FCVTL2(27, 19)
+	PUTBOTH(0)
+	PUTBOTH(20)
+	PUTBOTH(24)
+	SUBS $1, R3, R3
+	BNE group
+	RET
+
 // func panelScalesQ6(panel, scales *byte, groups int)
 // [groups/8]{sc int32[8][2 halves][4][2][2 rows], d float32[8]} for 8 rows, then for the others.
 TEXT ·panelScalesQ6(SB), NOSPLIT, $0-24

@@ -27,7 +27,7 @@ type input struct {
 
 func load(tb testing.TB, p *pool.Pool, m *matrix.Matrix) *bands.Linear {
 	tb.Helper()
-	l, err := bands.NewRunner(p, new(stream.Order)).Load(m, grouped.NewKernel(m))
+	l, err := bands.NewRunner(p, new(stream.Order)).Load(m, grouped.NewKernel(m), nil)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -119,7 +119,7 @@ func TestScalesThatAreNotFiniteGiveNaNInTheirRowAlone(t *testing.T) {
 		block, size int
 		scale       int // where it is in the block
 	}{
-		matrix.Q4: {grouped.PackQ4_0, 32, 18, 0}, matrix.Q8: {grouped.PackQ8_0, 32, 34, 0}, matrix.Q4M: {grouped.PackQ4_K, 256, 144, 0},
+		matrix.Q4: {grouped.PackQ4_0, 32, 18, 0}, matrix.Q8: {grouped.PackQ8_0, 32, 34, 0}, matrix.Q4M: {grouped.PackQ4_K, 256, 144, 0}, matrix.Q41: {grouped.PackQ4_1, 32, 20, 2},
 		matrix.Q6: {grouped.PackQ6_K, 256, 210, 208}, matrix.Q1G128: {grouped.PackQ1_0, 128, 18, 0}, matrix.Q2G64: {grouped.PackQ2_0, 64, 18, 0},
 	}
 	onEachMethod(t, func(t *testing.T) {

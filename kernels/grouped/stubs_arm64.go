@@ -17,6 +17,12 @@ func groupedQ4MNEONx1(y *float32, ld int, codes, scales, acts *byte, lda, groups
 func groupedQ4MNEONx2(y *float32, ld int, codes, scales, acts *byte, lda, groups int)
 
 //go:noescape
+func groupedQ41NEONx1(y *float32, ld int, codes, scales, acts *byte, lda, groups int)
+
+//go:noescape
+func groupedQ41NEONx2(y *float32, ld int, codes, scales, acts *byte, lda, groups int)
+
+//go:noescape
 func groupedQ6NEONx1(y *float32, ld int, codes, scales, acts *byte, lda, groups int)
 
 //go:noescape

@@ -38,6 +38,9 @@ func panelSixBits(panel *int8, codes *byte, groups int)
 func panelScalesQ4M(panel, scales *byte, groups int)
 
 //go:noescape
+func panelScalesQ41(panel, scales *byte, groups int)
+
+//go:noescape
 func panelScalesQ6(panel, scales *byte, groups int)
 
 //go:noescape

@@ -22,6 +22,7 @@ const (
 	I2                    // ternary, 4 trits a byte (2 bits); int8 activations, one scale a token
 	Q4                    // 4-bit codes with a scale each 32 columns (4.5 bits); int8 activations in groups of 32
 	Q4M                   // 4-bit codes with a scale and a minimum each 32 columns (4.625 bits); the same activations
+	Q41                   // 4-bit codes with a float16 scale and minimum each 32 columns (5 bits); the same activations
 	Q6                    // 6-bit codes with a scale each 16 columns (6.5625 bits); the same activations
 	Q8                    // 8-bit codes with a scale each 32 columns (8.5 bits); the same activations
 	Q1G128                // 1-bit codes with a scale each 128 columns (1.125 bits); the same activations
@@ -43,7 +44,7 @@ var packings = [numPackings]struct {
 }{
 	F32: {"F32", meter.Dense}, F16: {"F16", meter.Dense}, BF16: {"BF16", meter.Dense},
 	I1: {"I1", meter.Ternary}, I2: {"I2", meter.Ternary},
-	Q4: {"Q4", meter.Grouped}, Q4M: {"Q4M", meter.Grouped}, Q6: {"Q6", meter.Grouped}, Q8: {"Q8", meter.Grouped},
+	Q4: {"Q4", meter.Grouped}, Q4M: {"Q4M", meter.Grouped}, Q41: {"Q41", meter.Grouped}, Q6: {"Q6", meter.Grouped}, Q8: {"Q8", meter.Grouped},
 	Q1G128: {"Q1G128", meter.Grouped}, Q2G64: {"Q2G64", meter.Grouped}, Q2G128: {"Q2G128", meter.Grouped},
 	FP4: {"FP4", meter.Grouped},
 	NL4: {"NL4", meter.Grouped}, NL4K: {"NL4K", meter.Grouped}, NL4S: {"NL4S", meter.Grouped}, NL3K: {"NL3K", meter.Grouped},

@@ -24,7 +24,7 @@ import (
 //   - Types with a packing of their own go there; those that another such type
 //     holds exactly are recoded first (ternary ones whose scale changes within a
 //     row, and with PackingStored all of them, become 2-bit groups).
-//   - Q4_1, Q5_1, Q2_K, Q5_K and Q4_Z types become codes about their middle, and offsets of float32.
+//   - Q5_1, Q2_K, Q5_K and Q4_Z types become codes about their middle, and offsets of float32.
 //   - opt.Exact widens everything to float32.
 //
 // All weights are multiplied by factor, which goes into the scales of ternary
@@ -81,7 +81,7 @@ var storages = map[gguf.Type]storage{
 	gguf.Q6_K:   {packing: matrix.Q6, pack: whole(grouped.PackQ6_K)},
 	gguf.MXFP4:  {packing: matrix.FP4, pack: packMXFP4}, // with the scales that there are in practice
 	gguf.Q5_0:   {packing: matrix.Q8, pack: whole(grouped.PackQ5_0)},
-	gguf.Q4_1:   {matrix.Q4, whole(grouped.PackQ4_1), 32},
+	gguf.Q4_1:   {packing: matrix.Q41, pack: whole(grouped.PackQ4_1)},
 	gguf.Q5_1:   {matrix.Q8, whole(grouped.PackQ5_1), 32},
 	gguf.Q4_Z32: {matrix.Q4, zeros(32), 32}, gguf.Q4_Z64: {matrix.Q4, zeros(64), 64}, gguf.Q4_Z128: {matrix.Q4, zeros(128), 128},
 	gguf.Q2_K:   {matrix.NL3K, whole(grouped.PackQ2_K), 16},

@@ -66,7 +66,7 @@ func TestEveryStorageTypeKeepsItsValuesWhenPacked(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	for typ, want := range map[gguf.Type]matrix.Packing{
 		gguf.F32: matrix.F32, gguf.F16: matrix.F16, gguf.BF16: matrix.BF16,
-		gguf.Q8_0: matrix.Q8, gguf.Q4_0: matrix.Q4, gguf.Q4_K: matrix.Q4M, gguf.Q6_K: matrix.Q6,
+		gguf.Q8_0: matrix.Q8, gguf.Q4_0: matrix.Q4, gguf.Q4_1: matrix.Q41, gguf.Q4_K: matrix.Q4M, gguf.Q6_K: matrix.Q6,
 		gguf.Q5_0: matrix.Q8, gguf.MXFP4: matrix.FP4, gguf.NVFP4: matrix.NVFP4,
 		gguf.IQ4_NL: matrix.NL4, gguf.IQ4_XS: matrix.NL4K, gguf.Q3_K: matrix.NL3K, gguf.IQ3_S: matrix.NL4S, gguf.IQ3_XXS: matrix.NL4S,
 		gguf.IQ2_S: matrix.NL3K, gguf.IQ2_XS: matrix.NL3K, gguf.IQ2_XXS: matrix.NL3K, gguf.IQ1_M: matrix.NL3K, gguf.IQ1_S: matrix.NL3K,
@@ -103,7 +103,7 @@ func TestEveryStorageTypeKeepsItsValuesWhenPacked(t *testing.T) {
 
 func TestTypesWithOffsetsKeepTheirValuesWhenPacked(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 2))
-	for typ, packing := range map[gguf.Type]matrix.Packing{gguf.Q4_1: matrix.Q4, gguf.Q5_1: matrix.Q8, gguf.Q2_K: matrix.NL3K, gguf.Q5_K: matrix.Q6, gguf.Q4_Z32: matrix.Q4, gguf.Q4_Z128: matrix.Q4} {
+	for typ, packing := range map[gguf.Type]matrix.Packing{gguf.Q5_1: matrix.Q8, gguf.Q2_K: matrix.NL3K, gguf.Q5_K: matrix.Q6, gguf.Q4_Z32: matrix.Q4, gguf.Q4_Z128: matrix.Q4} {
 		const rows, cols = 20, 512
 		x := &gguf.Tensor{Name: "w", Type: typ, Dims: []int{cols, rows}}
 		size, err := typ.Size(x.Dims)

@@ -31,7 +31,7 @@ import (
 
 // dotWidths are the most tokens that take both vectors, as registers allow, and
 // the most of a tile.
-var dotWidths = map[string]struct{ both, all int }{"Q4": {4, 8}, "Q4M": {4, 8}, "Q6": {4, 8}, "Q8": {6, 6}, "FP4": {4, 8}, "NL3K": {4, 8}, "NL4S": {4, 8}}
+var dotWidths = map[string]struct{ both, all int }{"Q4": {4, 8}, "Q4M": {4, 8}, "Q41": {4, 8}, "Q6": {4, 8}, "Q8": {6, 6}, "FP4": {4, 8}, "NL3K": {4, 8}, "NL4S": {4, 8}}
 
 func Dot() {
 	for f := range dotPairs {
@@ -59,7 +59,7 @@ func dotGroup(p packing, bands, tokens int) {
 	if p.super() {
 		t.dotQ6(sets)
 	} else {
-		group := map[string]func() func(vs []int){"Q4": t.dotQ4, "Q4M": t.dotQ4, "Q8": t.dotQ8, "FP4": t.dotQ4}[p.name]()
+		group := map[string]func() func(vs []int){"Q4": t.dotQ4, "Q4M": t.dotQ4, "Q41": t.dotQ4, "Q8": t.dotQ8, "FP4": t.dotQ4}[p.name]()
 		t.heldSums(nil, func() {
 			for _, vs := range sets {
 				group(vs)
@@ -111,7 +111,7 @@ func (t *tile) dotQ4() func(vs []int) {
 	return func(vs []int) {
 		start, shift := acts.RecSum8, uint64(0)
 		switch t.name {
-		case "Q4M":
+		case "Q4M", "Q41":
 			start = -1
 		case "FP4":
 			shift = 1
@@ -134,8 +134,14 @@ func (t *tile) dotQ4() func(vs []int) {
 		}
 		for k, v := range vs {
 			d := t.dotScale(v)
-			if t.name != "Q4M" {
+			if !t.least() {
 				t.dotFinish(v, sum[k], d, nil)
+				continue
+			}
+			if t.name == "Q41" {
+				least := YMM()
+				VCVTPH2PS(t.scaleAt(32+v*16), least)
+				t.dotFinish(v, sum[k], d, least)
 				continue
 			}
 			sc, least, dmin := YMM(), YMM(), YMM()

@@ -27,6 +27,7 @@ import (
 //	Q4, Q8  8           2                  3            14   0.73
 //	FP4     12          2                  3            9    0.67
 //	Q4M     8           3                  7            14   0.66
+//	Q41     8           3                  4            14   0.67
 //	Q6      20          4                  T + 7        9    0.53
 //
 // The sums of Q4, Q8, FP4 and Q4M become float32 without a conversion: they start from the
@@ -366,11 +367,13 @@ func (t *gfni) convert(sum [][]reg.VecVirtual) {
 
 // groupScaled scales a group of Q4, Q8 or Q4M. The scale of a group of Q4M times d is exact.
 func (t *gfni) groupScaled() {
+	unsigned := func(int) Mem { return everyDword(magicBits) }
 	start := map[string]func(int) Mem{
 		"Q4":  t.record(acts.RecMagic8),
 		"Q8":  t.record(acts.RecMagic128),
 		"FP4": t.record(acts.RecMagic128),
-		"Q4M": func(int) Mem { return everyDword(magicBits) },
+		"Q4M": unsigned,
+		"Q41": unsigned,
 	}[t.name]
 	sum := t.dots(0, 8, start)
 	t.each(func(b int) {
@@ -378,8 +381,8 @@ func (t *gfni) groupScaled() {
 		for _, v := range sum[b] {
 			VFMADD213PS(off, d, v)
 		}
-		if t.name == "Q4M" {
-			least := t.least()
+		if t.packing.least() {
+			least := t.minimum()
 			for i, v := range sum[b] {
 				VFNMADD231PS_BCST(t.acts.At(i, acts.RecSum), least, v)
 			}
@@ -429,9 +432,13 @@ func (t *gfni) magicScale() (d, off reg.VecVirtual) {
 	return d, off
 }
 
-// least gives the minimums of a group of Q4M.
-func (t *gfni) least() reg.VecVirtual {
+// minimum gives the minimums of a group.
+func (t *gfni) minimum() reg.VecVirtual {
 	least := ZMM()
+	if t.name == "Q41" {
+		VCVTPH2PS(t.scaleAt(32), least)
+		return least
+	}
 	VPMOVZXBD(t.smallAt(80), least)
 	VCVTDQ2PS(least, least)
 	VMULPS(t.superAt(1), least, least)

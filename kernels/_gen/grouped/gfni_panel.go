@@ -18,7 +18,7 @@ import (
 //
 //	             sums, each token   each unit   T   share of VPDPBUSD
 //	Q4, Q8, FP4  2                              7   0.80
-//	Q4M          3                              7   0.73
+//	Q4M, Q41     3                              7   0.73
 //	Q6           4                  T           4   0.66
 //
 // Stores of unpacked codes, one a cycle, have to be made up for by the tokens.
@@ -27,7 +27,7 @@ import (
 // the vectors of a group are
 //
 //	Q4, Q8, FP4  d, -d·1.5·2²³
-//	Q4M          d·sc, -d·sc·1.5·2²³, dmin·m
+//	Q4M, Q41     d·sc, -d·sc·1.5·2²³, dmin·m
 //	Q6           sc of both halves as int16 beside zeros, d in a unit's last group
 //
 // Codes of Q4, Q8 and FP4 are all 128 more than what they stand for: one family of tiles
@@ -45,14 +45,18 @@ type gfniPanel struct {
 
 var gfniPanels = []gfniPanel{
 	{packing{name: "Bytes", unit: 1}, 2, [2]int{5, 7}},
-	{packing{name: "Q4M", unit: 1}, 3, [2]int{5, 7}},
+	{packing{name: "Least", unit: 1}, 3, [2]int{5, 7}},
 	{packing{name: "Q6", unit: superGroups}, 3, [2]int{3, 4}},
 }
 
 // panelOf returns the family that multiplies what p unpacks to.
 func panelOf(p packing) gfniPanel {
+	name := p.name
+	if p.least() {
+		name = "Least"
+	}
 	for _, f := range gfniPanels {
-		if f.name == p.name {
+		if f.name == name {
 			return f
 		}
 	}
@@ -127,8 +131,8 @@ func (t *gfni) panelScales() []reg.VecVirtual {
 		return []reg.VecVirtual{t.halfScale(0), t.halfScale(1)}
 	}
 	d, off := t.magicScale()
-	if t.name == "Q4M" {
-		return []reg.VecVirtual{d, off, t.least()}
+	if t.packing.least() {
+		return []reg.VecVirtual{d, off, t.minimum()}
 	}
 	return []reg.VecVirtual{d, off}
 }
@@ -207,7 +211,7 @@ func (t *gfni) panelGroup() {
 		sum := t.panelDots(0, 8, t.record(acts.RecMagic128))
 		t.panelScale(sum)
 		t.panelAdd(sum)
-	case "Q4M":
+	case "Least":
 		sum := t.panelDots(0, 8, func(int) Mem { return everyDword(magicBits) })
 		t.panelScale(sum)
 		for b := range sum {

@@ -35,6 +35,7 @@ type packing struct {
 var packings = []packing{
 	{name: "Q4", codeBytes: nibbleBytes, unitBytes: 2 * dense.BandRows, unit: 1, widest: 4},
 	{name: "Q4M", codeBytes: nibbleBytes, unitBytes: 4*dense.BandRows + superGroups*2*dense.BandRows, unit: superGroups, widest: 4, scales: 2},
+	{name: "Q41", codeBytes: nibbleBytes, unitBytes: 4 * dense.BandRows, unit: 1, widest: 4},
 	{name: "Q6", codeBytes: nibbleBytes + 2*planeBytes, unitBytes: 2*dense.BandRows + 2*superGroups*dense.BandRows, unit: superGroups, widest: 6, scales: 2},
 	{name: "Q8", codeBytes: 8 * planeBytes, unitBytes: 2 * dense.BandRows, unit: 1},
 	{name: "FP4", codeBytes: nibbleBytes, unitBytes: 2 * dense.BandRows, unit: 1, widest: 4},
@@ -47,6 +48,9 @@ func (p packing) tallest() int {
 	}
 	return avx2Tokens
 }
+
+// least reports whether weights are a scale times an unsigned code, less a minimum.
+func (p packing) least() bool { return p.name == "Q4M" || p.name == "Q41" }
 
 // super reports whether d multiplies the sums of whole superblocks.
 func (p packing) super() bool { return p.name == "Q6" || p.raised > 0 }

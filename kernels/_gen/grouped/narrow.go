@@ -172,7 +172,7 @@ func narrow(p packing, bands, tokens int) {
 	case tokens > avx2Tokens:
 		t.loop(nil, t.tallQ8(), nil)
 	default:
-		group := map[string]func() func(){"Q4": t.narrowQ4, "Q4M": t.narrowQ4, "Q8": t.narrowQ8, "FP4": t.narrowQ4}[p.name]()
+		group := map[string]func() func(){"Q4": t.narrowQ4, "Q4M": t.narrowQ4, "Q41": t.narrowQ4, "Q8": t.narrowQ8, "FP4": t.narrowQ4}[p.name]()
 		t.heldSums(t.widen(), group)
 	}
 	emit.Done()
@@ -294,12 +294,16 @@ func (t *tile) narrowQ4() func() {
 		sum := grid(t.tokens)
 		t.startNibbles(sum)
 		for p := range 4 {
-			t.addWord(sum, 4*p, p == 0 && t.name == "Q4M", nibble(p, false))
+			t.addWord(sum, 4*p, p == 0 && t.least(), nibble(p, false))
 			t.addWord(sum, 16+4*p, false, nibble(p, true))
 		}
 		if t.name != "Q4M" {
 			t.each(func(i, v int) { VPMADDWD(ones, sum[i][v], sum[i][v]) })
-			t.finish(sum, nil)
+			if t.least() {
+				t.finish(sum, t.minimums())
+			} else {
+				t.finish(sum, nil)
+			}
 			return
 		}
 		sc := t.scalePairs()
@@ -357,8 +361,15 @@ func (t *tile) scalePairs() []reg.VecVirtual {
 	return t.shuffled(&scaleShuffles, "scalesQ4M", 64, [4]bool{0: true, 2: true})
 }
 
-// minimums gives dmin·m of the current group.
+// minimums gives those of the current group, which are dmin·m of Q4M.
 func (t *tile) minimums() []reg.VecVirtual {
+	if t.name == "Q41" {
+		m := grid(1)[0]
+		for v := range m {
+			VCVTPH2PS(t.scaleAt((vectors+v)*16), m[v])
+		}
+		return m
+	}
 	least := t.shuffled(&leastShuffles, "leastQ4M", 80, [4]bool{0: true})
 	for v := range vectors {
 		VCVTDQ2PS(least[v], least[v])

@@ -35,7 +35,7 @@ func pair(p packing, tokens int) {
 	if p.super() {
 		t.pairQ6()
 	} else {
-		t.pairSums(map[string]func() func(*bandPair){"Q4": t.pairQ4, "Q4M": t.pairQ4, "Q8": t.pairQ8, "FP4": t.pairQ4}[p.name]())
+		t.pairSums(map[string]func() func(*bandPair){"Q4": t.pairQ4, "Q4M": t.pairQ4, "Q41": t.pairQ4, "Q8": t.pairQ8, "FP4": t.pairQ4}[p.name]())
 	}
 	emit.Done()
 }
@@ -144,13 +144,7 @@ func (t *tile) pairQ4() func(sums *bandPair) {
 			}
 			t.pairDot(sum, raw, 16+4*p)
 		}
-		t.both(func(b int) {
-			if t.name == "Q4M" {
-				t.wideFinish(sums[b], sum[b], t.wideScale(sum[b]))
-				return
-			}
-			t.wideFinish(sums[b], sum[b], nil)
-		})
+		t.both(func(b int) { t.wideFinish(sums[b], sum[b], t.wideScale(sum[b])) })
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 //	512  d f32[16]; Q6 and Q2: only in the last group of a unit, of Q2 d/8
 //	576  byte scales: Q4M int16[32], each twice, Q6 int16[16][2], of both
 //	     halves
-//	640  Q4M: dmin·m f32[16]
+//	640  Q4M: dmin·m f32[16], which Q41 has at 576
 //
 // Mixed codes add up in int16 lanes of which the even ones hold the first half
 // of a group and the odd ones the second, so that one multiply-add of pairs
@@ -28,7 +28,7 @@ const (
 )
 
 // panelBytes is the size of a group of a panel.
-var panelBytes = map[string]int{"Q4": panelSmall, "FP4": panelSmall, "Q4M": panelLast + 64, "Q6": panelLast,
+var panelBytes = map[string]int{"Q4": panelSmall, "FP4": panelSmall, "Q4M": panelLast + 64, "Q41": panelLast, "Q6": panelLast,
 	"Q2": lowPanelBytes, "NL3K": panelLast, "NL4S": panelLast}
 
 // panelWriter generates the routine that unfolds groups.
@@ -43,7 +43,7 @@ func panelWriter(p packing) {
 	t.codes = Load(Param("codes"), GP64()).(reg.GPVirtual)
 	t.scales = Load(Param("scales"), GP64()).(reg.GPVirtual)
 	to := func(disp int) Mem { return Mem{Base: dst, Disp: disp} }
-	codes := map[string]func() func(to func(int) Mem){"Q4": t.unfold4, "Q4M": t.unfold4, "FP4": t.unfold4, "Q6": t.unfold6, "NL3K": t.unfold6, "NL4S": t.unfold6}[p.name]()
+	codes := map[string]func() func(to func(int) Mem){"Q4": t.unfold4, "Q4M": t.unfold4, "Q41": t.unfold4, "FP4": t.unfold4, "Q6": t.unfold6, "NL3K": t.unfold6, "NL4S": t.unfold6}[p.name]()
 	size := panelBytes[p.name]
 	t.loop(nil, func() {
 		scales := t.scales
@@ -72,15 +72,25 @@ func (t *tile) unfoldScales(to func(int) Mem) {
 	switch t.name {
 	case "Q4M":
 		small(t.scalePairs())
-		for v, least := range t.minimums() {
-			VMOVUPS(least, to(panelLast+v*32))
-		}
+		t.unfoldMinimums(to)
+	case "Q41":
+		t.unfoldMinimums(to)
 	case "Q6", "NL3K", "NL4S":
 		small(t.pairs(t.halfScales(0), t.halfScales(1)))
 		return
 	}
 	t.unfoldD(to)
 }
+
+// unfoldMinimums writes those of the current group.
+func (t *tile) unfoldMinimums(to func(int) Mem) {
+	for v, least := range t.minimums() {
+		VMOVUPS(least, to(t.panelLeast()+v*32))
+	}
+}
+
+// panelLeast is where a panel has minimums.
+func (p packing) panelLeast() int { return panelBytes[p.name] - 64 }
 
 // unfoldD writes the float16 scales.
 func (t *tile) unfoldD(to func(int) Mem) {

@@ -20,7 +20,7 @@ func panelTile(p packing, tokens int) {
 	if p.name == "Q6" {
 		t.panelQ6(groups, prefetch)
 	} else {
-		group := map[string]func() func(){"Q4": t.panelQ4, "Q4M": t.panelQ4, "FP4": t.panelQ4}[p.name]()
+		group := map[string]func() func(){"Q4": t.panelQ4, "Q4M": t.panelQ4, "Q41": t.panelQ4, "FP4": t.panelQ4}[p.name]()
 		Label("loop")
 		prefetch()
 		group()
@@ -108,7 +108,7 @@ func (t *tile) panelQ4() func() {
 		sum := grid(t.tokens)
 		t.startNibbles(sum)
 		for j := range 8 {
-			t.addWord(sum, 4*j, j == 0 && t.name == "Q4M", t.panelCode(j))
+			t.addWord(sum, 4*j, j == 0 && t.least(), t.panelCode(j))
 		}
 		if t.name != "Q4M" {
 			t.each(func(i, v int) { VPMADDWD(ones, sum[i][v], sum[i][v]) })
@@ -144,11 +144,11 @@ func (t *tile) panelFinish(sum [][]reg.VecVirtual) {
 			VCVTDQ2PS(sum[i][v], sum[i][v])
 			VMULPS(d[v], sum[i][v], sum[i][v])
 		}
-		if t.name == "Q4M" {
+		if t.least() {
 			a := YMM()
 			VBROADCASTSS(t.acts.At(i, acts.RecSum), a)
 			for v := range vectors {
-				VFNMADD231PS(t.code(panelLast+v*32), a, sum[i][v])
+				VFNMADD231PS(t.code(t.panelLeast()+v*32), a, sum[i][v])
 			}
 		}
 		a := YMM()

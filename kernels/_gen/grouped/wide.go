@@ -17,7 +17,7 @@ func wide(p packing, isa string, bands, tokens int) {
 	if p.super() {
 		t.wideQ6()
 	} else {
-		t.wideSums(map[string]func() func([]reg.VecVirtual){"Q4": t.wideQ4, "Q4M": t.wideQ4, "Q8": t.wideQ8, "FP4": t.wideQ4}[p.name]())
+		t.wideSums(map[string]func() func([]reg.VecVirtual){"Q4": t.wideQ4, "Q4M": t.wideQ4, "Q41": t.wideQ4, "Q8": t.wideQ8, "FP4": t.wideQ4}[p.name]())
 	}
 	emit.Done()
 }
@@ -61,7 +61,7 @@ func (t *tile) wideQ4() func(sums []reg.VecVirtual) {
 	return func(sums []reg.VecVirtual) {
 		sum := row(t.tokens)
 		for i := range sum {
-			if t.name == "Q4M" {
+			if t.least() {
 				emit.Zero(sum[i])
 				continue
 			}
@@ -81,17 +81,22 @@ func (t *tile) wideQ4() func(sums []reg.VecVirtual) {
 			level(raw)
 			t.dot(sum, raw, 16+4*p)
 		}
-		if t.name == "Q4M" {
-			t.wideFinish(sums, sum, t.wideScale(sum))
-			return
-		}
-		t.wideFinish(sums, sum, nil)
+		t.wideFinish(sums, sum, t.wideScale(sum))
 	}
 }
 
 // wideScale multiplies the sums of a group of Q4M by its scales and gives its
-// minimums.
+// minimums, or those of Q41; nil where there are none.
 func (t *tile) wideScale(sum []reg.VecVirtual) (least reg.VecVirtual) {
+	switch t.name {
+	case "Q41":
+		least = ZMM()
+		VCVTPH2PS(t.scaleAt(32), least)
+		return least
+	case "Q4M":
+	default:
+		return nil
+	}
 	sc, d := ZMM(), ZMM()
 	VPMOVZXBD(t.smallAt(64), sc)
 	for i := range sum {

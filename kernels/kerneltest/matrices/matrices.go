@@ -13,7 +13,7 @@ import (
 )
 
 // Banded are the packings that are stored in bands.
-var Banded = []matrix.Packing{matrix.F32, matrix.F16, matrix.BF16, matrix.Q4, matrix.Q4M, matrix.Q6, matrix.Q8, matrix.Q1G128, matrix.Q2G64, matrix.Q2G128, matrix.FP4, matrix.NL4, matrix.NL4K, matrix.NL4S, matrix.NL3K, matrix.NVFP4}
+var Banded = []matrix.Packing{matrix.F32, matrix.F16, matrix.BF16, matrix.Q4, matrix.Q4M, matrix.Q41, matrix.Q6, matrix.Q8, matrix.Q1G128, matrix.Q2G64, matrix.Q2G128, matrix.FP4, matrix.NL4, matrix.NL4K, matrix.NL4S, matrix.NL3K, matrix.NVFP4}
 
 // Grouped are the packings of integer codes.
 var Grouped = Banded[3:]
@@ -86,6 +86,8 @@ func Random(tb testing.TB, r *rand.Rand, p matrix.Packing, rows, cols int) *matr
 		m, err = grouped.PackQ8_0(rows, cols, blocks(32, 34, 0))
 	case matrix.Q4M:
 		m, err = grouped.PackQ4_K(rows, cols, blocks(256, 144, 0, 2))
+	case matrix.Q41:
+		m, err = grouped.PackQ4_1(rows, cols, blocks(32, 20, 0, 2))
 	case matrix.Q6:
 		m, err = grouped.PackQ6_K(rows, cols, blocks(256, 210, 208))
 	case matrix.Q1G128:
@@ -163,6 +165,8 @@ func Extreme(t testing.TB, p matrix.Packing, rows, cols int, code byte) *matrix.
 		m, err = grouped.PackQ8_0(rows, cols, raw(32, 34, one...))
 	case matrix.Q4M:
 		m, err = grouped.PackQ4_K(rows, cols, raw(256, 144, append(one, one...)...))
+	case matrix.Q41:
+		m, err = grouped.PackQ4_1(rows, cols, raw(32, 20, append(one, one...)...))
 	case matrix.Q6:
 		b := raw(256, 210)
 		for o := 0; o < len(b); o += 210 {
