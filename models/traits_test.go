@@ -129,7 +129,6 @@ var silent = map[string]string{
 	"* attention.qkv":                                    "matrices are apart; bailingmoe2's are one",
 	"* ffn.biases":                                       "they are read where there is no gate; files that lack them are refused",
 	"* ffn.mixture.perChosen":                            "files say the width of an expert",
-	"* ffn.biases":                                       "biases that are there are read anyway; a file without them is refused",
 	"nemotron_h key expert_used_count":                   "there are no experts",
 	"nemotron_h key rope.freq_base":                      "attention does not rotate",
 	"nemotron_h_moe key rope.freq_base":                  "attention does not rotate",
@@ -143,9 +142,6 @@ var silent = map[string]string{
 	"glm4moe ffn.mixture.grouped":                        "bailingmoe2 is this model with groups of experts",
 	"granitemoe ffn.mixture.shared":                      "granitehybrid has it",
 	"llama ffn.mixture.optional":                         "mixtral is the only file; internlm2 is the same without a mixture",
-	"nemotron_h key expert_used_count":                   "there are no experts",
-	"nemotron_h key rope.freq_base":                      "attention does not rotate",
-	"nemotron_h_moe key rope.freq_base":                  "likewise",
 	"qwen3 yesNo":                                        "files that rank are those of tts/embed",
 }
 

@@ -58,7 +58,7 @@ func TestWrongUsageNamesTheCommandAndWhatWasProbablyMeant(t *testing.T) {
 		{"ask --scaling bon100 hi", "lutra ask: --scaling: n: 100 is more than"},
 		{"info", "lutra info: FILE is missing"},
 		{"bench engine --packing i9", `lutra bench engine: --packing: "i9" is none of auto, i1, i2, stored; did you mean i1?`},
-		{"bench engine --shape falcon3-1B", `lutra bench engine: --shape: "falcon3-1B" is none of tiny, falcon3-1b, falcon3-draft, bitnet-2b, bitnet-2b-4t, bonsai-1.7b, bonsai-8b, qwen35-0.8b, qwen35-27b, qwen3-30b-a3b, gpt-oss-20b; did you mean falcon3-1b?`},
+		{"bench engine --shape falcon3-1B", `lutra bench engine: --shape: "falcon3-1B" is none of tiny, falcon3-1b, falcon3-draft, bitnet-2b, bitnet-2b-4t, bonsai-1.7b, bonsai-8b, qwen35-0.8b, qwen35-27b, qwen3-30b-a3b, gpt-oss-20b, nemotron-nano-9b, nemotron-3-nano-30b; did you mean falcon3-1b?`},
 		{"bench engine --reps many", `lutra bench engine: --reps: found "many", want a whole number`},
 		{"bench growth --batches 1,x", `lutra bench growth: --batches: found "1,x", want whole numbers, separated by commas`},
 		{"bench model --type Q9 -o x", `lutra bench model: --type: there is no storage type "Q9"`},

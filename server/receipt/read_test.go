@@ -64,7 +64,7 @@ func TestFaultsOfReceiptsNameTheKey(t *testing.T) {
 		"it is empty":                       "",
 		"it is not valid JSON":              `{"receipt":`,
 		"it must be a JSON object":          `[1]`,
-		"nested in more than 32 levels":     strings.Repeat("[", 1<<20),
+		"nested in more than 160 levels":    strings.Repeat("[", 1<<20),
 		"it has no receipt":                 `{"choices":[]}`,
 		"the stream has no receipt":         "data: {}\n",
 		"an event of the stream: it is not": "data: {\n",
