@@ -21,6 +21,7 @@ var otherQuestions = []string{"Name three rivers.", "Why is the sky blue?", "Wha
 // notRun are the blocks that no test runs, by their first line, with the reason.
 var notRun = map[string]string{
 	"go test ./...":                                "this test is part of it",
+	"model = \"default\"":                          "Codex' own; TestFunctionsOfANamespaceAreCalledByTheirOwnName asks as it does",
 	"lutra logs --url http://127.0.0.1:8080":       "TestAServersLogIsShownToItsAdmin asks with the key that it needs",
 	"lutra logs -f --tail 10 --url 127.0.0.1:6060": "TestAServersLogIsShownToItsAdmin does, and ends it",
 	"docker build -t lutra .":                      "TestAContainerIsReachedAndHealthyAsTheDocumentsRunIt runs it without Docker",
