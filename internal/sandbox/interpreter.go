@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"strings"
 	"sync"
 	"time"
 
@@ -26,6 +25,7 @@ type interpreter struct {
 	compiled chan struct{} // closed when what follows is there
 	runtime  wazero.Runtime
 	module   wazero.CompiledModule
+	ready    []byte // the memory of an instance that has begun: others are copies of it
 	err      error
 }
 
@@ -86,7 +86,20 @@ func (in *interpreter) compile() error {
 	if in.module, err = in.runtime.CompileModule(ctx, code); err != nil {
 		return err
 	}
-	return in.link(ctx)
+	if err := in.link(ctx); err != nil {
+		return err
+	}
+	vm, err := in.instance(ctx, newPace())
+	if err != nil {
+		return err
+	}
+	defer vm.close()
+	if err := in.language.begin(vm); err != nil {
+		return err
+	}
+	memory, _ := vm.module.Memory().Read(0, vm.module.Memory().Size())
+	in.ready = bytes.Clone(memory)
+	return nil
 }
 
 // link defines all that the module imports.
@@ -97,14 +110,7 @@ func (in *interpreter) link(ctx context.Context) error {
 		if hosts[module] == nil {
 			hosts[module] = in.runtime.NewHostModuleBuilder(module)
 		}
-		call, cost := host(name), int64(callCost)
-		switch {
-		case strings.HasPrefix(name, invokePrefix):
-			call, cost = invoke(&signature{f.ParamTypes()[1:], f.ResultTypes()}), callCost
-		case name == throwName:
-			call, cost = throw, throwCost
-		}
-		hosts[module].NewFunctionBuilder().WithGoModuleFunction(charged(cost, call), f.ParamTypes(), f.ResultTypes()).Export(name)
+		hosts[module].NewFunctionBuilder().WithGoModuleFunction(charged(host(name)), f.ParamTypes(), f.ResultTypes()).Export(name)
 	}
 	for _, h := range hosts {
 		if _, err := h.Instantiate(ctx); err != nil {
@@ -114,7 +120,7 @@ func (in *interpreter) link(ctx context.Context) error {
 	return nil
 }
 
-// Numbers of errors, of WASI and of Emscripten's system calls.
+// Numbers of WASI's errors.
 const (
 	errnoBadFile = 8
 	errnoNoCall  = 52
@@ -141,18 +147,28 @@ func host(name string) func(ctx context.Context, m api.Module, stack []uint64) {
 			m.Memory().WriteUint32Le(uint32(stack[3]), 0)
 			stack[0] = 0
 		}
-	case "fd_fdstat_get": // nothing is open
+	case "fd_fdstat_get", "fd_prestat_get": // nothing is open
 		return func(_ context.Context, _ api.Module, stack []uint64) { stack[0] = errnoBadFile }
-	case "fd_close", "fd_seek", "fd_sync":
-		return func(_ context.Context, _ api.Module, stack []uint64) { stack[0] = errnoNoCall }
+	case "environ_sizes_get", "args_sizes_get": // there are none
+		return func(_ context.Context, m api.Module, stack []uint64) {
+			m.Memory().WriteUint32Le(uint32(stack[0]), 0)
+			m.Memory().WriteUint32Le(uint32(stack[1]), 0)
+			stack[0] = 0
+		}
+	case "poll_oneoff": // a sleep, which is over at once
+		return func(ctx context.Context, m api.Module, stack []uint64) {
+			machineOf(ctx).tick()
+			const size = 32 // of an event
+			if events, ok := m.Memory().Read(uint32(stack[1]), size*min(uint32(stack[2]), 1)); ok {
+				clear(events)
+			}
+			m.Memory().WriteUint32Le(uint32(stack[3]), min(uint32(stack[2]), 1))
+			stack[0] = 0
+		}
 	case "clock_time_get":
 		return func(ctx context.Context, m api.Module, stack []uint64) {
 			m.Memory().WriteUint64Le(uint32(stack[2]), machineOf(ctx).tick()*1e6)
 			stack[0] = 0
-		}
-	case "mp_js_time_ms":
-		return func(ctx context.Context, _ api.Module, stack []uint64) {
-			stack[0] = api.EncodeF64(float64(machineOf(ctx).tick()))
 		}
 	case "random_get":
 		return func(_ context.Context, m api.Module, stack []uint64) {
@@ -161,32 +177,20 @@ func host(name string) func(ctx context.Context, m api.Module, stack []uint64) {
 			}
 			stack[0] = 0
 		}
-	case "emscripten_resize_heap":
-		return func(_ context.Context, m api.Module, stack []uint64) {
-			pages := (uint64(uint32(stack[0])) + 1<<16 - 1) >> 16
-			have := uint64(m.Memory().Size()) >> 16
-			_, ok := m.Memory().Grow(uint32(max(pages, have) - have))
-			stack[0] = map[bool]uint64{true: 1}[ok]
-		}
-	case "host_interrupt": // the call that tools/wasmfuel was told of for JavaScript
+	case "host_interrupt", "refuel": // the calls that tools/wasmfuel was told of
 		return func(ctx context.Context, _ api.Module, stack []uint64) {
 			machineOf(ctx).refuel()
 			stack[0] = 0
 		}
-	case "mp_js_ticks_ms": // and for Python
-		return func(ctx context.Context, _ api.Module, stack []uint64) {
-			machineOf(ctx).refuel()
-			stack[0] = machineOf(ctx).tick()
-		}
-	case "host_get_timezone_offset", "mp_js_random_u32":
+	case "host_get_timezone_offset":
 		return func(_ context.Context, _ api.Module, stack []uint64) { stack[0] = 0 }
-	case "host_promise_rejection", "proxy_js_free_obj":
+	case "host_promise_rejection":
 		return func(context.Context, api.Module, []uint64) {}
 	}
-	if strings.HasPrefix(name, "__syscall_") {
-		return func(_ context.Context, _ api.Module, stack []uint64) { stack[0] = api.EncodeI32(-errnoNoCall) }
+	if name == "proc_exit" {
+		return func(context.Context, api.Module, []uint64) { panic(errForbidden) }
 	}
-	return func(context.Context, api.Module, []uint64) { panic(errForbidden) }
+	return func(_ context.Context, _ api.Module, stack []uint64) { stack[0] = errnoNoCall }
 }
 
 // machine is an instance of an interpreter.
@@ -197,7 +201,6 @@ type machine struct {
 	left   int64             // steps that it has not got yet
 	clock  uint64            // milliseconds, as many as it has asked for the time
 	tested bool              // its code has run, and the test begins
-	jumps  jumps
 	*pace
 }
 
@@ -228,11 +231,29 @@ type machineKey struct{}
 // machineOf returns the instance that calls.
 func machineOf(ctx context.Context) *machine { return ctx.Value(machineKey{}).(*machine) }
 
-// open makes an instance of an interpreter that is compiled.
+// open makes an instance of an interpreter that is compiled, and ready for code. No call is under way in
+// the one that it copies, so that its stack pointer, the only other state that a module has, is a new one's.
 func (in *interpreter) open(ctx context.Context, p *pace) (*machine, error) {
 	if err := p.rest(ctx); err != nil {
 		return nil, err
 	}
+	vm, err := in.instance(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	memory := vm.module.Memory()
+	if missing := len(in.ready) - int(memory.Size()); missing > 0 {
+		memory.Grow(uint32(missing >> 16))
+	}
+	if !memory.Write(0, in.ready) {
+		vm.close()
+		return nil, errors.New("sandbox: no memory for an instance")
+	}
+	return vm, nil
+}
+
+// instance makes an instance that is yet to begin.
+func (in *interpreter) instance(ctx context.Context, p *pace) (*machine, error) {
 	vm := &machine{pace: p}
 	vm.ctx = context.WithValue(ctx, machineKey{}, vm)
 	m, err := in.runtime.InstantiateModule(vm.ctx, in.module, wazero.NewModuleConfig().WithName("").WithStartFunctions())
@@ -240,13 +261,8 @@ func (in *interpreter) open(ctx context.Context, p *pace) (*machine, error) {
 		return nil, err
 	}
 	vm.module = m
-	vm.jumps = newJumps(m)
 	vm.fuel = m.ExportedGlobal("lutra_fuel").(api.MutableGlobal)
 	vm.grant(math.MaxInt64)
-	if err := in.language.begin(vm); err != nil {
-		vm.close()
-		return nil, err
-	}
 	return vm, nil
 }
 
@@ -297,17 +313,14 @@ func (vm *machine) tick() uint64 {
 	return vm.clock
 }
 
-// What calls of the host cost in steps: about as much as the time that they take.
-const (
-	callCost  = 64
-	throwCost = 1024
-)
+// callCost is what a call of the host costs in steps: about as much as the time that it takes.
+const callCost = 64
 
-// charged returns f at a cost.
-func charged(cost int64, f api.GoModuleFunc) api.GoModuleFunc {
+// charged returns f at that cost.
+func charged(f api.GoModuleFunc) api.GoModuleFunc {
 	return func(ctx context.Context, m api.Module, stack []uint64) {
 		if fuel := machineOf(ctx).fuel; fuel != nil {
-			fuel.Set(fuel.Get() - uint64(cost))
+			fuel.Set(fuel.Get() - callCost)
 		}
 		f(ctx, m, stack)
 	}

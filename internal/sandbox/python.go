@@ -2,80 +2,63 @@ package sandbox
 
 import (
 	_ "embed"
+	"errors"
 	"strings"
 )
 
-// python is MicroPython as the npm package @micropython/micropython-webassembly-pyscript has it.
+// python is CPython, built for a host without files (wasm/python).
 type python struct{}
 
-//go:embed wasm/micropython.wasm.gz
-var micropython []byte
+//go:embed wasm/python.wasm.gz
+var cpython []byte
 
-func (python) module() []byte { return micropython }
+func (python) module() []byte { return cpython }
 
-// Bounds of an instance, and of MicroPython itself, which it reports as exceptions.
-const (
-	pyAll   = 32 << 20
-	pyStack = 8 << 10  // words
-	pyHeap  = 16 << 20 // bytes
-)
+// pyAll bounds an instance. 11 MiB of it are the interpreter's own.
+const pyAll = 48 << 20
 
 func (python) memory() int64 { return pyAll }
 
 func (python) begin(vm *machine) error {
-	for _, step := range []struct {
-		name string
-		args []uint64
-	}{{"emscripten_stack_init", nil}, {"__wasm_call_ctors", nil}, {"mp_js_init", []uint64{pyStack, pyHeap}}, {"proxy_c_init", nil}} {
-		if _, err := vm.call(step.name, step.args...); err != nil {
-			return err
-		}
+	if _, err := vm.call("_initialize"); err != nil {
+		return err
 	}
-	return nil
+	failed, err := vm.call("begin")
+	if err == nil && failed != 0 {
+		err = errors.New("sandbox: CPython does not begin")
+	}
+	return err
 }
 
 func (p python) test(vm *machine, code, test string) (string, error) {
-	if fault, err := p.exec(vm, code); err != nil || fault != "" {
+	if fault, err := p.execute(vm, code); err != nil || fault != "" {
 		return fault, err
 	}
 	vm.tested = true
 	// A test that is an expression is to be true; others are statements.
-	fault, err := p.exec(vm, "assert (\n"+test+"\n) is not False")
+	fault, err := p.execute(vm, "assert (\n"+test+"\n) is not False")
 	if strings.HasPrefix(fault, "SyntaxError") {
-		return p.exec(vm, test)
+		return p.execute(vm, test)
 	}
 	return fault, err
 }
 
-// exception is the kind of a value that says that there is one.
-const exception = 0xffffffff
-
-// exec executes statements. An exception is a fault.
-func (python) exec(vm *machine, statements string) (fault string, err error) {
+// execute executes statements. An exception is a fault.
+func (python) execute(vm *machine, statements string) (fault string, err error) {
 	at, err := vm.write("malloc", statements)
 	if err != nil {
 		return "", err
 	}
-	value, err := vm.call("malloc", 12)
-	if err != nil {
+	text, err := vm.call("execute", at)
+	if err != nil || text == 0 {
 		return "", err
 	}
-	if _, err := vm.call("mp_js_do_exec", at, uint64(len(statements)), value); err != nil {
-		return "", err
-	}
-	memory := vm.module.Memory()
-	if kind, _ := memory.ReadUint32Le(uint32(value)); kind != exception {
-		return "", nil
-	}
-	size, _ := memory.ReadUint32Le(uint32(value) + 4)
-	text, _ := memory.ReadUint32Le(uint32(value) + 8)
-	name, details, _ := strings.Cut(vm.read(uint64(text), size), "\x04")
-	switch {
-	case name == "MemoryError":
+	fault = vm.read(text, mostText)
+	switch name, _, _ := strings.Cut(fault, ":"); name {
+	case "MemoryError":
 		return FaultMemory, nil
-	case name == "RuntimeError" && strings.Contains(details, "recursion"):
+	case "RecursionError":
 		return FaultRecursion, nil
 	}
-	lines := strings.Split(strings.TrimSpace(details), "\n")
-	return lines[len(lines)-1], nil // behind the traceback
+	return fault, nil
 }

@@ -23,8 +23,7 @@ type Program struct {
 	Tests []string
 }
 
-// Steps returns what bounds the work of a test, with that of the code before it: about half a second's
-// where WebAssembly is compiled, a second's elsewhere.
+// Steps returns what bounds the work of a test, with that of the code before it: about a second's.
 func Steps() int64 { return stepsOf(Compiles()) }
 
 func stepsOf(compiled bool) int64 {

@@ -39,8 +39,8 @@ func TestTestsPassUnlessTheyThrowOrAreFalse(t *testing.T) {
 		{"javascript", "", []string{"new Promise(() => {})"}, Result{0, "test 1: its promise is never settled"}},
 		{"python", "import math\nclass A:\n  def __init__(self, x: int): self.x = x\ndef f(x: int) -> int:\n  return A(x).x * 2\nprint(f'{f(1)}')",
 			[]string{"f(2) == 4", "assert f(3) == 6", "f(3) == 7", "assert f(3) == 7, 'seven'", "x = f(2)\nassert x == 4", "g(2)"},
-			Result{3, "test 3: AssertionError:"}},
-		{"python", "def f(x) return x", []string{"True"}, Result{0, "the code: SyntaxError: invalid syntax"}},
+			Result{3, "test 3: AssertionError"}},
+		{"python", "def f(x) return x", []string{"True"}, Result{0, "the code: SyntaxError: expected ':' (<string>, line 1)"}},
 		{"python", "import time\ntime.sleep(1)", []string{"True"}, Result{1, ""}},
 	} {
 		if r := run(t, c.language, c.code, c.tests...); r != c.want {
@@ -91,14 +91,36 @@ func TestHostileCodeIsBoundedAndNamed(t *testing.T) {
 		{"python", "while True: print('x' * 1000)", "True", "the code: " + FaultSteps},
 		{"python", "def f(): return f() + 1", "f()", "test 1: " + FaultRecursion},
 		{"python", "bytearray(1 << 28)", "True", "the code: " + FaultMemory},
-		{"python", "import js\njs.fetch('http://localhost')", "True", "the code: " + FaultForbidden},
-		{"python", "open('/etc/passwd')", "True", "the code: OSError: 52"},
-		{"python", "input()", "True", "the code: " + FaultSteps},
+		{"python", "import os\nos._exit(0)", "True", "the code: " + FaultForbidden},
+		{"python", "import os\nos.abort()", "True", "the code: " + FaultCrash},
+		{"python", "import threading\nthreading.Thread(target=print).start()", "True", "the code: RuntimeError: can't start new thread"},
+		{"python", "import sys\nsys.setrecursionlimit(10**9)\ndef f(): return f() + 1", "f()", "test 1: " + FaultSteps},
+		{"python", "import re\nre.match('(a+)+$', 'a' * 40 + 'b')", "True", "the code: " + FaultSteps},
+		{"python", "open('/etc/passwd')", "True", "the code: PermissionError: [Errno 76] Capabilities insufficient: '/etc/passwd'"},
+		{"python", "input()", "True", "the code: EOFError: EOF when reading a line"},
+		{"python", "class E(Exception):\n  def __str__(self): raise self\nraise E", "True", "the code: E"},
 		{"python", "import sys\nsys.exit(0)", "True", "the code: SystemExit: 0"},
-		{"python", "import socket", "True", "the code: ImportError: no module named 'socket'"},
+		{"python", "import socket", "True", "the code: ModuleNotFoundError: No module named 'socket'"},
 	} {
 		if r := run(t, c.language, c.code, c.test); r.Passed != 0 || r.Fault != c.want {
 			t.Errorf("%s %q: %+v, want the fault %q", c.language, c.code, r, c.want)
+		}
+	}
+}
+
+func TestProgramsFindPythonsLibraryAndItsDepth(t *testing.T) {
+	for _, code := range []string{
+		"import argparse, base64, bisect, calendar, concurrent.futures, copy, csv, dataclasses, decimal, difflib, enum, fractions, graphlib, hashlib, hmac, inspect, ipaddress",
+		"import logging, pathlib, pickle, platform, pprint, queue, secrets, shlex, shutil, statistics, string, textwrap, traceback, urllib.parse, uuid",
+		"import unittest\nclass T(unittest.TestCase):\n  def test(self): self.assertEqual('abc'[::-1], 'cba')\nunittest.main(exit=False)",
+		"from functools import lru_cache\n@lru_cache(None)\ndef f(n): return n if n < 2 else f(n-1) + f(n-2)\nassert f(300) > 0",
+		"a = []\nfor i in range(900): a = [a]\nrepr(a)",
+	} {
+		if err := Load(t.Context(), "python"); err != nil {
+			t.Fatal(err)
+		}
+		if r, err := Run(t.Context(), &Program{"python", code, []string{"True"}}, stepsOf(true)); err != nil || r.Passed != 1 {
+			t.Errorf("%q: %+v, %v", code, r, err)
 		}
 	}
 }
@@ -139,7 +161,7 @@ func used(t *testing.T, p *pace, statements string, steps int64) int64 {
 	}
 	defer vm.close()
 	vm.grant(steps)
-	if _, err := (python{}).exec(vm, statements); err != nil && !errors.Is(err, errSteps) {
+	if _, err := (python{}).execute(vm, statements); err != nil && !errors.Is(err, errSteps) {
 		t.Fatal(err)
 	}
 	return steps - vm.left - int64(vm.fuel.Get())
@@ -149,10 +171,8 @@ func TestCallsThroughTheHostAreCharged(t *testing.T) {
 	const times, enough = 1000, 1 << 40
 	bare := used(t, newPace(), "for i in range(1000): pass", enough)
 	for statements, cost := range map[string]int64{
-		"def f(): pass\nfor i in range(1000): f()":                          50,
-		"import time\nfor i in range(1000): time.time()":                    50,
-		"sorted(range(1000), key=lambda x: x)":                              50,
-		"for i in range(1000):\n  try: int('x')\n  except ValueError: pass": 1000,
+		"import time\nfor i in range(1000): time.time()":   callCost,
+		"import time\nfor i in range(1000): time.sleep(1)": 2 * callCost,
 	} {
 		if n := used(t, newPace(), statements, enough) - bare; n < times*cost {
 			t.Errorf("%s: %d steps more than a loop, want at least %d for what goes through the host", statements, n, times*cost)
@@ -175,7 +195,7 @@ func TestAProgramPausesByTheTimeThatItsStepsTake(t *testing.T) {
 		}
 		vm.grant(slices * slice)
 		pauses = 0
-		if _, err := (python{}).exec(vm, "while True: pass"); !errors.Is(err, errSteps) {
+		if _, err := (python{}).execute(vm, "while True: pass"); !errors.Is(err, errSteps) {
 			t.Errorf("an endless loop ends with %v", err)
 		}
 		vm.close()

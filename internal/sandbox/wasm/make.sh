@@ -1,13 +1,10 @@
 #!/bin/sh
-# Makes the interpreters of this folder anew. It needs npm and Go.
+# Makes the interpreters of this folder anew. It needs npm, Go, and what python/build.sh names.
 set -eu
 cd "$(dirname "$0")"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-make() { # package, path in it, the import that refuels, name
-	(cd "$work" && npm pack --silent "$1" >/dev/null && tar xzf ./*.tgz && rm ./*.tgz)
-	go run ../../../tools/wasmfuel "$3" <"$work/package/$2" >"$4.wasm.gz"
-	rm -r "$work/package"
-}
-make quickjs-wasi@3.6.2 quickjs.wasm host_interrupt quickjs
-make @micropython/micropython-webassembly-pyscript@1.27.0 micropython.wasm mp_js_ticks_ms micropython
+(cd "$work" && npm pack --silent quickjs-wasi@3.6.2 >/dev/null && tar xzf ./*.tgz)
+go run ../../../tools/wasmfuel host_interrupt <"$work/package/quickjs.wasm" >quickjs.wasm.gz
+python/build.sh >"$work/python.wasm"
+go run ../../../tools/wasmfuel refuel <"$work/python.wasm" >python.wasm.gz
