@@ -57,7 +57,7 @@ func newEval() *cobra.Command {
 		Long: `Asks one or more models problems with known answers, with several methods and
 candidate counts, and reports accuracy (with a 95 % Wilson interval), tokens and
 latency. --data reads GSM8K (question, answer after "####") and MATH500 (problem,
-answer) as JSON lines; without it the embedded models' held-out set is used, or with
+answer) as JSON lines, and HumanEval, whose answers run in a sandbox; without it the embedded models' held-out set is used, or with
 --split hard 1,000 harder problems. What a model thinks before its answer does not count as one.
 
 A method is single or a search plan without its size; further settings follow

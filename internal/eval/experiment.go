@@ -136,7 +136,9 @@ func (e *Experiment) run(ctx context.Context, t task) error {
 		return err
 	}
 	r := Record{Point: t.point, Problem: t.problem, Tokens: s.Tokens, Verifier: s.Verifier, Latency: time.Since(start), Modelled: s.Modelled}
-	r.grade(p, s)
+	if err := r.grade(ctx, p, s); err != nil {
+		return err
+	}
 	if err := e.Journal.Add(r); err != nil {
 		return err
 	}
@@ -146,22 +148,20 @@ func (e *Experiment) run(ctx context.Context, t task) error {
 	return nil
 }
 
-// grade compares the solution and its candidates with the right answer, and keeps them.
-func (r *Record) grade(p Problem, s Solution) {
+// grade compares the solution and its candidates with the right answer, and keeps them. Errors are ctx's.
+func (r *Record) grade(ctx context.Context, p Problem, s Solution) (err error) {
 	r.Sample = &Sample{Question: p.Question, Reference: p.Answer, Text: s.Text, Candidates: s.Candidates}
-	if a, ok := defaultReader.Read(s.Text); ok {
-		r.Answer, r.Right = a.Text, p.right(a)
-	}
-	if s.Candidates == nil {
-		return
+	if r.Answer, r.Right, err = p.read(ctx, s.Text); err != nil || s.Candidates == nil {
+		return err
 	}
 	found := r.Right
 	for i := range r.Candidates {
 		c := &r.Candidates[i]
-		if a, ok := defaultReader.Read(c.Text); ok {
-			c.Answer, c.Right = a.Text, p.right(a)
+		if c.Answer, c.Right, err = p.read(ctx, c.Text); err != nil {
+			return err
 		}
 		found = found || c.Right
 	}
 	r.Any = &found
+	return nil
 }

@@ -52,7 +52,9 @@ func TestSolutionsAreGradedByWhatTheirAnswersMean(t *testing.T) {
 		{`84`, "", false},
 	} {
 		var r Record
-		r.grade(Problem{"q", c.want}, Solution{Text: c.text, Candidates: []Candidate{{Text: c.text}}})
+		if err := r.grade(t.Context(), Problem{Question: "q", Answer: c.want}, Solution{Text: c.text, Candidates: []Candidate{{Text: c.text}}}); err != nil {
+			t.Fatal(err)
+		}
 		if r.Right != c.right || *r.Any != c.right {
 			t.Errorf("%q for %q is right: %t, want %t", c.text, c.want, r.Right, c.right)
 		}

@@ -3,6 +3,7 @@ package eval
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -12,12 +13,21 @@ import (
 	"strings"
 
 	"github.com/lutra-lm/lutra/tts/answer"
+	"github.com/lutra-lm/lutra/tts/scaling"
+	"github.com/lutra-lm/lutra/tts/verify"
 )
 
-// Problem is a question with its right answer.
+// Problem is a question with its right answer, or with a program that tells whether an answer is right.
 type Problem struct {
-	Question string `json:"question"`
-	Answer   string `json:"answer"`
+	Question string   `json:"question"`
+	Answer   string   `json:"answer"`
+	Program  *Program `json:"program,omitempty"`
+}
+
+// Program is what an answer in Python is tested with.
+type Program struct {
+	Begin string `json:"begin"` // stands before the answer's code
+	Test  string `json:"test"`  // throws if the code is wrong
 }
 
 // Bounds of what Load reads: a line holds one problem, whose solution is a page
@@ -29,6 +39,32 @@ const (
 
 // ErrData says that a data set cannot be used.
 var ErrData = errors.New("bad data")
+
+// read finds the answer in a text, and reports whether it is the right one. Errors are ctx's.
+func (p Problem) read(ctx context.Context, text string) (found string, right bool, err error) {
+	if p.Program != nil {
+		right, err := p.Program.passes(ctx, text)
+		return "", right, err
+	}
+	a, ok := defaultReader.Read(text)
+	return a.Text, ok && p.right(a), nil
+}
+
+// passes reports whether the code in a text passes the test.
+func (p *Program) passes(ctx context.Context, text string) (bool, error) {
+	check, err := verify.New(ctx, &scaling.Verify{Language: "python", Tests: []string{p.Test}}, nil)
+	if err != nil {
+		return false, err
+	}
+	if !strings.Contains(text, "```") {
+		text = python(text)
+	}
+	verdict, err := check.Check(ctx, python(p.Begin)+text)
+	return verdict.Score == 1, err
+}
+
+// python returns code as a block of an answer.
+func python(code string) string { return "```python\n" + code + "\n```\n" }
 
 // right reports whether an answer is the right one. Data sets leave out percent
 // signs as they like.
@@ -42,7 +78,9 @@ func noPercent(s string) string { return strings.NewReplacer(`\%`, "", "%", "").
 // has a question under "question" (GSM8K) or "problem" (MATH500), and an
 // answer that is a number or a text, of which only what follows the last
 // "####" counts where there is one; without one, it is what is \boxed in
-// "solution" (MATH). Errors wrap ErrData and name the line.
+// "solution" (MATH). One with an "entry_point" is a problem of HumanEval: "prompt"
+// begins a function, and what "test" defines as check tells whether it is right.
+// Errors wrap ErrData and name the line.
 func Load(r io.Reader) ([]Problem, error) {
 	var problems []Problem
 	lines := bufio.NewScanner(r)
@@ -77,9 +115,18 @@ func parseProblem(line []byte) (Problem, error) {
 	var fields struct {
 		Question, Problem string
 		Answer, Solution  json.RawMessage
+		Prompt, Test      string
+		Entry             string `json:"entry_point"`
 	}
 	if err := json.Unmarshal(line, &fields); err != nil {
 		return Problem{}, err
+	}
+	if fields.Entry != "" {
+		if strings.TrimSpace(fields.Prompt) == "" || strings.TrimSpace(fields.Test) == "" {
+			return Problem{}, errors.New(`"entry_point" is there, but "prompt" or "test" is not`)
+		}
+		return Problem{Question: "Write this Python function:\n\n" + python(fields.Prompt),
+			Program: &Program{fields.Prompt, fields.Test + "\ncheck(" + fields.Entry + ")"}}, nil
 	}
 	p := Problem{Question: fields.Question}
 	switch {

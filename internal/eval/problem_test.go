@@ -14,9 +14,29 @@ func TestEachKindOfDataIsRead(t *testing.T) {
 
 {"problem": "Half of $1$?", "solution": "...", "answer": "\\frac{1}{2}", "subject": "Algebra", "level": 2}
 {"question": "Eggs?", "answer": 84, "steps": ["12*7=84."]}`))
-	want := []Problem{{"How many?", "1,007"}, {"Half of $1$?", `\frac{1}{2}`}, {"Eggs?", "84"}}
+	want := []Problem{{"How many?", "1,007", nil}, {"Half of $1$?", `\frac{1}{2}`, nil}, {"Eggs?", "84", nil}}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("Load = %+v, %v, want %+v", got, err, want)
+	}
+}
+
+func TestAFunctionIsRightIfItPassesItsTest(t *testing.T) {
+	problems, err := Load(strings.NewReader(`{"prompt": "from typing import List\n\ndef twice(x: List[int]):\n    \"\"\"Doubles.\"\"\"\n", "entry_point": "twice", "test": "def check(f):\n    assert f([1, 2]) == [2, 4]\n"}`))
+	if err != nil || !strings.Contains(problems[0].Question, "def twice") {
+		t.Fatalf("Load = %+v, %v", problems, err)
+	}
+	for text, want := range map[string]bool{
+		"Here it is:\n```python\ndef twice(x: List[int]):\n    return [2 * i for i in x]\n```\nCall it:\n```python\nprint(twice([1]))\n```\nwhich prints\n```\n[2]\n```": true,
+		"def twice(x):\n    return x + x": false,
+		"I do not know.":                  false,
+	} {
+		var r Record
+		if err := r.grade(t.Context(), problems[0], Solution{Text: text, Candidates: []Candidate{{Text: text}}}); err != nil {
+			t.Fatal(err)
+		}
+		if r.Right != want || *r.Any != want || r.Candidates[0].Right != want {
+			t.Errorf("%q is right: %t, want %t", text, r.Right, want)
+		}
 	}
 }
 
@@ -45,6 +65,7 @@ func TestBadLinesAreNamed(t *testing.T) {
 		{`{"question": "q", "answer": {"x": 1}}`, "neither a text nor a number"},
 		{`{"question": "q", "answer": ""}`, "empty"},
 		{`{"question": "q", "answer": "think #### "}`, "empty"},
+		{`{"entry_point": "f", "prompt": "def f():"}`, `"prompt" or "test"`},
 		{good + `{"question": "` + strings.Repeat("x", maxLine) + `"}`, "line 2 is longer"},
 		{strings.Repeat("[", 100000), "line 1"},
 		{strings.Repeat(`{"question":"q","answer":1}`+"\n", maxProblems+1), "more than"},
@@ -66,7 +87,7 @@ func FuzzLoad(f *testing.F) {
 			t.Fatal("no problems and no error")
 		}
 		for _, p := range problems {
-			if strings.TrimSpace(p.Question) == "" || defaultReader.Key(p.Answer) == "" {
+			if strings.TrimSpace(p.Question) == "" || p.Program == nil && defaultReader.Key(p.Answer) == "" {
 				t.Fatalf("%+v was let through", p)
 			}
 		}

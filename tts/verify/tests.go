@@ -23,12 +23,38 @@ func newTests(v *scaling.Verify) (Check, error) {
 	return &tests{v.Language, v.Tests}, nil
 }
 
-// Check implements Check. The code is the last fenced block.
+// fences are the words after a fence that name a language.
+var fences = map[string][]string{"javascript": {"javascript", "js"}, "python": {"python", "python3", "py"}}
+
+// programs returns what in an answer may be its program. Answers define a function in one block and another
+// in the next, so first come the fenced blocks that name the language, as one; then what stands last, for
+// others write a program again.
+func programs(answer, language string) []string {
+	var code string
+	for _, b := range blocks(answer) {
+		if slices.Contains(fences[language], b.language) {
+			code += b.text
+		}
+	}
+	last := lastBlock(answer)
+	if code == "" || code == last {
+		return []string{last}
+	}
+	return []string{code, last}
+}
+
+// Check implements Check.
 func (t *tests) Check(ctx context.Context, answer string) (Verdict, error) {
-	p := sandbox.Program{Language: t.language, Code: lastBlock(answer), Tests: t.tests}
-	r, err := sandbox.Run(ctx, &p, sandbox.Steps())
-	if err != nil {
-		return Verdict{}, err
+	var r sandbox.Result
+	for _, code := range programs(answer, t.language) {
+		p := sandbox.Program{Language: t.language, Code: code, Tests: t.tests}
+		var err error
+		if r, err = sandbox.Run(ctx, &p, sandbox.Steps()); err != nil {
+			return Verdict{}, err
+		}
+		if r.Passed > 0 {
+			break
+		}
 	}
 	v := Verdict{float32(r.Passed) / float32(len(t.tests)), fmt.Sprintf("%d of %d tests passed", r.Passed, len(t.tests))}
 	if r.Fault != "" {

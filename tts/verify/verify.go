@@ -108,22 +108,36 @@ func cut(s string) string {
 
 const fence = "```"
 
-// lastBlock returns what stands in the last fenced block of a text, be it closed or not; all of a text without one.
-func lastBlock(text string) string {
-	var block []string
-	found, inside := false, false
+// block is a fenced block of a text, be it closed or not.
+type block struct {
+	language string // what stands after the fence, in small letters; may be empty
+	text     string
+}
+
+// blocks returns the fenced blocks of a text.
+func blocks(text string) []block {
+	var out []block
+	inside := false
 	for line := range strings.SplitSeq(text, "\n") {
-		switch marks := strings.HasPrefix(strings.TrimLeft(line, " \t"), fence); {
+		info, marks := strings.CutPrefix(strings.TrimLeft(line, " \t"), fence)
+		switch {
 		case marks && inside:
 			inside = false
 		case marks:
-			found, inside, block = true, true, nil
+			inside = true
+			out = append(out, block{language: strings.ToLower(strings.TrimSpace(info))})
 		case inside:
-			block = append(block, line)
+			out[len(out)-1].text += line + "\n"
 		}
 	}
-	if !found {
+	return out
+}
+
+// lastBlock returns what stands in the last fenced block of a text; all of a text without one.
+func lastBlock(text string) string {
+	all := blocks(text)
+	if len(all) == 0 {
 		return text
 	}
-	return strings.Join(block, "\n")
+	return all[len(all)-1].text
 }

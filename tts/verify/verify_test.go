@@ -44,10 +44,11 @@ func judge(t *testing.T, c Check, text string) Verdict {
 	return v
 }
 
-func TestTheLastBlockOfCodeIsTested(t *testing.T) {
+func TestTheBlocksOfCodeInAnAnswerAreTested(t *testing.T) {
 	c := check(t, scaling.Verify{Language: "javascript", Tests: []string{"f(2) === 4", "f(3) === 6"}})
 	for text, want := range map[string]Verdict{
-		"First:\n```js\nlet f = x => 0\n```\nBetter:\n```js\nlet f = x => x * 2\n```\nDone.": {1, "2 of 2 tests passed"},
+		"First:\n```js\nlet f = x => 0\n```\nBetter:\n```js\nlet f = x => x * 2\n```\nDone.":            {1, "2 of 2 tests passed"},
+		"```js\nconst two = 2\n```\nand\n```javascript\nlet f = x => x * two\n```\nprints\n```\n4\n```": {1, "2 of 2 tests passed"},
 		"```js\nlet f = x => x + 2": {0.5, "1 of 2 tests passed; test 2: it is false"},
 		"let f = x => x * 2":        {1, "2 of 2 tests passed"},
 		"I do not know.":            {0, "0 of 2 tests passed; the code: SyntaxError: expecting ';'"},
