@@ -6,7 +6,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 make() { # package, path in it, the import that refuels, name
 	(cd "$work" && npm pack --silent "$1" >/dev/null && tar xzf ./*.tgz && rm ./*.tgz)
-	go run ../../../tools/wasmfuel "$3" <"$work/package/$2" >"$4.wasm.gz"
+	go run -C ../../../lab ./tools/wasmfuel "$3" <"$work/package/$2" >"$4.wasm.gz"
 	rm -r "$work/package"
 }
 make quickjs-wasi@3.6.2 quickjs.wasm host_interrupt quickjs
