@@ -17,26 +17,21 @@ const module = "github.com/lutra-lm/lutra"
 // and back once. Keys are longest-prefix matches.
 var layers = map[string][]string{
 	"":                      {"internal/cli"},
-	"internal/cli":          {"internal/chat", "internal/replay", "internal/reference", "internal/bench", "internal/eval", "internal/npu", "hexagon", "internal/hub", "internal/engines", "internal/config", "internal/usage", "internal/output", "internal/errtext", "internal/apiclient", "internal/memory", "internal/doctor", "internal/manual", "web", "grammar", "server", "tts", "batcher", "models", "kernels", "internal/kvevents", "internal/workers", "internal/tracing", "internal/parallel", "internal/cpulimit", "internal/sandbox"},
+	"internal/cli":          {"internal/chat", "internal/replay", "hexagon", "internal/hub", "internal/engines", "internal/config", "internal/usage", "internal/output", "internal/errtext", "internal/apiclient", "internal/memory", "internal/doctor", "web", "server", "tts", "batcher", "models", "kernels", "internal/kvevents", "internal/workers", "internal/tracing", "internal/parallel", "internal/cpulimit", "internal/sandbox"},
 	"internal/chat":         {"internal/engines", "internal/config", "internal/apiclient", "internal/usage", "internal/output", "internal/errtext", "tts", "batcher/sampling", "models"},
 	"internal/replay":       {"internal/apiclient", "internal/output", "server/receipt"},
-	"internal/bench":        {"internal/chart", "internal/engines", "internal/config", "internal/apiclient", "internal/usage", "internal/output", "tts", "grammar", "batcher", "models", "kernels"},
-	"internal/npu":          {"internal/chart", "internal/engines", "internal/config", "internal/reference", "internal/eval", "internal/usage", "internal/output", "internal/errtext", "tts", "models", "kernels", "hexagon"},
 	"internal/npu/soc":      {"internal/npu/tiling", "internal/npu/timeline", "hexagon/pipeline", "hexagon/layout", "hexagon/dsp"},
 	"internal/npu/timeline": {"hexagon/pipeline"},
 	"internal/npu/tiling":   {},
-	"internal/reference":    {"internal/engines", "internal/config", "internal/usage", "models", "kernels"},
 	"internal/engines":      {"internal/npu/soc", "internal/config", "internal/usage", "internal/output", "internal/memory", "server/registry", "server/residency", "tts", "batcher", "models", "kernels", "hexagon", "internal/parallel"},
 	"internal/config":       {"hexagon", "internal/hub", "internal/usage", "internal/output", "internal/errtext", "internal/memory", "internal/kvevents", "internal/zmtp", "internal/workers", "server", "tts", "batcher", "models"},
 	"internal/apiclient":    {"internal/usage", "internal/output"},
 	"internal/errtext":      {},
 	"internal/usage":        {"internal/errtext", "tts/scaling"},
 	"internal/output":       {},
-	"internal/chart":        {},
 	"internal/memory":       {"internal/cgroup"},
 	"internal/cgroup":       {}, // what a container may use
 	"internal/doctor":       {"internal/cgroup", "internal/hub", "internal/memory", "internal/output", "internal/sandbox", "kernels", "kernels/bench"},
-	"internal/eval":         {"internal/chart", "internal/apiclient", "tts", "models", "models/embedded"},
 	"web":                   {"internal/static"},
 	"internal/manual":       {"internal/static"},
 	"internal/static":       {},
@@ -58,7 +53,6 @@ var layers = map[string][]string{
 	"server/residency":      {"server/registry", "internal/parallel"},
 	"tts/verify":            {"grammar", "tts/answer", "tts/scaling", "internal/cpulimit", "internal/sandbox"},
 	"internal/sandbox":      {"internal/cpulimit", "internal/parallel"},
-	"tools/wasmfuel":        {}, // counts steps into interpreters
 	"tts":                   {"grammar", "batcher", "models", "internal/cpulimit", "internal/parallel"},
 	"tts/reward":            {"tts", "batcher", "models", "internal/cpulimit", "internal/parallel"},
 	"tts/judge":             {"tts", "batcher", "models", "internal/parallel"},
@@ -80,11 +74,7 @@ var layers = map[string][]string{
 	"batcher/sampling":      {"kernels"},
 	"batcher/schedule":      {},
 	"internal/adversary":    {},
-	"internal/soak":         {"internal/chart", "models"},
-	"tools/soak":            {"internal/soak"},     // requests by the million
-	"docs/examples":         {},                    // what users of the server write
-	"tools/armcount":        {},                    // counts loops of the arm64 kernels
-	"tools/cores":           {"models", "kernels"}, // models pools of many threads
+	"docs/examples":         {}, // what users of the server write
 	"internal/cpulimit":     {},
 	"internal/hub":          {"models/gguf/parts"},
 	"internal/parallel":     {},
@@ -110,7 +100,6 @@ var layers = map[string][]string{
 	"models/synthetic":       {"models/gguf"},
 	"models/embedded":        {"models/gguf"},
 	"models/generation":      {"models/gguf"},
-	"models/quantize":        {"models/gguf", "kernels/vector", "internal/parallel"},
 	"models":                 {"kernels", "internal/parallel"},
 	"models/attention":       {"models/kv", "kernels"},
 	"models/recurrent":       {"kernels"},
@@ -151,18 +140,33 @@ var layers = map[string][]string{
 	"kernels/kept":       {"kernels/cpu"},
 	"kernels/cpu":        {},
 	"kernels/kerneltest": {"kernels/ternary", "kernels/grouped", "kernels/dense", "kernels/matrix", "kernels/meter", "kernels/vector", "kernels/cpu"},
+
+	// The laboratory, a module of its own (docs/adr/0130-laboratory.md).
+	"lab":                {"lab/commands"},
+	"lab/commands":       {"lab", "internal/cli", "hexagon", "internal/hub", "internal/engines", "internal/config", "internal/manual", "internal/npu", "internal/usage", "internal/output", "internal/apiclient", "tts", "grammar", "batcher", "models", "kernels"},
+	"lab/docs":           {}, // tests alone
+	"lab/bench":          {"lab/chart", "internal/engines", "internal/config", "internal/apiclient", "internal/usage", "internal/output", "tts", "grammar", "batcher", "models", "kernels"},
+	"lab/npu":            {"internal/npu", "lab/chart", "internal/engines", "internal/config", "lab/reference", "lab/eval", "internal/usage", "internal/output", "internal/errtext", "tts", "models", "kernels", "hexagon"},
+	"lab/reference":      {"internal/engines", "internal/config", "internal/usage", "models", "kernels"},
+	"lab/chart":          {},
+	"lab/eval":           {"lab/chart", "internal/apiclient", "tts", "models", "models/embedded"},
+	"lab/tools/wasmfuel": {}, // counts steps into interpreters
+	"lab/soak":           {"lab/chart", "models"},
+	"lab/tools/soak":     {"lab/soak"},          // requests by the million
+	"lab/tools/armcount": {},                    // counts loops of the arm64 kernels
+	"lab/tools/cores":    {"models", "kernels"}, // models pools of many threads
+	"lab/quantize":       {"models/gguf", "kernels/vector", "internal/parallel"},
 }
 
 // reserved packages are for those layers alone that are listed with them.
 var reserved = map[string][]string{
 	"models/attention":            {"models"},
 	"models/recurrent":            {"models"},
-	"models/weights":              {"models", "internal/config", "internal/cli"},        // settings and flags list packings
-	"kernels/bench":               {"internal/bench", "internal/doctor", "tools/cores"}, // measures; what serves does without
-	"internal/bench":              {"internal/cli"},
-	"tts/ttstest":                 {}, // for tests
-	"grammar/grammartest":         {}, // for tests
-	"kernels/kerneltest":          {}, // for tests
+	"models/weights":              {"models", "internal/config", "internal/cli", "lab/bench", "lab/commands"}, // settings and flags list packings
+	"kernels/bench":               {"internal/cli", "internal/doctor", "lab/bench", "lab/tools/cores"},        // measures; what serves does without
+	"tts/ttstest":                 {},                                                                         // for tests
+	"grammar/grammartest":         {},                                                                         // for tests
+	"kernels/kerneltest":          {},                                                                         // for tests
 	"kernels/kerneltest/matrices": {},
 	"internal/clienttest":         {}, // for tests
 	"internal/sweep":              {},
@@ -170,9 +174,13 @@ var reserved = map[string][]string{
 }
 
 func TestImportsPointDownOnly(t *testing.T) {
-	out, err := exec.Command("go", "list", "-json=ImportPath,Imports", "./...").Output()
-	if err != nil {
-		t.Fatalf("go list: %v", err)
+	var out []byte
+	for _, module := range []string{".", "lab"} {
+		list, err := exec.Command("go", "-C", module, "list", "-json=ImportPath,Imports", "./...").Output()
+		if err != nil {
+			t.Fatalf("go list in %s: %v", module, err)
+		}
+		out = append(out, list...)
 	}
 	seen := 0
 	for d := json.NewDecoder(bytes.NewReader(out)); ; seen++ {

@@ -60,8 +60,8 @@ model here all the same. --model is a file or a name as lutra serve takes it, an
 
 // askFlags are the flags of ask and chat.
 type askFlags struct {
-	model         modelFlags
-	server        serverFlags
+	model         ModelFlags
+	server        ServerFlags
 	schema, tools string // files
 	sampling      string // as it is written
 	maxTokens     int
@@ -69,9 +69,9 @@ type askFlags struct {
 }
 
 func (a *askFlags) register(f *pflag.FlagSet) {
-	a.model.register(f)
-	a.model.quiet(f)
-	a.server.register(f, "ask the server", "")
+	a.model.Register(f)
+	a.model.Quiet(f)
+	a.server.Register(f, "ask the server", "")
 	a.server.registerFormer(f)
 	o := &a.Options
 	f.StringVar(&o.System, "system", "", "system message")
@@ -81,7 +81,7 @@ func (a *askFlags) register(f *pflag.FlagSet) {
 	f.Lookup(temperatureFlag).DefValue, f.Lookup(topPFlag).DefValue = "", ""
 	f.IntVar(&a.maxTokens, "max-tokens", chat.MostTokens, "tokens of an answer at most, 0: up to the context, as candidates of a search by default")
 	f.Uint64Var(&o.Seed, "seed", 0, "seed of the sampling")
-	thinkingVar(f, &o.Thinking)
+	ThinkingVar(f, &o.Thinking)
 	f.StringVar(&a.schema, "schema", "", "hold answers to this JSON schema (`FILE`)")
 	f.StringVar(&a.tools, "tools", "", "let the model call these tools (`FILE`): OpenAI's list as JSON, each perhaps with a command")
 	f.StringVar(&o.Scaling, "scaling", "", "search for the answer, as in bon8, sc16 or \"beam_search;n=16;width=4\" (`PLAN`)")
@@ -104,16 +104,16 @@ func (a *askFlags) check(f *pflag.FlagSet) error {
 	if err := a.readFiles(); err != nil {
 		return err
 	}
-	if err := a.server.complete(f); err != nil {
+	if err := a.server.Complete(f); err != nil {
 		return err
 	}
-	if a.URL, a.Key = a.server.url, a.server.key; a.URL == "" {
+	if a.URL, a.Key = a.server.URL, a.server.Key; a.URL == "" {
 		if f.Changed(formerModel) {
 			return usage.Errorf("--%s is for --url", formerModel)
 		}
 		return nil
 	}
-	names, err := a.server.names(f)
+	names, err := a.server.Names(f)
 	if err == nil && len(names) > 1 {
 		err = usage.Errorf("--model: one of the server's models answers, got %d", len(names))
 	}
@@ -207,16 +207,16 @@ func piped(in io.Reader) bool {
 var errLongQuestion = fmt.Errorf("the question has more than %d bytes", chat.MaxQuestion)
 
 func readQuestion(ctx context.Context, in io.Reader) (string, error) {
-	data, err := readUntil(ctx, io.LimitReader(in, chat.MaxQuestion+1))
+	data, err := ReadUntil(ctx, io.LimitReader(in, chat.MaxQuestion+1))
 	if err == nil && len(data) > chat.MaxQuestion {
 		err = errLongQuestion
 	}
 	return strings.TrimSpace(string(data)), err
 }
 
-// readUntil reads all of in, unless ctx ends first: the reader then ends with in or the
+// ReadUntil reads all of in, unless ctx ends first: the reader then ends with in or the
 // process.
-func readUntil(ctx context.Context, in io.Reader) ([]byte, error) {
+func ReadUntil(ctx context.Context, in io.Reader) ([]byte, error) {
 	type result struct {
 		data []byte
 		err  error
@@ -269,10 +269,10 @@ func (a *askFlags) load(cmd *cobra.Command) (chat.Answerer, error) {
 	if err != nil {
 		return nil, err
 	}
-	log := newLogger(cfg.Log, cmd.ErrOrStderr())
+	log := NewLogger(cfg.Log, cmd.ErrOrStderr())
 	if !cmd.Flags().Changed("log") {
 		log = log.Level(zerolog.WarnLevel) // the answer is the output
 	}
 	cfg.Warn(log)
-	return chat.NewLocal(cmd.Context(), cfg, log, a.model.getter(cmd, cfg.Log).get, &loading{w: cmd.ErrOrStderr()}, a.Scaling != "")
+	return chat.NewLocal(cmd.Context(), cfg, log, a.model.getter(cmd, cfg.Log).get, &Loading{W: cmd.ErrOrStderr()}, a.Scaling != "")
 }

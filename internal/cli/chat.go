@@ -26,7 +26,7 @@ answers are printed; errors go to standard error.
   lutra chat --model model.gguf --system "Answer in one sentence."
   lutra chat --url http://127.0.0.1:8080/v1
   printf '%s\n' "What is 12 * 7?" "What is 9 * 8?" | lutra chat`,
-		Args: arguments(),
+		Args: Arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.with(cmd, func(answerer chat.Answerer) error {
 				return chat.Run(cmd.Context(), stopperOf(cmd.Context()).stop, answerer, &a.Options, cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr(), !forget)

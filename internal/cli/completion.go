@@ -14,18 +14,17 @@ import (
 	"github.com/lutra-lm/lutra/hexagon"
 	"github.com/lutra-lm/lutra/internal/apiclient"
 	"github.com/lutra-lm/lutra/internal/config"
-	"github.com/lutra-lm/lutra/internal/eval"
 	"github.com/lutra-lm/lutra/internal/hub"
 	"github.com/lutra-lm/lutra/models/embedded"
 	"github.com/lutra-lm/lutra/server"
 	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
-// choices are the values that a shell offers, and whether file names may follow.
-type choices struct {
-	words  func() []string
-	files  bool
-	list   bool   // several, separated by commas
+// Choices are the values that a shell offers, and whether file names may follow.
+type Choices struct {
+	Words  func() []string
+	Files  bool
+	List   bool   // several, separated by commas
 	served served // models of a server are offered too
 }
 
@@ -39,53 +38,49 @@ const (
 )
 
 // flagChoices completes flags that do not list their words themselves.
-var flagChoices = map[string]choices{
-	"model":       {words: modelNames, files: true, served: ofNamed},
-	"draft-model": {words: modelNames, files: true},
-	"vocabulary":  {words: modelNames, files: true},
-	"verifier":    {words: verifierNames, files: true},
-	"lora":        {files: true},
-	"scaling":     {words: plans},
-	"methods":     {words: eval.Methods, list: true},
-	"backend":     {words: config.Backends},
-	"kv-type":     {words: config.KVTypes},
-	"log":         {words: config.LogLevels},
-	"speculation": {words: func() []string { return []string{"auto", "off"} }},
-	"placement":   {words: hexagon.Placements},
+var flagChoices = map[string]Choices{
+	"model":       {Words: ModelNames, Files: true, served: ofNamed},
+	"draft-model": {Words: ModelNames, Files: true},
+	"vocabulary":  {Words: ModelNames, Files: true},
+	"verifier":    {Words: verifierNames, Files: true},
+	"lora":        {Files: true},
+	"scaling":     {Words: plans},
+	"backend":     {Words: config.Backends},
+	"kv-type":     {Words: config.KVTypes},
+	"log":         {Words: config.LogLevels},
+	"speculation": {Words: func() []string { return []string{"auto", "off"} }},
+	"placement":   {Words: hexagon.Placements},
 }
 
-// serverChoices offers no model of this machine where a server's is meant.
-func serverChoices(cmd *cobra.Command) {
-	if err := cmd.RegisterFlagCompletionFunc("model", choices{words: func() []string { return []string{apiclient.DefaultModel} }, served: ofNamed}.complete); err != nil {
+// ServerChoices offers no model of this machine where a server's is meant.
+func ServerChoices(cmd *cobra.Command) {
+	if err := cmd.RegisterFlagCompletionFunc("model", Choices{Words: func() []string { return []string{apiclient.DefaultModel} }, served: ofNamed}.Complete); err != nil {
 		panic(err) // the flag is the command's
 	}
 }
 
-// argumentChoices completes commands' arguments; other arguments are no files.
-var argumentChoices = map[string]choices{
-	"lutra convert":      {words: storedNames, files: true},
-	"lutra info":         {words: modelNames, files: true},
-	"lutra pull":         {words: hub.Names},
-	"lutra rm":           {words: storedNames},
-	"lutra run":          {words: modelNames, files: true, served: ofServer},
-	"lutra serve":        {words: modelNames, files: true},
-	"lutra stop":         {words: func() []string { return []string{"all"} }, served: ofServer},
-	"lutra schema check": {files: true},
-	"lutra quantize":     {words: modelNames, files: true},
+// argumentChoices completes the arguments of lutra's commands; other arguments are no files.
+var argumentChoices = map[string]Choices{
+	"lutra info":  {Words: ModelNames, Files: true},
+	"lutra pull":  {Words: hub.Names},
+	"lutra rm":    {Words: StoredNames},
+	"lutra run":   {Words: ModelNames, Files: true, served: ofServer},
+	"lutra serve": {Words: ModelNames, Files: true},
+	"lutra stop":  {Words: func() []string { return []string{"all"} }, served: ofServer},
 }
 
-// offerChoices has the shell complete values of flags and arguments.
-func offerChoices(cmd *cobra.Command) {
+// offerChoices has the shell complete values of flags, and of arguments by the path of their command.
+func offerChoices(cmd *cobra.Command, arguments map[string]Choices) {
 	for _, sub := range cmd.Commands() {
-		offerChoices(sub)
+		offerChoices(sub, arguments)
 	}
 	if cmd.ValidArgsFunction == nil && !cmd.HasSubCommands() {
-		cmd.ValidArgsFunction = argumentChoices[cmd.CommandPath()].complete
+		cmd.ValidArgsFunction = arguments[cmd.CommandPath()].Complete
 	}
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		c, known := flagChoices[f.Name]
-		if w, ok := f.Value.(interface{ choices() []string }); ok {
-			c, known = choices{words: w.choices}, true
+		if w, ok := f.Value.(interface{ Choices() []string }); ok {
+			c, known = Choices{Words: w.Choices}, true
 		}
 		if name, _ := pflag.UnquoteUsage(f); !known && (name == "FILE" || name == "DIR") {
 			return
@@ -93,56 +88,56 @@ func offerChoices(cmd *cobra.Command) {
 		if _, own := cmd.GetFlagCompletionFunc(f.Name); own || f.Value.Type() == "bool" {
 			return
 		}
-		if err := cmd.RegisterFlagCompletionFunc(f.Name, c.complete); err != nil {
+		if err := cmd.RegisterFlagCompletionFunc(f.Name, c.Complete); err != nil {
 			panic(err) // the flag is the command's
 		}
 	})
 }
 
-// complete implements cobra.CompletionFunc.
-func (c choices) complete(cmd *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
+// Complete implements cobra.CompletionFunc.
+func (c Choices) Complete(cmd *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
 	if c.served != ofNone {
 		c = c.with(servedNames(cmd, c.served))
 	}
 	before := ""
-	if at := strings.LastIndexByte(begun, ','); c.list && at >= 0 {
+	if at := strings.LastIndexByte(begun, ','); c.List && at >= 0 {
 		before = begun[:at+1]
 	}
 	var list []string
-	if c.words != nil {
-		for _, w := range c.words() {
+	if c.Words != nil {
+		for _, w := range c.Words() {
 			if strings.HasPrefix(before+w, begun) {
 				list = append(list, before+w)
 			}
 		}
 	}
-	if c.files {
+	if c.Files {
 		return list, cobra.ShellCompDirectiveDefault
 	}
 	return list, cobra.ShellCompDirectiveNoFileComp
 }
 
 // with offers a server's models: alone if they are those of a server that was named.
-func (c choices) with(names []string, named bool) choices {
-	words := c.words
-	if named && c.files {
-		return choices{words: func() []string { return names }}
+func (c Choices) with(names []string, named bool) Choices {
+	words := c.Words
+	if named && c.Files {
+		return Choices{Words: func() []string { return names }}
 	}
-	c.words = func() []string { return appendNew(words(), names) }
+	c.Words = func() []string { return appendNew(words(), names) }
 	return c
 }
 
 // servedNames asks a server for its models, and tells whether somebody has named the server. A
 // user who completes a line does not want to hear why there are none.
 func servedNames(cmd *cobra.Command, which served) (names []string, named bool) {
-	flags := serverFlags{url: os.Getenv(urlVariable), key: os.Getenv(keyVariable)}
+	flags := ServerFlags{URL: os.Getenv(urlVariable), Key: os.Getenv(keyVariable)}
 	if f := cmd.Flags().Lookup("url"); f != nil && f.Changed {
-		flags.url = f.Value.String()
+		flags.URL = f.Value.String()
 	}
 	if f := cmd.Flags().Lookup("api-key"); f != nil && f.Changed {
-		flags.key = f.Value.String()
+		flags.Key = f.Value.String()
 	}
-	named = flags.url != ""
+	named = flags.URL != ""
 	if !named && which == ofNamed {
 		return nil, false
 	}
@@ -151,11 +146,11 @@ func servedNames(cmd *cobra.Command, which served) (names []string, named bool) 
 		if err != nil {
 			return nil, false
 		}
-		if flags.url, err = ownURL(cfg.Server); err != nil {
+		if flags.URL, err = ownURL(cfg.Server); err != nil {
 			return nil, false
 		}
 	}
-	client, err := apiclient.New(flags.url, flags.key)
+	client, err := apiclient.New(flags.URL, flags.Key)
 	if err != nil {
 		return nil, named
 	}
@@ -165,13 +160,13 @@ func servedNames(cmd *cobra.Command, which served) (names []string, named bool) 
 	return list.Names, named
 }
 
-// modelNames returns embedded models, those of the catalogue, and those of the cache.
-func modelNames() []string {
+// ModelNames returns embedded models, those of the catalogue, and those of the cache.
+func ModelNames() []string {
 	var names []string
 	for _, e := range embedded.Models() {
 		names = append(names, e.Name)
 	}
-	return appendNew(append(names, hub.Names()...), storedNames())
+	return appendNew(append(names, hub.Names()...), StoredNames())
 }
 
 // verifierNames returns reward models among them.
@@ -190,9 +185,9 @@ func verifierNames() []string {
 	return names
 }
 
-// storedNames returns the models of the hub's cache. A user who completes a line does not want to
+// StoredNames returns the models of the hub's cache. A user who completes a line does not want to
 // hear why there are none.
-func storedNames() []string {
+func StoredNames() []string {
 	h, err := (&getter{offline: true}).open()
 	if err != nil {
 		return nil

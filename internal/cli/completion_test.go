@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/lutra-lm/lutra/internal/config"
-	"github.com/lutra-lm/lutra/internal/eval"
 	"github.com/lutra-lm/lutra/internal/hub"
 	"github.com/lutra-lm/lutra/internal/hub/hubtest"
 )
@@ -49,7 +48,6 @@ func TestAShellIsOfferedTheValuesOfFlagsAndArguments(t *testing.T) {
 		files bool
 	}{
 		{"ask --url " + server.URL + " --model ", []string{"theirs"}, false},
-		{"bench serve --url " + server.URL + " --model ", []string{"theirs", "default"}, false},
 		{"run ", []string{"theirs", "lutra-tiny-l"}, true},
 		{"stop ", []string{"theirs", "all"}, false},
 		{"ask --schema ", nil, true},
@@ -57,30 +55,22 @@ func TestAShellIsOfferedTheValuesOfFlagsAndArguments(t *testing.T) {
 		{"ask --model ", []string{"lutra-tiny-l", entry.Name, mine}, true},
 		{"serve --draft-model ", []string{"lutra-tiny-s"}, true},
 		{"serve --verifier ", []string{"lutra-tiny-prm", "rlhflow-prm-8b"}, true},
-		{"bench serve --model ", []string{"default"}, false},
 		{"ask --scaling ", []string{"bon8", "beam16x4", "best_of_n", "none"}, false},
 		{"ask --scaling be", []string{"beam16x4", "beam_search", "best_of_n"}, false},
-		{"eval --methods ", eval.Methods(), false},
-		{"eval --methods single,be", []string{"single,best_of_n", "single,beam_search"}, false},
-		{"eval --soc ", []string{"elite"}, false},
 		{"ask --log ", config.LogLevels(), false},
 		{"serve --kv-type ", config.KVTypes(), false},
-		{"perplexity --kv-type ", []string{"f32"}, false},
 		{"serve --backend ", config.Backends(), false},
 		{"serve --placement ", []string{"cpu", "all"}, false},
 		{"chat --thinking ", []string{"on", "off"}, false},
 		{"serve --packing ", []string{"i1", "stored"}, false},
 		{"serve --speculation ", []string{"auto", "off"}, false},
-		{"bench model --shape ", []string{"falcon3-1b"}, false},
 		{"pull ", hub.Names(), false},
 		{"rm ", []string{entry.Name, mine}, false},
 		{"info ", []string{"lutra-tiny-l", mine}, true},
 		{"help ", []string{"ask", "serve"}, false},
-		{"help bench ", []string{"kernels"}, false},
 		{"ask ", nil, false},
 		{"ask --system ", nil, false},
 		{"serve --config ", nil, true},
-		{"schema check ", nil, true},
 	} {
 		args := strings.Split(c.line, " ")
 		got, files := completes(t, args...)
@@ -101,7 +91,7 @@ func TestAShellIsOfferedTheValuesOfFlagsAndArguments(t *testing.T) {
 }
 
 func TestValuesThatAreOfferedAreTaken(t *testing.T) {
-	for _, name := range []string{"ask", "eval", "serve", "perplexity"} {
+	for _, name := range []string{"ask", "serve"} {
 		cmd, _, err := Command(&bytes.Buffer{}, &bytes.Buffer{}).Find([]string{name})
 		if err != nil {
 			t.Fatal(err)
@@ -192,19 +182,17 @@ func TestNoMessageNamesAPackage(t *testing.T) {
 		want string
 	}{
 		{[]string{"ask", long}, "lutra ask: the prompt has at least"},
-		{[]string{"eval", "--data", path}, ": bad data: line 1: "},
 		{[]string{"serve", "--config", path}, ":3: server.presets.mine: test_time_scaling.n: 6 is not"},
 		{[]string{"serve", "--config", configFile(t, "server: [1]\nkv: 3\n")}, ":1: server: found a list, want keys with values\nlutra serve: "},
 		{[]string{"ask", "--scaling", "sc4;answer.extract=regex:(", "hi"}, "--scaling: answer"},
 		{[]string{"ask", "--scaling", "bon4;verifier=none", "hi"}, "lutra ask: test_time_scaling.verifier: there is no verifier"},
-		{[]string{"bench", "model", "--shape", "tiny", "--type", "IQ1_M", "-o", "x"}, "lutra bench model: "},
 		{[]string{"ask", "--model", "hf:me", "hi"}, "lutra ask: --model: "},
 	} {
 		status, got := complain(t, c.args...)
 		if status == 0 || !strings.Contains(got, c.want) {
 			t.Errorf("lutra %.60q: status %d, %s, want %s", c.args, status, got, c.want)
 		}
-		for _, name := range []string{"tts: ", "eval: ", "synthetic: ", "gguf: ", "models: ", "hub: "} {
+		for _, name := range []string{"tts: ", "gguf: ", "models: ", "hub: "} {
 			if strings.Contains(strings.ReplaceAll(got, "lutra "+name, ""), name) {
 				t.Errorf("lutra %.60q names a package: %s", c.args, got)
 			}

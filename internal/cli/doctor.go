@@ -33,7 +33,7 @@ It changes nothing. The status is 1 if something would stop a server with this c
 the system does not tell is left out: other systems than Linux tell less.`,
 		Example: `  lutra doctor
   lutra doctor --quick --json`,
-		Args: arguments(),
+		Args: Arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := config.Load(file, os.Environ(), cmd.Flags())
 			if err != nil {

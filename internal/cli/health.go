@@ -34,7 +34,7 @@ addresses is asked on this machine's own. A server that is still loading or
 downloading its model is not ready.`,
 		Example: `  lutra health
   lutra health --url http://127.0.0.1:8080`,
-		Args: arguments(),
+		Args: Arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			client := &http.Client{Timeout: healthTimeout}
 			for _, name := range []string{"addr", "config"} {

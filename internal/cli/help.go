@@ -60,24 +60,27 @@ func flagUsages(cmd *cobra.Command) string {
 	return "Flags:\n" + own.FlagUsages() + groups.String()
 }
 
-// commandGroups are the headings of lutra --help, and what stands under them.
-var commandGroups = []struct {
-	heading string
-	names   []string
-}{
+// Group is a heading of --help, and the commands under it.
+type Group struct {
+	Heading string
+	Names   []string
+}
+
+// commandGroups are the headings of lutra --help.
+var commandGroups = []Group{
 	{"Serving and asking:", []string{"serve", "ask", "chat", "run"}},
 	{"A running server:", []string{"ps", "stop", "logs", "health", "key", "replay"}},
-	{"Models:", []string{"pull", "list", "rm", "info", "convert", "quantize", "imatrix"}},
-	{"Measuring:", []string{"bench", "eval", "doctor", "perplexity", "logits", "npu", "schema"}},
+	{"Models:", []string{"pull", "list", "rm", "info"}},
+	{"This machine:", []string{"doctor"}},
 }
 
 // groupHelp gives commands and flags their headings.
-func groupHelp(root *cobra.Command) {
-	for _, g := range commandGroups {
-		root.AddGroup(&cobra.Group{ID: g.heading, Title: g.heading})
+func groupHelp(root *cobra.Command, groups []Group) {
+	for _, g := range groups {
+		root.AddGroup(&cobra.Group{ID: g.Heading, Title: g.Heading})
 		for _, c := range root.Commands() {
-			if slices.Contains(g.names, c.Name()) {
-				c.GroupID = g.heading
+			if slices.Contains(g.Names, c.Name()) {
+				c.GroupID = g.Heading
 			}
 		}
 	}

@@ -37,7 +37,7 @@ func (g *getter) open() (*hub.Hub, error) {
 		return nil, err
 	}
 	o.Offline = o.Offline || g.offline
-	o.Agent = "lutra/" + version()
+	o.Agent = "lutra/" + Version()
 	o.Waiting = g.waiting
 	o.Chose = g.chose
 	o.Memory = memory.Free
@@ -176,7 +176,7 @@ func (p *downloading) end() {
 	}
 }
 
-// fromHub gets models for a command without a configuration.
-func fromHub(cmd *cobra.Command) config.Getter {
+// FromHub gets models for a command without a configuration.
+func FromHub(cmd *cobra.Command) config.Getter {
 	return (&getter{errOut: cmd.ErrOrStderr()}).get
 }

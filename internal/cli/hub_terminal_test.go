@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lutra-lm/lutra/internal/clienttest"
 	"github.com/lutra-lm/lutra/internal/hub"
 	"github.com/lutra-lm/lutra/internal/hub/hubtest"
 )
@@ -28,10 +29,10 @@ func TestADownloadAtATerminalHasABarAndCtrlCStopsIt(t *testing.T) {
 		for key, v := range environment {
 			cmd.Env = append(cmd.Env, key+"="+v)
 		}
-		s := start(t, cmd, 100)
-		s.sees("bonsai-1.7b", "%", "MiB")
-		s.types(ctrlC)
-		s.sees("the same command goes on from there")
+		s := clienttest.Start(t, cmd, 100)
+		s.Sees("bonsai-1.7b", "%", "MiB")
+		s.Types(ctrlC)
+		s.Sees("the same command goes on from there")
 		err := cmd.Wait()
 		if status := cmd.ProcessState.ExitCode(); status != 130 {
 			t.Errorf("lutra %s ends with %d, %v", args[0], status, err)
@@ -41,15 +42,15 @@ func TestADownloadAtATerminalHasABarAndCtrlCStopsIt(t *testing.T) {
 	for key, v := range environment {
 		cmd.Env = append(cmd.Env, key+"="+v)
 	}
-	s := start(t, cmd, 100)
-	s.sees("> ")
-	s.types("/model bonsai-1.7b" + enter)
-	s.sees("MiB")
-	s.types(ctrlC)
-	s.sees("(stopped)", "> ")
-	s.types("/model" + enter)
-	s.sees("model: lutra-tiny-s, of", "> ")
-	s.types(ctrlD)
+	s := clienttest.Start(t, cmd, 100)
+	s.Sees("> ")
+	s.Types("/model bonsai-1.7b" + enter)
+	s.Sees("MiB")
+	s.Types(ctrlC)
+	s.Sees("(stopped)", "> ")
+	s.Types("/model" + enter)
+	s.Sees("model: lutra-tiny-s, of", "> ")
+	s.Types(ctrlD)
 	if err := cmd.Wait(); err != nil {
 		t.Error(err)
 	}

@@ -61,7 +61,7 @@ loads nothing.`,
   lutra info bonsai-1.7b                   # a downloaded one
   lutra info --json model.gguf | jq .metadata
   lutra info lutra-tiny-l --fit --context 512 --streams 8`,
-		Args: arguments("FILE"),
+		Args: Arguments("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			m, err := stored(cmd.Context(), args[0])
 			if err != nil {
@@ -106,8 +106,8 @@ func stored(ctx context.Context, name string) (config.Model, error) {
 	return m, err
 }
 
-// openStored opens such a model.
-func openStored(ctx context.Context, name string) (*gguf.File, error) {
+// OpenStored opens such a model.
+func OpenStored(ctx context.Context, name string) (*gguf.File, error) {
 	m, err := stored(ctx, name)
 	if err != nil {
 		return nil, err

@@ -26,7 +26,7 @@ func (a *fitFlags) register(f *pflag.FlagSet) {
 	f.BoolVar(&a.fit, "fit", false, "show what serving the model takes of this machine's memory, and what would fit")
 	f.IntVar(&a.context, "context", 0, "with --fit, tokens of a stream (default: the model's context)")
 	f.IntVar(&a.streams, "streams", 1, "with --fit, streams at once")
-	wordVar(f, &a.kv, "kv-type", "f16", config.KVTypes(), "with --fit, KV cache format")
+	WordVar(f, &a.kv, "kv-type", "f16", config.KVTypes(), "with --fit, KV cache format")
 }
 
 // mostStreams bounds --streams.

@@ -17,7 +17,7 @@ func newKey() *cobra.Command {
 		Use:   "key",
 		Short: "Make keys for a server's clients",
 		Long:  "Makes keys for lutra serve --api-keys-file.",
-		Args:  subcommand,
+		Args:  Subcommand,
 		Example: `  lutra key create alice
   lutra key create bob --requests-per-minute 60 --file keys.txt`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -43,7 +43,7 @@ and load and unload models, or set the scales of their adapters, for all.`,
 		Example: `  lutra key create alice
   lutra key create bob --requests-per-minute 60 --tokens-per-minute 100000 --max-requests 4 --models lutra-tiny-l
   lutra key create ops --admin --file keys.txt`,
-		Args: arguments("NAME"),
+		Args: Arguments("NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c.Name = args[0]
 			return createKey(cmd.OutOrStdout(), c, file)

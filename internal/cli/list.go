@@ -46,7 +46,7 @@ estimate of the memory that serving takes (with a context of 4096 tokens), the s
 type of the weights and the licence.`,
 		Example: `  lutra list
   lutra list --catalogue`,
-		Args: arguments(),
+		Args: Arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if catalogue {
 				return listCatalogue(cmd.OutOrStdout(), asJSON)

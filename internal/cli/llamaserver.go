@@ -90,7 +90,7 @@ func llamaServerFlags(f *pflag.FlagSet) {
 }
 
 // listenOn puts --host and --port in the place of those of the address that is configured.
-func (m *modelFlags) listenOn(f *pflag.FlagSet) error {
+func (m *ModelFlags) listenOn(f *pflag.FlagSet) error {
 	if !f.Changed("host") && !f.Changed("port") {
 		return nil
 	}

@@ -7,16 +7,16 @@ import (
 	"github.com/lutra-lm/lutra/internal/output"
 )
 
-// loading shows which model's file is being read, and how far. Embedded models, which
+// Loading shows which model's file is being read, and how far. Embedded models, which
 // are there at once, are not shown.
-type loading struct {
-	w     io.Writer
+type Loading struct {
+	W     io.Writer
 	model string // shown last; its meter is nil once it is there
 	meter *output.Meter
 }
 
 // Show shows progress as engines.Watcher.Loading hears of it.
-func (l *loading) Show(model string, done, total int64) {
+func (l *Loading) Show(model string, done, total int64) {
 	if total == 0 { // it has not begun
 		if l.model == model {
 			l.model = ""
@@ -28,7 +28,7 @@ func (l *loading) Show(model string, done, total int64) {
 	}
 	if l.model != model {
 		l.End()
-		l.model, l.meter = model, &output.Meter{W: l.w, What: "loading " + output.OneLine(model), Bytes: true, Early: true}
+		l.model, l.meter = model, &output.Meter{W: l.W, What: "loading " + output.OneLine(model), Bytes: true, Early: true}
 	}
 	if l.meter == nil {
 		return
@@ -40,7 +40,7 @@ func (l *loading) Show(model string, done, total int64) {
 }
 
 // End takes the bar away: everything has been read, or nothing more will be.
-func (l *loading) End() {
+func (l *Loading) End() {
 	if l.meter != nil {
 		l.meter.End()
 		l.meter = nil

@@ -39,17 +39,9 @@ func (w *whenSaid) Write(p []byte) (int, error) {
 
 func TestCtrlCWhileAModelLoadsEndsACommand(t *testing.T) {
 	path := modelFile(t)
-	ids := filepath.Join(t.TempDir(), "ids")
-	if err := os.WriteFile(ids, []byte("1 2 3"), 0o600); err != nil {
-		t.Fatal(err)
-	}
 	for _, args := range [][]string{
 		{"ask", "--model", path, "--max-tokens", "2", "hi"},
 		{"chat", "--model", path, "--max-tokens", "2"},
-		{"eval", "--model", path, "--limit", "1", "--max-tokens", "2", "--n", "1"},
-		{"bench", "engine", "--model", path, "--tests", "tg1", "--reps", "1"},
-		{"perplexity", "--model", path, "--file", "commands_test.go", "--context", "64"},
-		{"logits", "--model", path, "--tokens", ids, "--out", ids + ".out"},
 	} {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		var out bytes.Buffer

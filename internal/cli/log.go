@@ -16,9 +16,9 @@ import (
 	"github.com/lutra-lm/lutra/internal/output"
 )
 
-// newLogger logs to w: for people on a terminal, as JSON lines elsewhere; and to others, as JSON.
+// NewLogger logs to w: for people on a terminal, as JSON lines elsewhere; and to others, as JSON.
 // The configuration must be valid.
-func newLogger(c config.Log, w io.Writer, others ...io.Writer) zerolog.Logger {
+func NewLogger(c config.Log, w io.Writer, others ...io.Writer) zerolog.Logger {
 	level, _ := zerolog.ParseLevel(c.Level)
 	if c.Format == "console" || c.Format == "auto" && output.IsTerminal(w) {
 		w = newConsole(w)

@@ -22,7 +22,7 @@ import (
 func console(t *testing.T, log func(zerolog.Logger)) string {
 	t.Helper()
 	var out bytes.Buffer
-	l := newLogger(config.Log{Level: "info", Format: "console"}, &out)
+	l := NewLogger(config.Log{Level: "info", Format: "console"}, &out)
 	log(l)
 	return regexp.MustCompile(`^\d\d:\d\d:\d\d INF `).ReplaceAllString(out.String(), "")
 }
@@ -73,7 +73,7 @@ func TestARequestIsOneLineForPeople(t *testing.T) {
 		}
 	}
 	var out bytes.Buffer
-	chat(newLogger(config.Log{Level: "info", Format: "json"}, &out)).Msg("request")
+	chat(NewLogger(config.Log{Level: "info", Format: "json"}, &out)).Msg("request")
 	for _, field := range []string{`"id":"abc"`, `"path":"/v1/chat/completions"`, `"ttft_ms":9.1`, `"cached_tokens":0`, `"message":"request"`} {
 		if !strings.Contains(out.String(), field) {
 			t.Errorf("JSON lacks %s: %s", field, &out)

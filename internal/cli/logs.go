@@ -16,7 +16,7 @@ import (
 )
 
 func newLogs() *cobra.Command {
-	var s serverFlags
+	var s ServerFlags
 	var follow, asJSON bool
 	tail := 100
 	cmd := &cobra.Command{
@@ -28,7 +28,7 @@ are in none. It wants a key with the right admin, or the address of --debug-addr
 which wants no key. The server is otherwise that of lutra ps.`,
 		Example: `  lutra logs --url http://127.0.0.1:8080
   lutra logs -f --tail 10 --url 127.0.0.1:6060`,
-		Args: arguments(),
+		Args: Arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if tail < 0 {
 				return usage.Errorf("--tail: %d is negative", tail)
@@ -43,7 +43,7 @@ which wants no key. The server is otherwise that of lutra ps.`,
 			if follow {
 				query.Set("follow", "true")
 			}
-			for line, err := range client.Lines(cmd.Context(), s.key, "/debug/logs?"+query.Encode()) {
+			for line, err := range client.Lines(cmd.Context(), s.Key, "/debug/logs?"+query.Encode()) {
 				if errors.Is(err, context.Canceled) && follow {
 					return err // as Ctrl-C means it
 				}
@@ -57,7 +57,7 @@ which wants no key. The server is otherwise that of lutra ps.`,
 			return nil
 		},
 	}
-	s.register(cmd.Flags(), "ask the server", "")
+	s.Register(cmd.Flags(), "ask the server", "")
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on with further lines as they come")
 	cmd.Flags().IntVarP(&tail, "tail", "n", tail, "begin with so many of the last lines")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON at a terminal too")

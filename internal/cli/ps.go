@@ -36,7 +36,7 @@ type servedModel struct {
 const keptFrom = 10 * 365 * 24 * time.Hour
 
 func newPs() *cobra.Command {
-	var s serverFlags
+	var s ServerFlags
 	asJSON := false
 	cmd := &cobra.Command{
 		Use:   "ps",
@@ -47,7 +47,7 @@ LUTRA_URL, else the one that lutra serve starts with this environment. lutra sto
 out of memory, lutra logs shows what the server logs.`,
 		Example: `  lutra ps
   lutra ps --url http://127.0.0.1:8080 --json`,
-		Args: arguments(),
+		Args: Arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			client, err := s.client(cmd.Flags())
 			if err != nil {
@@ -74,30 +74,30 @@ out of memory, lutra logs shows what the server logs.`,
 			return output.Table(cmd.OutOrStdout(), rows)
 		},
 	}
-	s.register(cmd.Flags(), "ask the server", "")
+	s.Register(cmd.Flags(), "ask the server", "")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
 
 // client asks the server of the flags, or that of this environment's configuration.
-func (s *serverFlags) client(f *pflag.FlagSet) (*apiclient.Client, error) {
-	if s.url == "" && os.Getenv(urlVariable) == "" {
+func (s *ServerFlags) client(f *pflag.FlagSet) (*apiclient.Client, error) {
+	if s.URL == "" && os.Getenv(urlVariable) == "" {
 		cfg, err := config.Load("", os.Environ(), nil)
 		if err != nil {
 			return nil, err
 		}
-		if s.url, err = ownURL(cfg.Server); err != nil {
+		if s.URL, err = ownURL(cfg.Server); err != nil {
 			return nil, err
 		}
 	}
-	if err := s.complete(f); err != nil {
+	if err := s.Complete(f); err != nil {
 		return nil, err
 	}
-	return apiclient.New(s.url, s.key)
+	return apiclient.New(s.URL, s.Key)
 }
 
 // served asks a server for its models.
-func (s *serverFlags) served(ctx context.Context, c *apiclient.Client) ([]servedModel, error) {
+func (s *ServerFlags) served(ctx context.Context, c *apiclient.Client) ([]servedModel, error) {
 	var cards struct{ Data []registry.Card }
 	var loaded struct {
 		Models []struct {
@@ -107,7 +107,7 @@ func (s *serverFlags) served(ctx context.Context, c *apiclient.Client) ([]served
 		}
 	}
 	for path, into := range map[string]any{"/v1/models": &cards, "/api/ps": &loaded} {
-		text, err := c.Own(ctx, s.key, path, nil)
+		text, err := c.Own(ctx, s.Key, path, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -115,7 +115,7 @@ func (s *serverFlags) served(ctx context.Context, c *apiclient.Client) ([]served
 			return nil, fmt.Errorf("%s%s is none of a lutra server: %w", strings.TrimSuffix(c.Base, "/v1"), path, err)
 		}
 	}
-	text, err := c.Own(ctx, s.key, "/metrics", nil)
+	text, err := c.Own(ctx, s.Key, "/metrics", nil)
 	if err != nil {
 		return nil, err
 	}
@@ -175,7 +175,7 @@ func sequences(metrics io.Reader) (map[string]doing, error) {
 }
 
 func newStop() *cobra.Command {
-	var s serverFlags
+	var s ServerFlags
 	cmd := &cobra.Command{
 		Use:   "stop NAME|all",
 		Short: "Take a model out of a running server's memory",
@@ -184,14 +184,14 @@ or with all every model that may go: the first of a server and pinned ones stay.
 names it later loads it again. The server is that of lutra ps. It ends itself at Ctrl-C or SIGTERM
 (systemctl stop lutra).`,
 		Example: `  lutra stop all`,
-		Args:    arguments("NAME"),
+		Args:    Arguments("NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			client, err := s.client(cmd.Flags())
 			if err != nil {
 				return err
 			}
 			unload := func(name string) error {
-				_, err := client.Own(cmd.Context(), s.key, "/models/unload", map[string]string{"model": name})
+				_, err := client.Own(cmd.Context(), s.Key, "/models/unload", map[string]string{"model": name})
 				if err == nil {
 					_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s goes\n", output.OneLine(name))
 				}
@@ -219,6 +219,6 @@ names it later loads it again. The server is that of lutra ps. It ends itself at
 			return nil
 		},
 	}
-	s.register(cmd.Flags(), "ask the server", "")
+	s.Register(cmd.Flags(), "ask the server", "")
 	return cmd
 }

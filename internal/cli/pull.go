@@ -33,7 +33,7 @@ SHA-256. HF_TOKEN opens repositories that want one; HF_HOME moves the cache.`,
   lutra pull hf:Qwen/Qwen3-4B-GGUF:Q4_K_M
   lutra pull hf:microsoft/bitnet-b1.58-2B-4T-gguf
   lutra pull ollama:smollm2:135m`,
-		Args: arguments("NAME"),
+		Args: Arguments("NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ref, err := hubName(args[0])
 			if err != nil {
@@ -62,7 +62,7 @@ func newRemove() *cobra.Command {
 one so far. hf:OWNER/REPO alone deletes all that the cache has of the repository.`,
 		Example: `  lutra rm bonsai-1.7b
   lutra rm hf:Qwen/Qwen3-4B-GGUF:Q4_K_M`,
-		Args: arguments("NAME"),
+		Args: Arguments("NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ref, err := hubName(args[0])
 			if err != nil {

@@ -1,13 +1,10 @@
 package cli
 
 import (
-	"bytes"
 	"encoding/json"
 	"io"
 	"math"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -16,29 +13,12 @@ import (
 const readingModel = "../../tts/embed/testdata/bert.gguf"
 
 func TestCommandsThatWantTextRefuseModelsThatWriteNone(t *testing.T) {
-	text := filepath.Join(t.TempDir(), "text")
-	if err := os.WriteFile(text, []byte(strings.Repeat("the cat sat on the mat ", 40)), 0o600); err != nil {
-		t.Fatal(err)
-	}
 	for _, args := range [][]string{
 		{"ask", "--model", readingModel, "Hi"},
-		{"perplexity", "--model", readingModel, "--context", "64", "--file", text},
 	} {
 		if _, err := lutra(t, args...); err == nil || !strings.Contains(err.Error(), "writes no text") {
 			t.Errorf("lutra %s: error %v", args[0], err)
 		}
-	}
-}
-
-func TestTheStatesOfAWholeTextAreWritten(t *testing.T) {
-	dir := t.TempDir()
-	tokens, out := filepath.Join(dir, "tokens"), filepath.Join(dir, "out.f32")
-	if err := os.WriteFile(tokens, bytes.Repeat([]byte("7 "), 200), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	mustLutra(t, "logits", "--model", readingModel, "--tokens", tokens, "--out", out)
-	if info, err := os.Stat(out); err != nil || info.Size() != 200*48*4 {
-		t.Errorf("%v, %v, want 200 rows of 48 numbers", info, err)
 	}
 }
 

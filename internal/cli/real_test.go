@@ -138,7 +138,7 @@ func TestStreamsOfAPublicModelHaveTheTokensThatTheyHaveAlone(t *testing.T) {
 
 func TestVectorsOfAPublicEncoderAreThoseOfTransformers(t *testing.T) {
 	c := servingReal(t, "minilm")
-	f, err := os.Open("../reference/testdata/real/minilm.json.gz")
+	f, err := os.Open("../../lab/reference/testdata/real/minilm.json.gz")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -48,8 +48,8 @@ const (
 
 // replayFlags are the flags of replay.
 type replayFlags struct {
-	model   modelFlags
-	server  serverFlags
+	model   ModelFlags
+	server  ServerFlags
 	request string
 	asJSON  bool
 }
@@ -74,7 +74,7 @@ not name.`,
   lutra replay answer.json --model lutra-tiny-l --threads 1
   lutra replay answer.json --url http://127.0.0.1:8080
   lutra replay answer.json --request body.json --json`,
-		Args: arguments("FILE"),
+		Args: Arguments("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			err := a.run(cmd, args[0])
 			if known := (exitStatus{}); err == nil || errors.As(err, &known) || errors.Is(err, context.Canceled) || errors.As(err, new(usage.Error)) {
@@ -84,16 +84,16 @@ not name.`,
 		},
 	}
 	f := cmd.Flags()
-	a.model.register(f)
-	a.model.quiet(f)
-	a.server.register(f, "ask the server", "")
+	a.model.Register(f)
+	a.model.Quiet(f)
+	a.server.Register(f, "ask the server", "")
 	f.StringVar(&a.request, "request", "", "`FILE` of the request's body, for a receipt that holds its hash alone")
 	f.BoolVar(&a.asJSON, "json", false, "print what was found as JSON")
 	return cmd
 }
 
 func (a *replayFlags) run(cmd *cobra.Command, file string) error {
-	if err := a.server.complete(cmd.Flags()); err != nil {
+	if err := a.server.Complete(cmd.Flags()); err != nil {
 		return err
 	}
 	saved, err := readSaved(cmd, file)
@@ -174,7 +174,7 @@ func readBounded(cmd *cobra.Command, file string) ([]byte, error) {
 		defer f.Close()
 		in = f
 	}
-	data, err := readUntil(cmd.Context(), io.LimitReader(in, replay.MaxFile+1))
+	data, err := ReadUntil(cmd.Context(), io.LimitReader(in, replay.MaxFile+1))
 	if err == nil && len(data) > replay.MaxFile {
 		err = fmt.Errorf("%s: it has more than %d bytes", file, replay.MaxFile)
 	}
@@ -184,7 +184,7 @@ func readBounded(cmd *cobra.Command, file string) ([]byte, error) {
 // with runs f with the server at --url, or with one in this process that nobody else
 // reaches.
 func (a *replayFlags) with(cmd *cobra.Command, was *receipt.Receipt, body []byte, f func(*replay.Replica) error) error {
-	if a.server.url != "" {
+	if a.server.URL != "" {
 		names, err := cmd.Flags().GetStringArray("model")
 		if err == nil && len(names) > 1 {
 			err = usage.Errorf("--model: one of the server's models answers, got %d", len(names))
@@ -192,7 +192,7 @@ func (a *replayFlags) with(cmd *cobra.Command, was *receipt.Receipt, body []byte
 		if err != nil {
 			return err
 		}
-		r, err := replay.NewReplica(a.server.url, a.server.key, append(names, "")[0])
+		r, err := replay.NewReplica(a.server.URL, a.server.Key, append(names, "")[0])
 		if err != nil {
 			return err
 		}
@@ -276,10 +276,10 @@ func (a *replayFlags) configuration(cmd *cobra.Command, was *receipt.Receipt) (c
 			return cfg, log, err
 		}
 	}
-	if cfg, err = a.model.prepare(cmd); err != nil {
+	if cfg, err = a.model.Prepare(cmd); err != nil {
 		return cfg, log, err
 	}
-	log = newLogger(cfg.Log, cmd.ErrOrStderr())
+	log = NewLogger(cfg.Log, cmd.ErrOrStderr())
 	if !f.Changed("log") {
 		log = log.Level(zerolog.WarnLevel)
 	}

@@ -45,7 +45,7 @@ func replayed(t *testing.T, args ...string) (out string, status int, err error) 
 	t.Helper()
 	out, err = lutra(t, append([]string{"replay"}, args...)...)
 	if err != nil {
-		status = report(io.Discard, "lutra replay", err)
+		status = Report(io.Discard, "lutra replay", err)
 	}
 	return out, status, err
 }

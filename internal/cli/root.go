@@ -16,16 +16,51 @@ import (
 	"github.com/lutra-lm/lutra/internal/usage"
 )
 
+// Program is a command line: lutra, and in the module lab lutra-lab, which has the instruments.
+type Program struct {
+	Name, Short, Long, Example string
+	Commands                   func() []*cobra.Command
+	Groups                     []Group
+	Arguments                  map[string]Choices // what a shell offers, by the path of a command
+}
+
+// program is lutra, which serves models and asks them.
+var program = Program{
+	Name:  "lutra",
+	Short: "Serve ultra-low-bit language models on ordinary CPUs",
+	Long: `Lutra serves ternary (1.58-bit) and other low-bit language models on ordinary
+CPUs behind an OpenAI-compatible HTTP API. With no model named, it uses the small
+reasoner inside the binary.`,
+	Example: `  lutra serve                                    # embedded model on 127.0.0.1:8080
+  lutra serve --model falcon3-1b-tq2_0.gguf      # your own GGUF file
+  lutra serve --model bonsai-1.7b                # one that is downloaded first
+  lutra ask "A box holds 12 eggs. How many are in 7 boxes?"`,
+	Commands: func() []*cobra.Command {
+		list := []*cobra.Command{newServe(), newAsk(), newChat(), newRun(), newPs(), newStop(), newLogs(), newPull(), newList(), newRemove(), newInfo(), newReplay(), newDoctor(), newHealth(), newKey()}
+		for _, name := range movedCommands {
+			list = append(list, newMoved(name))
+		}
+		return list
+	},
+	Groups:    commandGroups,
+	Arguments: argumentChoices,
+}
+
 // Main runs the command line and returns the exit status: 0 success, 1 failure,
 // 2 wrong usage, 130, 143 or 129 ended by SIGINT, SIGTERM or SIGHUP. The
 // documents are the repository's.
 func Main(args []string, documents fs.FS) int {
-	ctx, stop := untilSignal(withDocuments(context.Background(), documents))
+	return program.Main(withDocuments(context.Background(), documents), asServed(args))
+}
+
+// Main runs a program's command line, as the function Main does.
+func (p *Program) Main(ctx context.Context, args []string) int {
+	ctx, stop := untilSignal(ctx)
 	defer stop()
 	keepChoices()
 	findNameservers()
-	root := Command(os.Stdout, os.Stderr)
-	root.SetArgs(asServed(args))
+	root := p.Command(os.Stdout, os.Stderr)
+	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return 0
@@ -35,11 +70,11 @@ func Main(args []string, documents fs.FS) int {
 		errors.As(context.Cause(ctx), &by)
 		return by.status()
 	}
-	return report(os.Stderr, cmd.CommandPath(), err)
+	return Report(os.Stderr, cmd.CommandPath(), err)
 }
 
-// report prints the error of a command, one fault a line, and returns the exit status.
-func report(w io.Writer, command string, err error) int {
+// Report prints the error of a command, one fault a line, and returns the exit status.
+func Report(w io.Writer, command string, err error) int {
 	var ends exitStatus
 	if errors.As(err, &ends) && ends.cause == nil {
 		return ends.status
@@ -57,22 +92,19 @@ func report(w io.Writer, command string, err error) int {
 
 // Command returns lutra with the commands below it, which print to out and, what is no result,
 // to errOut: for Main, and for tests of what documents say of them.
-func Command(out, errOut io.Writer) *cobra.Command {
+func Command(out, errOut io.Writer) *cobra.Command { return program.Command(out, errOut) }
+
+// Command returns the program with the commands below it, as the function Command does.
+func (p *Program) Command(out, errOut io.Writer) *cobra.Command {
 	root := &cobra.Command{
-		Use:   "lutra",
-		Short: "Serve ultra-low-bit language models on ordinary CPUs",
-		Long: `Lutra serves ternary (1.58-bit) and other low-bit language models on ordinary
-CPUs behind an OpenAI-compatible HTTP API. With no model named, it uses the small
-reasoner inside the binary.`,
-		Example: `  lutra serve                                    # embedded model on 127.0.0.1:8080
-  lutra serve --model falcon3-1b-tq2_0.gguf      # your own GGUF file
-  lutra serve --model bonsai-1.7b                # one that is downloaded first
-  lutra ask "A box holds 12 eggs. How many are in 7 boxes?"
-  lutra bench kernels`,
-		Version:       version(),
+		Use:           p.Name,
+		Short:         p.Short,
+		Long:          p.Long,
+		Example:       p.Example,
+		Version:       Version(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Args:          subcommand,
+		Args:          Subcommand,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetOut(out)
@@ -80,10 +112,10 @@ reasoner inside the binary.`,
 	root.SetFlagErrorFunc(flagError)
 	root.SetGlobalNormalizationFunc(currentName)
 	root.SetHelpCommand(newHelp())
-	root.SetVersionTemplate(versionLine())
-	root.AddCommand(newServe(), newAsk(), newChat(), newRun(), newPs(), newStop(), newLogs(), newPull(), newList(), newRemove(), newInfo(), newConvert(), newQuantize(), newImatrix(), newBench(), newLogits(), newPerplexity(), newReplay(), newEval(), newNPU(), newSchema(), newDoctor(), newDocs(), newHealth(), newKey(), newVersion())
-	groupHelp(root)
-	offerChoices(root)
+	root.SetVersionTemplate(versionLine(p.Name))
+	root.AddCommand(append(p.Commands(), newVersion())...)
+	groupHelp(root, p.Groups)
+	offerChoices(root, p.Arguments)
 	return root
 }
 
@@ -93,12 +125,12 @@ func newHelp() *cobra.Command {
 		Use:   "help [COMMAND]",
 		Short: "Show the help of a command",
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
-			return choices{words: func() []string { return commandNames(helped(cmd, args)) }}.complete(cmd, args, begun)
+			return Choices{Words: func() []string { return commandNames(helped(cmd, args)) }}.Complete(cmd, args, begun)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c := helped(cmd, args)
 			if depth := len(strings.Fields(c.CommandPath())) - 1; depth < len(args) {
-				return subcommand(c, args[depth:])
+				return Subcommand(c, args[depth:])
 			}
 			return c.Help()
 		},

@@ -88,14 +88,14 @@ func (a *askFlags) serverFor(cmd *cobra.Command, name string) (end func() error,
 	if err != nil {
 		return nil, err
 	}
-	if a.server.url != "" || os.Getenv(urlVariable) != "" {
+	if a.server.URL != "" || os.Getenv(urlVariable) != "" {
 		return leave, f.Set("model", name)
 	}
 	own, err := ownURL(cfg.Server)
 	if err != nil {
 		return nil, err
 	}
-	if a.server.url = own; answers(cmd.Context(), own) {
+	if a.server.URL = own; answers(cmd.Context(), own) {
 		if name, err = a.served(cmd, name); err != nil {
 			return nil, err
 		}
@@ -119,7 +119,7 @@ func (a *askFlags) serverFor(cmd *cobra.Command, name string) (end func() error,
 		return nil, err
 	}
 	if len(cfg.Server.APIKeys) > 0 && os.Getenv(keyVariable) == "" {
-		a.server.key = cfg.Server.APIKeys[0]
+		a.server.Key = cfg.Server.APIKeys[0]
 	}
 	return startServer(cmd.Context(), cfg, own, get, cmd.ErrOrStderr())
 }
@@ -154,7 +154,7 @@ func (a *askFlags) served(cmd *cobra.Command, name string) (string, error) {
 	if ref, ok, err := hub.Resolve(name); err == nil && ok {
 		why = fmt.Sprintf("; lutra pull %s, and the server has it from its next start on", shortName(ref))
 	}
-	return "", fmt.Errorf("the server at %s has no model %q%s; --addr 127.0.0.1:8081 starts another server", a.server.url, usage.Brief(name), why+list.Hint(name))
+	return "", fmt.Errorf("the server at %s has no model %q%s; --addr 127.0.0.1:8081 starts another server", a.server.URL, usage.Brief(name), why+list.Hint(name))
 }
 
 // startServer serves until end is called, once it is ready.

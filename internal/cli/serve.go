@@ -28,8 +28,8 @@ import (
 	"github.com/lutra-lm/lutra/server/registry"
 )
 
-// modelFlags are shared by the commands that run a model themselves.
-type modelFlags struct {
+// ModelFlags are shared by the commands that run a model themselves.
+type ModelFlags struct {
 	config  string
 	packing string
 	offline bool
@@ -41,7 +41,7 @@ type modelFlags struct {
 	letters bool
 }
 
-func (m *modelFlags) register(f *pflag.FlagSet) {
+func (m *ModelFlags) Register(f *pflag.FlagSet) {
 	letter := func(l string) string {
 		if m.letters {
 			return l
@@ -54,7 +54,7 @@ func (m *modelFlags) register(f *pflag.FlagSet) {
 	f.StringArray("verifier", nil, "reward model that judges for searches, named as --model; may be repeated (default: the embedded one)")
 	f.BoolVar(&m.offline, "offline", false, "download no models")
 	f.IntVarP(&m.context, "context", letter("c"), 0, "longest sequence in `TOKENS` (default: each model's own)")
-	wordVar(f, &m.packing, "packing", "", weights.Packings(), "run-time packing of the ternary weights of models that name none")
+	WordVar(f, &m.packing, "packing", "", weights.Packings(), "run-time packing of the ternary weights of models that name none")
 	f.String("backend", config.CPU, "where matrices and attention are computed: "+strings.Join(config.Backends(), ", "))
 	npuFlags(f)
 	f.IntP("threads", letter("t"), 0, "compute threads (default: one a physical core)")
@@ -66,9 +66,9 @@ func (m *modelFlags) register(f *pflag.FlagSet) {
 	f.String("log", "info", "log `LEVEL`: trace, debug, info, warn, error")
 }
 
-// quiet says that a command logs warnings alone unless --log is given: its output is
+// Quiet says that a command logs warnings alone unless --log is given: its output is
 // something else.
-func (m *modelFlags) quiet(f *pflag.FlagSet) {
+func (m *ModelFlags) Quiet(f *pflag.FlagSet) {
 	f.Lookup("log").DefValue = "warn"
 }
 
@@ -76,12 +76,12 @@ func (m *modelFlags) quiet(f *pflag.FlagSet) {
 // config.yaml.
 func npuFlags(f *pflag.FlagSet) {
 	d := config.DefaultHexagon()
-	f.String("npu-plan", "", "with a Hexagon backend, the plan of a model's experts: `FILE` of lutra npu plan --moe --json (default: equal groups)")
+	f.String("npu-plan", "", "with a Hexagon backend, the plan of a model's experts: `FILE` of lutra-lab npu plan --moe --json (default: equal groups)")
 	f.String("placement", d.Placement, "with a Hexagon backend, what of a model with experts the NPU computes: "+strings.Join(hexagon.Placements(), ", "))
 }
 
 // load reads the configuration and the flags.
-func (m *modelFlags) load(f *pflag.FlagSet) (config.Config, error) {
+func (m *ModelFlags) load(f *pflag.FlagSet) (config.Config, error) {
 	cfg, err := config.Load(m.config, os.Environ(), f)
 	var sampled generation.Config
 	if err == nil && m.sampling != "" {
@@ -100,8 +100,8 @@ func (m *modelFlags) load(f *pflag.FlagSet) (config.Config, error) {
 	return cfg, err
 }
 
-// prepare loads the configuration, then downloads the models that are not on this machine.
-func (m *modelFlags) prepare(cmd *cobra.Command) (config.Config, error) {
+// Prepare loads the configuration, then downloads the models that are not on this machine.
+func (m *ModelFlags) Prepare(cmd *cobra.Command) (config.Config, error) {
 	cfg, err := m.load(cmd.Flags())
 	if err != nil {
 		return cfg, err
@@ -110,13 +110,13 @@ func (m *modelFlags) prepare(cmd *cobra.Command) (config.Config, error) {
 }
 
 // getter logs as the configuration says.
-func (m *modelFlags) getter(cmd *cobra.Command, c config.Log) *getter {
-	log := newLogger(c, cmd.ErrOrStderr())
+func (m *ModelFlags) getter(cmd *cobra.Command, c config.Log) *getter {
+	log := NewLogger(c, cmd.ErrOrStderr())
 	return &getter{offline: m.offline, errOut: cmd.ErrOrStderr(), log: &log}
 }
 
 func newServe() *cobra.Command {
-	m := modelFlags{letters: true}
+	m := ModelFlags{letters: true}
 	cmd := &cobra.Command{
 		Use:   "serve [MODEL...]",
 		Short: "Serve models behind the OpenAI API",
@@ -168,7 +168,7 @@ or SIGHUP that follows the first within a second.`,
 		},
 	}
 	f := cmd.Flags()
-	m.register(f)
+	m.Register(f)
 	llamaServerFlags(f)
 	f.StringVar(&m.sampling, samplingFlag, "", "how tokens are sampled where a request does not say, such as temperature=0.7,top_k=20 (default: as each model's author wants)")
 	f.String("addr", "127.0.0.1:8080", "`HOST:PORT` to listen on")
@@ -199,7 +199,7 @@ func warnings(o *server.Options, compiles bool) []string {
 // with neither ends.
 func serve(ctx context.Context, cfg config.Config, read func() (config.Config, error), get *getter, errOut io.Writer) error {
 	lines := &server.LogLines{}
-	log := newLogger(cfg.Log, errOut, lines)
+	log := NewLogger(cfg.Log, errOut, lines)
 	if get.log != nil { // its downloads are part of what the server does
 		get.log = &log
 	}
@@ -212,7 +212,7 @@ func serve(ctx context.Context, cfg config.Config, read func() (config.Config, e
 		log.Warn().Msg(w)
 	}
 	cfg.Server.Log, cfg.Server.LogLines = log, lines
-	tracer, endTraces, err := tracing.New(ctx, os.Getenv, version(), log)
+	tracer, endTraces, err := tracing.New(ctx, os.Getenv, Version(), log)
 	if err != nil {
 		listener.Close()
 		return err

@@ -11,9 +11,9 @@ import (
 	"github.com/lutra-lm/lutra/internal/usage"
 )
 
-// serverFlags say which server a command asks.
-type serverFlags struct {
-	url, key string
+// ServerFlags say which server a command asks.
+type ServerFlags struct {
+	URL, Key string
 	former   string // --model-name
 }
 
@@ -24,40 +24,40 @@ const (
 	keyOfOpenAI = "OPENAI_API_KEY" // for OpenAI's own host alone: other servers have no right to see it
 )
 
-// register defines the flags. what says what the URL is for; address is its default.
-func (s *serverFlags) register(f *pflag.FlagSet, what, address string) {
-	f.StringVar(&s.url, "url", address, what+" at this API base `URL` (default also from "+urlVariable+")")
-	f.StringVar(&s.key, "api-key", "", "bearer `KEY` for the server (default: "+keyVariable+")")
+// Register defines the flags. what says what the URL is for; address is its default.
+func (s *ServerFlags) Register(f *pflag.FlagSet, what, address string) {
+	f.StringVar(&s.URL, "url", address, what+" at this API base `URL` (default also from "+urlVariable+")")
+	f.StringVar(&s.Key, "api-key", "", "bearer `KEY` for the server (default: "+keyVariable+")")
 }
 
-// complete takes from the environment what the flags leave open. An empty --url means
+// Complete takes from the environment what the flags leave open. An empty --url means
 // no server, whatever the environment says.
-func (s *serverFlags) complete(f *pflag.FlagSet) error {
+func (s *ServerFlags) Complete(f *pflag.FlagSet) error {
 	from := "--url"
 	if address := os.Getenv(urlVariable); address != "" && !f.Changed("url") {
-		s.url, from = address, urlVariable
+		s.URL, from = address, urlVariable
 	}
-	if s.url == "" {
+	if s.URL == "" {
 		if f.Changed("api-key") {
 			return usage.Errorf("--api-key is for --url")
 		}
 		return nil
 	}
-	address, err := apiclient.Address(s.url)
+	address, err := apiclient.Address(s.URL)
 	if err != nil {
 		return usage.Errorf("%s: %w", from, err)
 	}
-	if s.url = address; !f.Changed("api-key") {
-		s.key = os.Getenv(keyVariable)
+	if s.URL = address; !f.Changed("api-key") {
+		s.Key = os.Getenv(keyVariable)
 		if u, err := url.Parse(address); err == nil && u.Scheme == "https" && u.Hostname() == "api.openai.com" {
-			s.key = cmp.Or(s.key, os.Getenv(keyOfOpenAI))
+			s.Key = cmp.Or(s.Key, os.Getenv(keyOfOpenAI))
 		}
 	}
 	return nil
 }
 
-// names returns the server's models that --model asks for.
-func (s *serverFlags) names(f *pflag.FlagSet) ([]string, error) {
+// Names returns the server's models that --model asks for.
+func (s *ServerFlags) Names(f *pflag.FlagSet) ([]string, error) {
 	names, err := f.GetStringArray("model")
 	if len(names) == 0 {
 		names = []string{cmp.Or(s.former, apiclient.DefaultModel)}
@@ -69,7 +69,7 @@ func (s *serverFlags) names(f *pflag.FlagSet) ([]string, error) {
 const formerModel = "model-name"
 
 // registerFormer defines that name.
-func (s *serverFlags) registerFormer(f *pflag.FlagSet) {
+func (s *ServerFlags) registerFormer(f *pflag.FlagSet) {
 	f.StringVar(&s.former, formerModel, "", "model to ask for with --url")
 	f.Lookup(formerModel).Hidden = true
 }

@@ -2,9 +2,9 @@ package cli
 
 import "github.com/spf13/pflag"
 
-// thinkingVar defines --thinking: whether models think whose chat template can
+// ThinkingVar defines --thinking: whether models think whose chat template can
 // switch it. Without the flag on stays nil.
-func thinkingVar(f *pflag.FlagSet, on **bool) {
+func ThinkingVar(f *pflag.FlagSet, on **bool) {
 	t := thinkingValue{on: on}
 	t.wordValue = wordValue{&t.word, []string{"on", "off"}}
 	f.Var(&t, "thinking", "on or off, for models whose chat template can switch it (default: as the template has it)")

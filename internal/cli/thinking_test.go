@@ -1,13 +1,11 @@
 package cli
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/lutra-lm/lutra/internal/eval"
 	"github.com/lutra-lm/lutra/models/embedded"
 	"github.com/lutra-lm/lutra/models/gguf"
 )
@@ -30,22 +28,6 @@ func loud(t *testing.T) string {
 	return path
 }
 
-func TestAnEvaluationWithoutThinkingContinues(t *testing.T) {
-	dir, model := t.TempDir(), loud(t)
-	args := func(thinking string) []string {
-		return []string{"eval", "--model", model, "--limit", "1", "--n", "1", "--thinking", thinking, "--out", dir}
-	}
-	for range 2 {
-		mustLutra(t, args("off")...)
-	}
-	if _, err := lutra(t, args("on")...); !errors.Is(err, eval.ErrSetup) {
-		t.Errorf("with thinking: %v, want ErrSetup", err)
-	}
-	if report := string(must(os.ReadFile(filepath.Join(dir, "results.md")))); !strings.Contains(report, "thinking off") {
-		t.Errorf("the report says %s", report)
-	}
-}
-
 func TestThinkingIsSwitchedOnTheCommandLine(t *testing.T) {
 	model := loud(t)
 	ask := func(args ...string) (string, error) {
@@ -61,9 +43,7 @@ func TestThinkingIsSwitchedOnTheCommandLine(t *testing.T) {
 	if _, err := ask("--thinking", "maybe"); err == nil || !strings.Contains(err.Error(), "is none of on, off") {
 		t.Errorf("maybe: %v", err)
 	}
-	for _, args := range [][]string{{"ask", "--thinking", "on", "Hi"}, {"eval", "--limit", "1", "--n", "1", "--thinking", "on"}} {
-		if _, err := lutra(t, args...); err == nil || !strings.Contains(err.Error(), "cannot switch thinking") {
-			t.Errorf("lutra %q with a model that cannot switch: %v", args, err)
-		}
+	if _, err := lutra(t, "ask", "--thinking", "on", "Hi"); err == nil || !strings.Contains(err.Error(), "cannot switch thinking") {
+		t.Errorf("a model that cannot switch: %v", err)
 	}
 }

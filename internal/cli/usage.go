@@ -78,6 +78,9 @@ func wantedFlag(f *pflag.Flag) string {
 // notAWord means that a flag takes only certain words.
 type notAWord struct{ error }
 
+// NotAWord returns err as the error of a flag that takes only certain words, which err lists.
+func NotAWord(err error) error { return notAWord{err} }
+
 // wordValue is a flag that takes one of several words.
 type wordValue struct {
 	p     *string
@@ -91,7 +94,7 @@ func (w wordValue) String() string {
 	return *w.p
 }
 func (w wordValue) Type() string      { return "string" }
-func (w wordValue) choices() []string { return w.words }
+func (w wordValue) Choices() []string { return w.words }
 func (w wordValue) Set(s string) error {
 	if !slices.Contains(w.words, s) {
 		return notAWord{fmt.Errorf("%q is none of %s%s", usage.Brief(s), strings.Join(w.words, ", "), usage.DidYouMean(s, w.words))}
@@ -100,8 +103,8 @@ func (w wordValue) Set(s string) error {
 	return nil
 }
 
-// wordVar defines a flag that takes one of words.
-func wordVar(f *pflag.FlagSet, p *string, name, value string, words []string, usage string) {
+// WordVar defines a flag that takes one of words.
+func WordVar(f *pflag.FlagSet, p *string, name, value string, words []string, usage string) {
 	*p = value
 	f.Var(wordValue{p, words}, name, usage+": "+strings.Join(words, ", "))
 }
@@ -112,12 +115,12 @@ func upTo(name string) cobra.PositionalArgs {
 		if len(args) == 0 {
 			return nil
 		}
-		return arguments(name)(cmd, args)
+		return Arguments(name)(cmd, args)
 	}
 }
 
-// arguments requires one argument for each name.
-func arguments(names ...string) cobra.PositionalArgs {
+// Arguments requires one argument for each name.
+func Arguments(names ...string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		switch {
 		case len(args) < len(names):
@@ -148,8 +151,8 @@ var elsewhere = map[string]string{
 	"delete":   "lutra rm NAME deletes a model",
 }
 
-// subcommand checks the arguments of a command that only has subcommands.
-func subcommand(cmd *cobra.Command, args []string) error {
+// Subcommand checks the arguments of a command that only has subcommands.
+func Subcommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/lutra-lm/lutra/internal/bench"
+	"github.com/lutra-lm/lutra/kernels/bench"
 	"github.com/lutra-lm/lutra/kernels/kept"
 )
 
@@ -25,8 +25,8 @@ var release string
 // set as release is.
 var built string
 
-// version returns one word: a release, a module's version or a revision.
-func version() string {
+// Version returns one word: a release, a module's version or a revision.
+func Version() string {
 	short, _ := describeBuild(debug.ReadBuildInfo())
 	return short
 }
@@ -70,13 +70,13 @@ func newVersion() *cobra.Command {
 		Short: "Show the version",
 		Long: `Shows the version, and how it was built: the commit and its time, the Go, and its settings.
 With --kernels also which kernels this machine's products go to where there are several, and why: they are
-measured once for a build and a processor, and kept in a file. lutra bench kernels measures
+measured once for a build and a processor, and kept in a file. lutra-lab bench kernels measures
 them again.`,
 		Example: `  lutra version
   lutra version --kernels`,
-		Args: arguments(),
+		Args: Arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := fmt.Fprint(cmd.OutOrStdout(), versionLine(), howBuilt(debug.ReadBuildInfo()))
+			_, err := fmt.Fprint(cmd.OutOrStdout(), versionLine(cmd.Root().Name()), howBuilt(debug.ReadBuildInfo()))
 			if kernels && err == nil {
 				bench.PrintChoices(cmd.OutOrStdout())
 			}
@@ -102,7 +102,7 @@ func keepChoices() {
 	if err != nil {
 		return
 	}
-	kept.In(filepath.Join(dir, "lutra", "kernels"), fmt.Sprintf("%s %d %d", version(), info.Size(), info.ModTime().UnixNano()))
+	kept.In(filepath.Join(dir, "lutra", "kernels"), fmt.Sprintf("%s %d %d", Version(), info.Size(), info.ModTime().UnixNano()))
 }
 
 // howBuilt says in lines what a program was built from and with. The settings are those that
@@ -134,8 +134,8 @@ func howBuilt(info *debug.BuildInfo, known bool) string {
 	return lines + fmt.Sprintf("go        %s\nsettings %s\n", info.GoVersion, settings)
 }
 
-// versionLine returns what lutra --version prints, and lutra version first.
-func versionLine() string {
+// versionLine returns what --version of a program prints, and its command version first.
+func versionLine(program string) string {
 	_, long := describeBuild(debug.ReadBuildInfo())
-	return "lutra " + strings.TrimSpace(long) + "\n"
+	return program + " " + strings.TrimSpace(long) + "\n"
 }

@@ -14,7 +14,7 @@ import (
 // Aims say from what searches are chosen for requests that name a quality or a deadline, and
 // what requests get that ask for no search.
 type Aims struct {
-	Profiles   []string `yaml:"profiles"`   // files of lutra eval --profile, the first that has a model counts
+	Profiles   []string `yaml:"profiles"`   // files of lutra-lab eval --profile, the first that has a model counts
 	Alternates []string `yaml:"alternates"` // models of which any may answer such a request for one of them
 	Fill       string   `yaml:"fill"`       // the search that plain answers get in lanes to spare; empty: none
 }

@@ -22,7 +22,7 @@ type Hexagon struct {
 	// Of models with experts.
 	Placement string `yaml:"placement"` // one of hexagon.Placements
 	Decode    string `yaml:"decode"`    // where rows of no chunk of a prompt are computed: cpu or npu
-	Plan      string `yaml:"plan"`      // a file of lutra npu plan --moe --json; empty: a plan without calibration
+	Plan      string `yaml:"plan"`      // a file of lutra-lab npu plan --moe --json; empty: a plan without calibration
 }
 
 // CPU is the backend that every machine has.

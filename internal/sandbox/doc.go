@@ -6,7 +6,7 @@
 // it can touch nothing but its own linear memory and the few functions that this package gives it.
 // There are no files, no network, no clock and no chance: time stands still, random numbers begin
 // with the same seed. Memory is bounded by the module's limit, work by steps that the module counts
-// itself (tools/wasmfuel), so a program that is too slow is so on any machine and under any load.
+// itself (lab/tools/wasmfuel), so a program that is too slow is so on any machine and under any load.
 // What it prints is dropped.
 //
 // Each test has an instance of its own, a copy of one that is ready, in which the code runs first: tests

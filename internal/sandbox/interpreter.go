@@ -177,7 +177,7 @@ func host(name string) func(ctx context.Context, m api.Module, stack []uint64) {
 			}
 			stack[0] = 0
 		}
-	case "host_interrupt", "refuel": // the calls that tools/wasmfuel was told of
+	case "host_interrupt", "refuel": // the calls that lab/tools/wasmfuel was told of
 		return func(ctx context.Context, _ api.Module, stack []uint64) {
 			machineOf(ctx).refuel()
 			stack[0] = 0
@@ -197,7 +197,7 @@ func host(name string) func(ctx context.Context, m api.Module, stack []uint64) {
 type machine struct {
 	ctx    context.Context
 	module api.Module
-	fuel   api.MutableGlobal // in which the module counts down (tools/wasmfuel); nil: it is not ready
+	fuel   api.MutableGlobal // in which the module counts down (lab/tools/wasmfuel); nil: it is not ready
 	left   int64             // steps that it has not got yet
 	clock  uint64            // milliseconds, as many as it has asked for the time
 	tested bool              // its code has run, and the test begins

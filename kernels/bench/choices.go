@@ -1,6 +1,10 @@
 package bench
 
 import (
+	"fmt"
+	"io"
+	"strings"
+
 	"github.com/lutra-lm/lutra/kernels/choice"
 	"github.com/lutra-lm/lutra/kernels/cpu"
 	"github.com/lutra-lm/lutra/kernels/grouped"
@@ -42,4 +46,12 @@ func chosen(p matrix.Packing) (rules choice.Rules, why string) {
 		return rules, why
 	}
 	return nil, ""
+}
+
+// PrintChoices prints the kernels that the engine uses, one line for each packing that has
+// several, and why.
+func PrintChoices(w io.Writer) {
+	for _, c := range Choices() {
+		fmt.Fprintf(w, "%s: %s (%s)\n", c.Packing, strings.Join(c.Kernels, ", "), c.Why)
+	}
 }

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Holds lm-eval's scores of a Lutra server against `lutra logits`.
+"""Holds lm-eval's scores of a Lutra server against `lutra-lab logits`.
 
     pip install "lm-eval[api]"
     lutra serve --model lutra-tiny-l &
-    python3 tools/lmeval/compare.py --lutra ./lutra --model lutra-tiny-l
+    python3 tools/lmeval/compare.py --lutra ./lutra-lab --model lutra-tiny-l
 
 lm-eval (local-completions) runs the three tasks beside this file, which ask
 for log-likelihoods of answers, for the likeliest of several answers, and for
 those of whole texts. Each of its requests is then scored again from the logits
-that `lutra logits` writes for the same tokens, without a server. The exit
+that `lutra-lab logits` writes for the same tokens, without a server. The exit
 status is 1 where two scores differ by more than --tolerance nats.
 """
 import argparse
@@ -27,7 +27,7 @@ TASKS = ["lutra_loglikelihood", "lutra_choice", "lutra_rolling"]
 def arguments():
     p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     p.add_argument("--url", default="http://127.0.0.1:8080", help="the server")
-    p.add_argument("--lutra", default="lutra", help="the program that writes logits")
+    p.add_argument("--lutra", default="lutra-lab", help="the program that writes logits")
     p.add_argument("--model", default="lutra-tiny-l", help="embedded model or GGUF file that the server has as its first")
     p.add_argument("--name", default="default", help="the model's name in the API")
     p.add_argument("--tolerance", type=float, default=1e-3, help="nats")
@@ -54,7 +54,7 @@ def harness(args, **options):
 
 
 class Logits:
-    """Log-likelihoods from `lutra logits`."""
+    """Log-likelihoods from `lutra-lab logits`."""
 
     def __init__(self, args):
         self.args = args

@@ -15,7 +15,7 @@ import (
 // lies in the archive too.
 func archive(b bundle) ([]artifact, error) {
 	name := b.archiveName()
-	files := []file{{b.target.binary(), 0o755, b.binary}, {"sbom.cdx.json", 0o644, b.sbom}}
+	files := []file{{b.target.binary(b.program), 0o755, b.binary}, {"sbom.cdx.json", 0o644, b.sbom}}
 	files = append(files, b.common...)
 	for i := range files {
 		files[i].path = path.Join(name, files[i].path)
@@ -30,7 +30,7 @@ func archive(b bundle) ([]artifact, error) {
 
 // archiveName returns the name of the archive without its ending, which is its only folder's too.
 func (b *bundle) archiveName() string {
-	return fmt.Sprintf("lutra-%s-%s-%s", b.version, b.target.os, b.target.arch)
+	return fmt.Sprintf("%s-%s-%s-%s", b.program.name, b.version, b.target.os, b.target.arch)
 }
 
 // tarGz packs files in their order; all are root's, of one time, which must be whole seconds.

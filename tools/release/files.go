@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"io"
 	"os"
 	"path"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"github.com/spf13/cobra/doc"
 
 	"github.com/lutra-lm/lutra/internal/cli"
+	"github.com/lutra-lm/lutra/lab/commands"
 )
 
 // file is what an archive or package holds.
@@ -26,9 +28,24 @@ type artifact struct {
 	data []byte
 }
 
-// bundle is what one target's archives and packages are made of.
+// program is one of the commands that a release carries.
+type program struct {
+	name    string
+	module  string // its folder in the checkout
+	command func(out, errOut io.Writer) *cobra.Command
+}
+
+// lutra is what users install; its packages, wheels and image hold it alone. The laboratory's instruments
+// would double their size, and have an archive of their own for each target.
+var (
+	lutra      = program{"lutra", ".", cli.Command}
+	laboratory = program{"lutra-lab", "lab", commands.Command}
+)
+
+// bundle is what one target's archives and packages of a program are made of.
 type bundle struct {
 	source
+	program
 	target target
 	binary []byte
 	sbom   []byte
@@ -55,7 +72,7 @@ var wholes = []func([]bundle, []artifact) ([]artifact, error){
 
 // commonFiles returns what is the same for all targets: license, configuration, manual pages
 // in man/, completion in completions/.
-func commonFiles(s source) ([]file, error) {
+func commonFiles(s source, p program) ([]file, error) {
 	var files []file
 	for _, name := range []string{"LICENSE", "README.md", "config.yaml"} {
 		data, err := os.ReadFile(filepath.Join(s.root, name))
@@ -64,12 +81,12 @@ func commonFiles(s source) ([]file, error) {
 		}
 		files = append(files, file{name, 0o644, data})
 	}
-	root := cli.Command(&bytes.Buffer{}, os.Stderr)
+	root := p.command(&bytes.Buffer{}, os.Stderr)
 	pages, err := manPages(s, root)
 	if err != nil {
 		return nil, err
 	}
-	scripts, err := completion(root)
+	scripts, err := completion(root, p.name)
 	return append(append(files, pages...), scripts...), err
 }
 
@@ -98,17 +115,17 @@ func manPages(s source, root *cobra.Command) ([]file, error) {
 	return files, add(root)
 }
 
-// completion returns the scripts by which shells complete lutra's words.
-func completion(root *cobra.Command) ([]file, error) {
+// completion returns the scripts by which shells complete the words of a program of that name.
+func completion(root *cobra.Command, name string) ([]file, error) {
 	var files []file
 	for _, shell := range []struct {
 		name string
 		gen  func(w *bytes.Buffer) error
 	}{
-		{"lutra.bash", func(w *bytes.Buffer) error { return root.GenBashCompletionV2(w, true) }},
-		{"_lutra", func(w *bytes.Buffer) error { return root.GenZshCompletion(w) }},
-		{"lutra.fish", func(w *bytes.Buffer) error { return root.GenFishCompletion(w, true) }},
-		{"lutra.ps1", func(w *bytes.Buffer) error { return root.GenPowerShellCompletionWithDesc(w) }},
+		{name + ".bash", func(w *bytes.Buffer) error { return root.GenBashCompletionV2(w, true) }},
+		{"_" + name, func(w *bytes.Buffer) error { return root.GenZshCompletion(w) }},
+		{name + ".fish", func(w *bytes.Buffer) error { return root.GenFishCompletion(w, true) }},
+		{name + ".ps1", func(w *bytes.Buffer) error { return root.GenPowerShellCompletionWithDesc(w) }},
 	} {
 		var script bytes.Buffer
 		if err := shell.gen(&script); err != nil {

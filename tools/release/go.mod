@@ -4,12 +4,15 @@ go 1.26.8
 
 replace github.com/lutra-lm/lutra => ../..
 
+replace github.com/lutra-lm/lutra/lab => ../../lab
+
 require (
 	github.com/CycloneDX/cyclonedx-go v0.12.0
 	github.com/google/go-containerregistry v0.22.1
 	github.com/google/uuid v1.6.0
 	github.com/goreleaser/nfpm/v2 v2.44.2
 	github.com/lutra-lm/lutra v0.0.0-00010101000000-000000000000
+	github.com/lutra-lm/lutra/lab v0.0.0-00010101000000-000000000000
 	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3
 	github.com/spf13/cobra v1.10.2
 	go.yaml.in/yaml/v3 v3.0.6

@@ -3,9 +3,10 @@
 //
 //	go run . -o dist -version v1.2.0 -targets linux/amd64,darwin/arm64
 //
-//	commit ─▶ go build a target ─▶ binary ─▶ archive, with manual, completion, SBOM
-//	                                      ├▶ deb, rpm, apk   (Linux)
-//	                                      ├▶ wheel, npm's package
+//	commit ─▶ go build a target ─▶ lutra ─▶ archive, with manual, completion, SBOM
+//	                            │         ├▶ deb, rpm, apk   (Linux)
+//	                            │         ├▶ wheel, npm's package
+//	                            └▶ lutra-lab ▶ archive, with manual, completion, SBOM
 //	                            all targets ▶ container image, npm's package that chooses,
 //	                                        recipes of Homebrew, winget, Nix
 //	                                      └▶ SHA256SUMS of all
@@ -47,23 +48,14 @@ func run(out, version, only string) error {
 	if err != nil {
 		return err
 	}
-	common, err := commonFiles(src)
-	if err != nil {
-		return err
-	}
 	var made []artifact
 	var bundles []bundle
 	for _, t := range targets {
 		fmt.Println("building", t)
-		binary, err := build(src, t)
+		b, err := bundleOf(src, lutra, t)
 		if err != nil {
 			return err
 		}
-		bom, err := sbom(src, t, binary)
-		if err != nil {
-			return err
-		}
-		b := bundle{src, t, binary, bom, common}
 		bundles = append(bundles, b)
 		for _, form := range forms {
 			if !form.fits(t) {
@@ -75,6 +67,15 @@ func run(out, version, only string) error {
 			}
 			made = append(made, a...)
 		}
+		instruments, err := bundleOf(src, laboratory, t)
+		if err != nil {
+			return err
+		}
+		a, err := archive(instruments)
+		if err != nil {
+			return fmt.Errorf("%s: %w", t, err)
+		}
+		made = append(made, a...)
 	}
 	for _, whole := range wholes {
 		a, err := whole(bundles, made)
@@ -84,6 +85,20 @@ func run(out, version, only string) error {
 		made = append(made, a...)
 	}
 	return write(out, made)
+}
+
+// bundleOf builds a program for a target.
+func bundleOf(src source, p program, t target) (bundle, error) {
+	common, err := commonFiles(src, p)
+	if err != nil {
+		return bundle{}, err
+	}
+	binary, err := build(src, p, t)
+	if err != nil {
+		return bundle{}, err
+	}
+	bom, err := sbom(src, p, t, binary)
+	return bundle{src, p, t, binary, bom, common}, err
 }
 
 // write writes the files and SHA256SUMS, which sha256sum -c reads.

@@ -43,8 +43,8 @@ func npmName(t target) (name, os, cpu string) {
 func npm(b bundle) ([]artifact, error) {
 	name, os, cpu := npmName(b.target)
 	return npmTarball(npmPackage{
-		Name: name, OS: []string{os}, CPU: []string{cpu}, Bin: map[string]string{"lutra": "bin/" + b.target.binary()}, PreferUnplug: true,
-	}, file{"bin/" + b.target.binary(), 0o755, b.binary}, b)
+		Name: name, OS: []string{os}, CPU: []string{cpu}, Bin: map[string]string{"lutra": "bin/" + b.target.binary(b.program)}, PreferUnplug: true,
+	}, file{"bin/" + b.target.binary(b.program), 0o755, b.binary}, b)
 }
 
 //go:embed launcher.js

@@ -19,7 +19,7 @@ func recipesOf(t *testing.T, on []target) (archives, made []artifact) {
 	t.Helper()
 	var bundles []bundle
 	for _, tg := range on {
-		b := bundle{source: source{time: sample(t, tg).time, version: version{core: "1.2.0"}}, target: tg}
+		b := bundle{program: lutra, source: source{time: sample(t, tg).time, version: version{core: "1.2.0"}}, target: tg}
 		bundles = append(bundles, b)
 		ending := ".tar.gz"
 		if tg.os == "windows" {

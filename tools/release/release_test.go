@@ -20,18 +20,20 @@ import (
 )
 
 // sample is a bundle with a small program.
-func sample(t *testing.T, on target) bundle {
+func sample(t *testing.T, on target) bundle { return sampleOf(t, lutra, on) }
+
+func sampleOf(t *testing.T, p program, on target) bundle {
 	t.Helper()
 	root, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := source{root: root, commit: strings.Repeat("ab", 20), time: time.Unix(1795265667, 0).UTC(), version: version{core: "1.2.0"}}
-	common, err := commonFiles(s)
+	common, err := commonFiles(s, p)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return bundle{s, on, []byte("program"), []byte("{}"), common}
+	return bundle{s, p, on, []byte("program"), []byte("{}"), common}
 }
 
 func TestTheSameBundleGivesTheSameBytes(t *testing.T) {
@@ -63,18 +65,22 @@ func TestTheSameBundleGivesTheSameBytes(t *testing.T) {
 }
 
 func TestAnArchiveHoldsProgramManualAndCompletion(t *testing.T) {
-	b := sample(t, target{"darwin", "arm64"})
-	made, err := archive(b)
-	if err != nil {
-		t.Fatal(err)
-	}
-	modes := map[string]os.FileMode{}
-	for _, f := range untar(t, made[0].data) {
-		modes[strings.TrimPrefix(f.path, "lutra-1.2.0-darwin-arm64/")] = f.mode
-	}
-	for name, mode := range map[string]os.FileMode{"lutra": 0o755, "LICENSE": 0o644, "config.yaml": 0o644, "sbom.cdx.json": 0o644, "man/lutra.1": 0o644, "man/lutra-bench-engine.1": 0o644, "completions/_lutra": 0o644, "completions/lutra.ps1": 0o644} {
-		if modes[name] != mode {
-			t.Errorf("%s has mode %o, want %o", name, modes[name], mode)
+	for _, c := range []struct {
+		program
+		page string
+	}{{lutra, "man/lutra-serve.1"}, {laboratory, "man/lutra-lab-bench-engine.1"}} {
+		made, err := archive(sampleOf(t, c.program, target{"darwin", "arm64"}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		modes := map[string]os.FileMode{}
+		for _, f := range untar(t, made[0].data) {
+			modes[strings.TrimPrefix(f.path, c.name+"-1.2.0-darwin-arm64/")] = f.mode
+		}
+		for name, mode := range map[string]os.FileMode{c.name: 0o755, "LICENSE": 0o644, "config.yaml": 0o644, "sbom.cdx.json": 0o644, "man/" + c.name + ".1": 0o644, c.page: 0o644, "completions/_" + c.name: 0o644, "completions/" + c.name + ".ps1": 0o644} {
+			if modes[name] != mode {
+				t.Errorf("%s has mode %o, want %o", name, modes[name], mode)
+			}
 		}
 	}
 }
@@ -181,7 +187,7 @@ func TestAnSBOMListsTheModulesInTheBinary(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := sample(t, target{"linux", "amd64"})
-	text, err := sbom(b.source, b.target, binary)
+	text, err := sbom(b.source, b.program, b.target, binary)
 	if err != nil {
 		t.Fatal(err)
 	}

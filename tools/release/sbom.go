@@ -17,7 +17,7 @@ import (
 
 // sbom returns the modules that are in a binary, which its linker has noted, as CycloneDX 1.6
 // (ECMA-424). Its serial number follows from the binary.
-func sbom(s source, t target, binary []byte) ([]byte, error) {
+func sbom(s source, p program, t target, binary []byte) ([]byte, error) {
 	info, err := buildinfo.Read(bytes.NewReader(binary))
 	if err != nil {
 		return nil, fmt.Errorf("SBOM: %w", err)
@@ -38,7 +38,7 @@ func sbom(s source, t target, binary []byte) ([]byte, error) {
 	}
 	purl := "pkg:golang/" + info.Main.Path + "@v" + s.version.String() + "?goarch=" + t.arch + "&goos=" + t.os
 	main := cdx.Component{
-		BOMRef: purl, Type: cdx.ComponentTypeApplication, Name: "lutra", Version: s.version.String(), PackageURL: purl,
+		BOMRef: purl, Type: cdx.ComponentTypeApplication, Name: p.name, Version: s.version.String(), PackageURL: purl,
 		Description: summary,
 		Licenses:    &cdx.Licenses{{License: &cdx.License{ID: "Apache-2.0"}}},
 		Hashes:      &[]cdx.Hash{{Algorithm: cdx.HashAlgoSHA256, Value: hex.EncodeToString(sum[:])}},
@@ -48,6 +48,9 @@ func sbom(s source, t target, binary []byte) ([]byte, error) {
 	std := "pkg:golang/std@" + goVersion
 	parts := []cdx.Component{{BOMRef: std, Type: cdx.ComponentTypeLibrary, Name: "std", Version: goVersion, PackageURL: std}}
 	for _, m := range info.Deps {
+		if m.Path == ownModule { // the same commit
+			continue
+		}
 		if m.Replace != nil {
 			m = m.Replace
 		}

@@ -12,7 +12,8 @@ import (
 )
 
 const (
-	projectPage = "https://github.com/lutra-lm/lutra"
+	ownModule   = "github.com/lutra-lm/lutra"
+	projectPage = "https://" + ownModule
 	summary     = "Serve ultra-low-bit language models on ordinary CPUs"
 )
 
@@ -108,21 +109,21 @@ func git(args ...string) (string, error) {
 	return strings.TrimSpace(string(out)), nil
 }
 
-// build returns the program for a target. go build keeps what has not changed.
-func build(s source, t target) ([]byte, error) {
+// build returns a program for a target. go build keeps what has not changed.
+func build(s source, p program, t target) ([]byte, error) {
 	dir, err := os.MkdirTemp("", "lutra-release-")
 	if err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	path := filepath.Join(dir, t.binary())
+	path := filepath.Join(dir, t.binary(p))
 	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false",
-		fmt.Sprintf("-ldflags=-s -w -X %[1]s.release=v%[2]s -X '%[1]s.built=%[3]s of %[4]s'", "github.com/lutra-lm/lutra/internal/cli", s.version, s.commit, s.time.Format(time.RFC3339)), "-o", path, ".")
-	cmd.Dir, cmd.Stdout, cmd.Stderr = s.root, os.Stdout, os.Stderr
+		fmt.Sprintf("-ldflags=-s -w -X %[1]s.release=v%[2]s -X '%[1]s.built=%[3]s of %[4]s'", ownModule+"/internal/cli", s.version, s.commit, s.time.Format(time.RFC3339)), "-o", path, ".")
+	cmd.Dir, cmd.Stdout, cmd.Stderr = filepath.Join(s.root, p.module), os.Stdout, os.Stderr
 	// Levels are the lowest: kernels ask the CPU what it has.
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+t.os, "GOARCH="+t.arch, "GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS=", "GOEXPERIMENT=", "GOFIPS140=off")
 	if err := cmd.Run(); err != nil {
-		return nil, fmt.Errorf("go build for %s: %w", t, err)
+		return nil, fmt.Errorf("go build of %s for %s: %w", p.name, t, err)
 	}
 	return os.ReadFile(path)
 }

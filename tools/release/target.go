@@ -20,12 +20,12 @@ var targets = []target{
 
 func (t target) String() string { return t.os + "/" + t.arch }
 
-// binary returns the name of the program there.
-func (t target) binary() string {
+// binary returns the name of a program's file there.
+func (t target) binary(p program) string {
 	if t.os == "windows" {
-		return "lutra.exe"
+		return p.name + ".exe"
 	}
-	return "lutra"
+	return p.name
 }
 
 // choose returns the targets that list names, with commas; all for an empty one.

@@ -32,7 +32,7 @@ func wheel(b bundle) ([]artifact, error) {
 		fmt.Fprintf(&tags, "Tag: py3-none-%s\n", platform)
 	}
 	files := []file{
-		{stem + ".data/scripts/" + b.target.binary(), 0o755, b.binary},
+		{stem + ".data/scripts/" + b.target.binary(b.program), 0o755, b.binary},
 		{stem + ".dist-info/METADATA", 0o644, fmt.Appendf(nil, `Metadata-Version: 2.4
 Name: %s
 Version: %s

@@ -125,7 +125,7 @@ func refusal(candidates []Candidate, want *scaling.Plan, profiled bool, most, so
 		field = "deadline_ms"
 	}
 	if !profiled {
-		return scaling.Errorf(scaling.CodeProfileRequired, field, "there is no profile of the model %.80q, from which a method could be chosen; name a method, or have its operator run lutra eval --profile", candidates[0].Name)
+		return scaling.Errorf(scaling.CodeProfileRequired, field, "there is no profile of the model %.80q, from which a method could be chosen; name a method, or have its operator run lutra-lab eval --profile", candidates[0].Name)
 	}
 	switch {
 	case most == nil && soonest == nil && want.Deadline == 0:

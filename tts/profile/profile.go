@@ -1,7 +1,7 @@
 // Package profile holds what methods of test-time scaling reach and cost on somebody's
-// problems, as lutra eval --profile measures it, and chooses among them.
+// problems, as lutra-lab eval --profile measures it, and chooses among them.
 //
-//	lutra eval --profile ──▶ Profile ──▶ Choose(quality, deadline, load) ──▶ scaling.Plan
+//	lutra-lab eval --profile ──▶ Profile ──▶ Choose(quality, deadline, load) ──▶ scaling.Plan
 //
 // It knows no engines: how fast they are now is told to it.
 package profile

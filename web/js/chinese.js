@@ -76,7 +76,7 @@ export const words = {
   'This conversation could not be kept: the browser has no room, or keeps nothing.': '此对话无法保存：浏览器空间不足，或不保存任何内容。',
   'This conversation is full. Begin a new one.': '此对话已满，请开始新的对话。', 'This model reads the last question of a conversation.': '此模型只读对话的最后一个问题。',
   'This model reads the last {} questions of a conversation.': '此模型只读对话的最后 {} 个问题。',
-  'This model was not profiled: lutra eval --profile measures it.': '此模型没有测评档案：可用 lutra eval --profile 测量。',
+  'This model was not profiled: lutra-lab eval --profile measures it.': '此模型没有测评档案：可用 lutra-lab eval --profile 测量。',
   'This server answers those who have a key. Whoever runs it gives them out.': '此服务器只回答持有密钥的人。密钥由运行它的人发放。', 'Thought': '思考', 'Thought for {}': '思考了 {}',
   'Three steps, a single answer': '三步，单个回答', 'Three steps: beam search against a single answer': '三步：束搜索与单个回答对比', 'Time': '时间', 'Title': '标题',
   'Tokens': '词元', 'Tokens a second': '每秒词元数', 'Tokens generated, by all requests together': '所有请求合计生成的词元', 'Tools are not JSON.': '工具不是 JSON。',

@@ -63,7 +63,7 @@ function frontier() {
 function draw(failed, choose) {
   const body = byId('pareto-body');
   if (!points.length) {
-    body.replaceChildren(el('p', { class: 'hint' }, failed ? t`The server does not say.` : t`This model was not profiled: lutra eval --profile measures it.`));
+    body.replaceChildren(el('p', { class: 'hint' }, failed ? t`The server does not say.` : t`This model was not profiled: lutra-lab eval --profile measures it.`));
     return;
   }
   const joined = frontier();

@@ -15,7 +15,7 @@ browse(async () => {
   // A model of random weights: it knows no end of its answers, and no verifier reads it.
   const folder = mkdtempSync(join(tmpdir(), 'lutra-model-'));
   const model = join(folder, 'noise.gguf');
-  const made = spawnSync(process.env.LUTRA_BIN, ['bench', 'model', '--shape', 'tiny', '--out', model]);
+  const made = spawnSync(process.env.LUTRA_BIN + '-lab', ['bench', 'model', '--shape', 'tiny', '--out', model]);
   assert.equal(made.status, 0, String(made.stderr));
   [demo, own] = await Promise.all([startServer(), startServer('--model', model)]);
   return [demo.stop, own.stop, async () => rmSync(folder, { recursive: true })];

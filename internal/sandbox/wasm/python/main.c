@@ -7,7 +7,7 @@
 
 extern const struct _frozen standard_library[]; // made by freeze.py
 
-// refuel is called by what tools/wasmfuel adds; called here, so that the linker keeps it.
+// refuel is called by what lab/tools/wasmfuel adds; called here, so that the linker keeps it.
 __attribute__((import_module("lutra"), import_name("refuel"))) int refuel(void);
 
 // Prints go nowhere, and there is nothing to read. The modules are what programs import most.

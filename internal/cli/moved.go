@@ -1,0 +1,24 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// movedCommands are of the program lutra-lab.
+var movedCommands = []string{"bench", "convert", "docs", "eval", "imatrix", "logits", "npu", "perplexity", "quantize", "schema"}
+
+// newMoved makes a command that only says where it went. Help and shells do not list it.
+func newMoved(name string) *cobra.Command {
+	return &cobra.Command{
+		Use:                name,
+		Hidden:             true,
+		DisableFlagParsing: true,
+		RunE: func(_ *cobra.Command, args []string) error {
+			line := strings.Join(append([]string{"lutra-lab", name}, args...), " ")
+			return exitStatus{2, fmt.Errorf("is in the program lutra-lab, beside this one in a release: %s", line)}
+		},
+	}
+}

@@ -1,5 +1,0 @@
-// Package mixtures calibrates and plans mixtures of experts for `lutra npu`:
-//
-//	model, data sets ──Calibrate──▶ experts.Calibration ──▶ tables, Figure 5
-//	npu.Mixture, calibration ──NewPlan──▶ experts.Plan ──▶ tables
-package mixtures

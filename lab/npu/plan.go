@@ -1,0 +1,214 @@
+package npu
+
+import (
+	"fmt"
+
+	"github.com/lutra-lm/lutra/internal/npu/soc"
+	"github.com/lutra-lm/lutra/internal/npu/tiling"
+	"github.com/lutra-lm/lutra/internal/npu/timeline"
+)
+
+// Options say what is planned.
+type Options struct {
+	Chip            string    `json:"soc"`                         // whose tilings, TCM and timeline are shown
+	Clock           float64   `json:"clock_ghz,omitempty"`         // 0: the chip's
+	CyclesPerPacket float64   `json:"cycles_per_packet,omitempty"` // 0: the chip's
+	Route           soc.Route `json:"route"`
+	Prompt          int       `json:"prompt"`  // tokens of the prompt
+	Context         int       `json:"context"` // tokens before those that are decoded
+}
+
+// DefaultOptions returns the papers' options: a prompt of 1024 tokens on Snapdragon 8 Gen 3.
+func DefaultOptions() Options {
+	return Options{Chip: "8gen3", Route: soc.ByDMA, Prompt: 1024, Context: 1024}
+}
+
+// Most bounds what is planned.
+const (
+	mostTokens = 1 << 20
+	mostGHz    = 10
+	mostCycles = 100
+)
+
+// Check reports what cannot be planned.
+func (o Options) Check() error {
+	switch {
+	case o.Prompt < 1 || o.Prompt > mostTokens || o.Context < 1 || o.Context > mostTokens:
+		return fmt.Errorf("a prompt of %d and a context of %d tokens are outside 1 to %d", o.Prompt, o.Context, mostTokens)
+	case !(o.Clock >= 0 && o.Clock <= mostGHz && o.CyclesPerPacket >= 0 && o.CyclesPerPacket <= mostCycles): // NaN, too
+		return fmt.Errorf("%v GHz and %v cycles a packet are out of range", o.Clock, o.CyclesPerPacket)
+	}
+	_, err := soc.Named(o.Chip)
+	return err
+}
+
+// Batches are the decoded batches of a plan.
+var batches = []int{1, 2, 4, 8, 12, 16}
+
+// timelineTiles is how many tiles of the timeline are kept and shown.
+const timelineTiles = 8
+
+// Plan is what `lutra-lab npu plan --json` prints. All times and energies are modelled.
+type Plan struct {
+	Kind     string     `json:"kind"` // "modelled": nothing here was measured on a device
+	Model    soc.Model  `json:"model"`
+	Options  Options    `json:"options"`
+	Weights  int        `json:"weight_bytes"`
+	KVBytes  int        `json:"kv_bytes_per_token"`
+	Matrices []Tiled    `json:"matrices"`
+	TCM      soc.Layout `json:"tcm"` // of the largest matrix
+	Timeline Timeline   `json:"timeline"`
+	Chips    []Bounds   `json:"socs"`
+}
+
+// Tiled is the tiling of a matrix.
+type Tiled struct {
+	soc.Matrix
+	Bytes   int              `json:"bytes"`
+	Tiling  tiling.Tiling    `json:"tiling"`
+	Rows    int              `json:"tile_rows"`
+	Cols    int              `json:"tile_cols"`
+	Tiles   int              `json:"tiles"`
+	Legal   int              `json:"legal"`
+	Refused []tiling.Refusal `json:"refused"`
+	Why     []string         `json:"why"`
+	One     soc.Path         `json:"path_of_one_row"`
+	Sixteen soc.Path         `json:"path_of_sixteen_rows"`
+}
+
+// Timeline is a product of the largest matrix with a chunk of tokens.
+type Timeline struct {
+	Matrix     string          `json:"matrix"`
+	Tokens     int             `json:"tokens"`
+	Tiles      int             `json:"tiles"`
+	Tile       timeline.Costs  `json:"tile_seconds"` // DMA, HVX, HMX
+	Sequential float64         `json:"sequential_seconds"`
+	Pipelined  float64         `json:"pipelined_seconds"`
+	First      []timeline.Span `json:"first_jobs"`
+	apart      []timeline.Span // the same jobs one after the other, for the drawing
+}
+
+// Bounds are what a chip needs at least.
+type Bounds struct {
+	Name    string            `json:"soc"`
+	ID      string            `json:"id"`
+	Arch    string            `json:"npu"`
+	Numbers []soc.NamedNumber `json:"constants"`
+	Fits    bool              `json:"fits"` // weights and one context in a session's addresses
+	Prefill Bound             `json:"prefill"`
+	Decode  []Bound           `json:"decode"`
+}
+
+// Bound is the modelled cost of a prompt, or of a decoding step.
+type Bound struct {
+	Tokens int `json:"tokens"` // that the cost is of
+	soc.Cost
+	TokensPerSecond float64 `json:"tok_s"`
+	JoulesPerToken  float64 `json:"joules_per_token"`
+	Watts           float64 `json:"watts"`
+	Limit           string  `json:"bound_by"`
+}
+
+func bound(tokens int, c soc.Cost) Bound {
+	return Bound{tokens, c, float64(tokens) / c.Seconds, c.Joules / float64(tokens), c.Joules / c.Seconds, c.Bound()}
+}
+
+// machine returns a chip with the options' changes.
+func (o Options) machine(c soc.Chip) *soc.Machine {
+	given := func(n *soc.Number, v float64) {
+		if v > 0 {
+			*n = soc.Number{Value: v, Unit: n.Unit, Source: soc.Assumed, Note: "as asked for"}
+		}
+	}
+	given(&c.Clock, o.Clock)
+	given(&c.CyclesPerPacket, o.CyclesPerPacket)
+	m := soc.NewMachine(c)
+	m.Route = o.Route
+	return m
+}
+
+// NewPlan plans a model.
+func NewPlan(x soc.Model, o Options) (*Plan, error) {
+	if err := o.Check(); err != nil {
+		return nil, err
+	}
+	chip, err := soc.Named(o.Chip)
+	if err != nil {
+		return nil, err
+	}
+	p := &Plan{Kind: "modelled", Model: x, Options: o, Weights: x.Bytes(), KVBytes: x.KVBytes()}
+	m := o.machine(chip)
+	if err := p.tile(m); err != nil {
+		return nil, err
+	}
+	for _, c := range soc.Chips() {
+		b, err := p.bounds(o.machine(c))
+		if err != nil {
+			return nil, err
+		}
+		p.Chips = append(p.Chips, b)
+	}
+	return p, nil
+}
+
+// tile plans the matrices, and the largest one of the layers in detail.
+func (p *Plan) tile(m *soc.Machine) error {
+	largest := -1
+	for i, x := range p.Model.Matrices {
+		if x.Host {
+			continue
+		}
+		l, err := m.Plan(x, soc.Chunk)
+		if err != nil {
+			return err
+		}
+		c := l.Search.Choice
+		t := Tiled{Matrix: x, Bytes: x.Bytes(), Tiling: c, Rows: c.Rows(), Cols: c.Cols(), Tiles: c.Tiles(x.Tiled()),
+			Legal: len(l.Search.Legal), Refused: l.Search.Refused, Why: l.Search.Why}
+		if _, t.One, err = m.Product(x, 1); err == nil {
+			_, t.Sixteen, err = m.Product(x, 16)
+		}
+		if err != nil {
+			return err
+		}
+		p.Matrices = append(p.Matrices, t)
+		if x.Input != soc.Logits && (largest < 0 || x.Bytes() > p.Model.Matrices[largest].Bytes()) {
+			largest, p.TCM = i, l
+		}
+	}
+	if largest < 0 {
+		return fmt.Errorf("%s: no matrix is for the device", p.Model.Name)
+	}
+	p.TCM.Search.Legal = nil // thousands
+	x := p.Model.Matrices[largest]
+	p.Timeline = timelineOf(m, x, p.TCM.Search.Choice)
+	return nil
+}
+
+func timelineOf(m *soc.Machine, x soc.Matrix, t tiling.Tiling) Timeline {
+	costs, tiles := m.Stages(x, soc.Chunk, t)
+	l := Timeline{Matrix: x.Name, Tokens: soc.Chunk, Tiles: tiles, Tile: costs}
+	l.Sequential, l.Pipelined = timeline.Total(tiles, costs, false), timeline.Total(tiles, costs, true)
+	shown := min(tiles, timelineTiles)
+	l.First, _ = timeline.Simulate(shown, costs, true)
+	l.apart, _ = timeline.Simulate(shown, costs, false)
+	return l
+}
+
+func (p *Plan) bounds(m *soc.Machine) (Bounds, error) {
+	x, o := &p.Model, p.Options
+	b := Bounds{Name: m.Name, ID: m.ID, Arch: m.Arch, Numbers: m.Numbers()}
+	b.Fits = float64(p.Weights)+float64(p.KVBytes)*float64(max(o.Prompt, o.Context)) <= m.Addresses.Value
+	c, err := m.Prefill(x, o.Prompt)
+	if err != nil {
+		return b, err
+	}
+	b.Prefill = bound(o.Prompt, c)
+	for _, n := range batches {
+		if c, err = m.Decode(x, n, o.Context); err != nil {
+			return b, err
+		}
+		b.Decode = append(b.Decode, bound(n, c))
+	}
+	return b, nil
+}
