@@ -103,7 +103,7 @@ func TestEveryStorageTypeKeepsItsValuesWhenPacked(t *testing.T) {
 
 func TestTypesWithOffsetsKeepTheirValuesWhenPacked(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 2))
-	for typ, packing := range map[gguf.Type]matrix.Packing{gguf.Q5_1: matrix.Q8, gguf.Q2_K: matrix.NL3K, gguf.Q5_K: matrix.Q6, gguf.Q4_Z32: matrix.Q4, gguf.Q4_Z128: matrix.Q4} {
+	for typ, packing := range map[gguf.Type]matrix.Packing{gguf.Q5_1: matrix.Q8, gguf.Q2_K: matrix.NL3K, gguf.Q5_K: matrix.Q6, gguf.Q2_0C: matrix.Q2G128, gguf.Q4_Z32: matrix.Q4, gguf.Q4_Z128: matrix.Q4} {
 		const rows, cols = 20, 512
 		x := &gguf.Tensor{Name: "w", Type: typ, Dims: []int{cols, rows}}
 		size, err := typ.Size(x.Dims)
