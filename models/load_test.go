@@ -127,7 +127,7 @@ func TestAModelThatCannotRunIsRefusedByName(t *testing.T) {
 		{vector("blk.0.attn_q.bias", 1), "tensor blk.0.attn_q.bias has shape [1], want [128]"},
 		{vector("blk.1.ffn_up.bias", 1), "tensor blk.1.ffn_up.bias has no meaning for architecture llama"},
 		{vector("output.weight", 1), "tensor output.weight has shape [1]"},
-		{set("general.architecture", "mamba2"), `architecture "mamba2" is not supported`},
+		{set("general.architecture", "mamba"), `architecture "mamba" is not supported`},
 	} {
 		_, err := loadModel(altered(t, c.change), LoadOptions{Pool: pool})
 		if !errors.Is(err, ErrModel) || !strings.Contains(err.Error(), c.want) {
