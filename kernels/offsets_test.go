@@ -27,6 +27,7 @@ func withOffsets(t *testing.T, r *rand.Rand, rows, cols int) map[string]*matrix.
 	}{
 		"Q4_Z32": {zeros(32), 32, 19, [2]int{0, 0}}, "Q4_Z128": {zeros(128), 128, 67, [2]int{0, 0}}, "Q5_1": {grouped.PackQ5_1, 32, 24, [2]int{0, 2}},
 		"Q5_K": {grouped.PackQ5_K, 256, 176, [2]int{0, 2}}, "Q2_K": {grouped.PackQ2_K, 256, 84, [2]int{80, 82}},
+		"Q2_0C": {grouped.PackQ2_0C, 512, 130, [2]int{0, 0}},
 	} {
 		raw := make([]byte, rows*cols/f.block*f.size)
 		for i := range raw {
@@ -58,7 +59,7 @@ func TestProductsWithOffsetsAreTheFloat64Ones(t *testing.T) {
 	defer p.Close()
 	kerneltest.OnEachISA(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(3, 4))
-		const rows, cols, n = 35, 768, 9
+		const rows, cols, n = 35, 1536, 9
 		for name, m := range withOffsets(t, r, rows, cols) {
 			var x Acts
 			x.Set(kerneltest.RandomVector(r, n*cols), n, cols)
@@ -122,7 +123,7 @@ func TestOffsetsAreAddedWithinTheProductOfTheCodes(t *testing.T) {
 	p.Observe(func(pool.Task, int, time.Duration) { runs++ })
 	r := rand.New(rand.NewPCG(3, 4))
 	for _, n := range []int{1, 9} {
-		for name, m := range withOffsets(t, r, 160, 256) {
+		for name, m := range withOffsets(t, r, 160, 512) {
 			count := func(m *matrix.Matrix) int {
 				var x Acts
 				x.Set(kerneltest.RandomVector(r, n*m.Cols), n, m.Cols)
@@ -144,7 +145,7 @@ func TestOffsetsThatDoNotFitAreRefused(t *testing.T) {
 	p := pool.New(1)
 	defer p.Close()
 	r := rand.New(rand.NewPCG(3, 4))
-	for name, m := range withOffsets(t, r, 16, 256) {
+	for name, m := range withOffsets(t, r, 16, 512) {
 		for _, spoil := range []func(o *matrix.Matrix){
 			func(o *matrix.Matrix) { o.Packing = matrix.F16 },
 			func(o *matrix.Matrix) { o.Rows = 17 }, func(o *matrix.Matrix) { o.Cols = 7 }, func(o *matrix.Matrix) { o.Data = o.Data[64:] },
@@ -156,7 +157,7 @@ func TestOffsetsThatDoNotFitAreRefused(t *testing.T) {
 				t.Errorf("%s: offsets of %dx%d in %d bytes are loaded", name, o.Rows, o.Cols, len(o.Data))
 			}
 		}
-		if _, err := Stack(nil, m, matrices.Random(t, r, m.Packing, 16, 256)); err == nil {
+		if _, err := Stack(nil, m, matrices.Random(t, r, m.Packing, 16, 512)); err == nil {
 			t.Errorf("%s: stacked with a matrix without offsets", name)
 		}
 	}

@@ -54,6 +54,7 @@ type attentionTraits struct {
 	shortConvs   bool // layers without KV heads are short convolutions
 	otherHeads   bool // layers with windows may have heads of their own, and the last ones no keys and values
 	stateSpaces  bool // layers without KV heads are selective state spaces
+	none         bool // no layer attends
 	besideStates bool // every layer has one beside its attention
 	latent       bool // multi-head latent attention
 	valueNorm    bool // RMSNorm of each head of values, without weights; without attn_v values are keys
@@ -306,6 +307,8 @@ var architectures = map[string]architecture{
 		onePart: true, positions: positionTraits{order: ropeNone}, attention: attentionTraits{stateSpaces: true},
 		ffn: ffnTraits{activation: UnitReLU2, ungated: true, mixture: &mixtureTraits{prefers: preferred, grouped: true, latent: true, shared: sharedIfSaid, perChosen: true}},
 	},
+	// Dao and Gu 2024, "Transformers are SSMs", §7: state spaces alone.
+	"mamba2":  {onePart: true, attention: attentionTraits{stateSpaces: true, none: true}},
 	"minicpm": {multipliers: multipliersOfMiniCPM, ffn: ffnTraits{activation: UnitSiLU}},
 	// Cohere 2024, "Command R7B": attention and feed-forward read the same norm, and layers that
 	// see all keys do not rotate.

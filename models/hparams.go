@@ -14,9 +14,13 @@ func (l *loader) shape() {
 	c.Layers = l.count("block_count", 1, maxLayers, required)
 	c.Layers = l.withoutPredictors(c.Layers)
 	c.Hidden = l.count("embedding_length", 1, maxDim, required)
-	c.FFN = l.feedForwardLength()
-	c.Heads = l.count("attention.head_count", 1, maxDim, required)
-	c.KVHeads = l.kvHeads()
+	if l.arch.attention.none {
+		l.statesAlone()
+	} else {
+		c.FFN = l.feedForwardLength()
+		c.Heads = l.count("attention.head_count", 1, maxDim, required)
+		c.KVHeads = l.kvHeads()
+	}
 	c.Context = l.count("context_length", 1, 1<<30, required)
 	c.longest = c.Context
 	switch n := l.opt.Context; {
@@ -28,21 +32,9 @@ func (l *loader) shape() {
 	if l.Err() != nil {
 		return
 	}
-	if c.Heads%c.KVHeads != 0 {
-		l.Fail("%s: %d heads do not share %d KV heads evenly", l.key("attention.head_count_kv"), c.Heads, c.KVHeads)
+	if !l.arch.attention.none && !l.headDim() {
 		return
 	}
-	c.HeadDim = l.count("attention.key_length", 1, maxDim, c.Hidden/c.Heads)
-	if c.HeadDim < 2 || c.HeadDim%2 != 0 {
-		l.Fail("%s: heads of %d elements; want an even number", l.key("attention.key_length"), c.HeadDim)
-	}
-	if int64(c.Heads)*int64(c.HeadDim) > maxDim {
-		l.Fail("%s: %d heads of %d elements are too many", l.key("attention.head_count"), c.Heads, c.HeadDim)
-	}
-	if v := l.count("attention.value_length", 1, maxDim, c.HeadDim); v != c.HeadDim && !l.arch.attention.latent {
-		l.Fail("%s is %d: values of another length than keys (%d) are not supported", l.key("attention.value_length"), v, c.HeadDim)
-	}
-	c.latent = l.latentShape()
 	name := "attention.layer_norm_rms_epsilon"
 	if l.arch.norms.layerNorms() {
 		name = "attention.layer_norm_epsilon"
@@ -75,6 +67,35 @@ func (l *loader) shape() {
 			c.StatelessLayers++
 		}
 	}
+}
+
+// headDim reads the width of heads, and tells whether KV heads can share them.
+func (l *loader) headDim() bool {
+	c := &l.cfg
+	if c.Heads%c.KVHeads != 0 {
+		l.Fail("%s: %d heads do not share %d KV heads evenly", l.key("attention.head_count_kv"), c.Heads, c.KVHeads)
+		return false
+	}
+	c.HeadDim = l.count("attention.key_length", 1, maxDim, c.Hidden/c.Heads)
+	if c.HeadDim < 2 || c.HeadDim%2 != 0 {
+		l.Fail("%s: heads of %d elements; want an even number", l.key("attention.key_length"), c.HeadDim)
+	}
+	if int64(c.Heads)*int64(c.HeadDim) > maxDim {
+		l.Fail("%s: %d heads of %d elements are too many", l.key("attention.head_count"), c.Heads, c.HeadDim)
+	}
+	if v := l.count("attention.value_length", 1, maxDim, c.HeadDim); v != c.HeadDim && !l.arch.attention.latent {
+		l.Fail("%s is %d: values of another length than keys (%d) are not supported", l.key("attention.value_length"), v, c.HeadDim)
+	}
+	c.latent = l.latentShape()
+	return true
+}
+
+// statesAlone notes that every layer has a recurrent state, and nothing else: a file says so by zeros.
+func (l *loader) statesAlone() {
+	for _, name := range []string{"feed_forward_length", "attention.head_count", "attention.head_count_kv"} {
+		l.count(name, 0, 0, 0)
+	}
+	l.recurs = slices.Repeat([]bool{true}, l.cfg.Layers)
 }
 
 // kvHeads returns how many KV heads the layers with attention have. Where short convolutions

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"maps"
 	"math"
+	"math/rand/v2"
 	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/lutra-lm/lutra/kernels/pool"
+	"github.com/lutra-lm/lutra/kernels/vector"
 	"github.com/lutra-lm/lutra/models/gguf"
 	"github.com/lutra-lm/lutra/models/huggingface"
 	"github.com/lutra-lm/lutra/models/kv"
@@ -125,7 +127,7 @@ func TestAModelThatCannotRunIsRefusedByName(t *testing.T) {
 		{vector("blk.0.attn_q.bias", 1), "tensor blk.0.attn_q.bias has shape [1], want [128]"},
 		{vector("blk.1.ffn_up.bias", 1), "tensor blk.1.ffn_up.bias has no meaning for architecture llama"},
 		{vector("output.weight", 1), "tensor output.weight has shape [1]"},
-		{set("general.architecture", "mamba2"), `architecture "mamba2" is not supported`},
+		{set("general.architecture", "mamba"), `architecture "mamba" is not supported`},
 	} {
 		_, err := loadModel(altered(t, c.change), LoadOptions{Pool: pool})
 		if !errors.Is(err, ErrModel) || !strings.Contains(err.Error(), c.want) {
@@ -255,6 +257,56 @@ func TestTheGuidesTableOfArchitecturesSaysWhatTheCodeDoes(t *testing.T) {
 	}
 	if len(rows) > 0 || len(types) > 0 {
 		t.Errorf("no architectures: rows %v, directories %v", rows, types)
+	}
+}
+
+func TestAModelOfQ2_0CComputesAsItsWeightsDoInFloats(t *testing.T) {
+	p := pool.New(2)
+	defer p.Close()
+	r := rand.New(rand.NewPCG(2, 41))
+	stored := map[string][]byte{}
+	load := func(floats, exact bool) []float32 {
+		f, err := gguf.Open("testdata/golden/llama-tq2_0/model.gguf")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { f.Close() })
+		for i := range f.Tensors {
+			x := &f.Tensors[i]
+			if x.Type != gguf.TQ2_0 || x.Cols()%512 != 0 {
+				continue
+			}
+			raw := stored[x.Name]
+			for b := 0; raw == nil && b < x.Len()/512; b++ {
+				block := binary.LittleEndian.AppendUint16(nil, vector.ToF16(0.01+0.02*r.Float32()))
+				for range 128 {
+					block = append(block, byte(r.Uint32()))
+				}
+				stored[x.Name] = append(stored[x.Name], block...)
+			}
+			*x = gguf.Tensor{Name: x.Name, Type: gguf.Q2_0C, Dims: x.Dims, Data: stored[x.Name]}
+			if floats {
+				values := make([]float32, x.Len())
+				if err := x.Dequantize(values, 0); err != nil {
+					t.Fatal(err)
+				}
+				*x = gguf.Tensor{Name: x.Name, Type: gguf.F32, Dims: x.Dims, Data: make([]byte, 4*len(values))}
+				if err := gguf.Quantize(gguf.F32, x.Data, values); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		m, err := loadModel(f, LoadOptions{Pool: p, Exact: exact})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return slices.Clone(newRunner(t, m, kv.F32).feed(8, 1, 2, 3, 4, 5, 6, 7, 8))
+	}
+	exact := load(false, true)
+	compareBits(t, "exact", exact, load(true, true))
+	got := load(false, false)
+	if x := nmse(got, exact); !(x < 1e-3) || len(stored) != 6 {
+		t.Errorf("as Q2_0C %d matrices give logits that are off by %.3g", len(stored), x)
 	}
 }
 

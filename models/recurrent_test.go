@@ -28,8 +28,14 @@ var spacesShape = synthetic.Shape{
 	RopeBase: 10000, Arch: synthetic.NemotronH, Spaces: synthetic.Spaces{Pattern: "M-*MM-", Heads: 4, HeadDim: 12, Groups: 2, Len: 20},
 }
 
+// aloneShape is one whose layers are state spaces, so that nothing has keys and values.
+var aloneShape = synthetic.Shape{
+	Name: "alone", Hidden: 64, FFN: 96, Layers: 3, Heads: 2, KVHeads: 1, HeadDim: 32, Vocab: 300, Context: 512,
+	RopeBase: 10000, Arch: synthetic.Mamba2, Spaces: synthetic.Spaces{Pattern: "MMM", Heads: 4, HeadDim: 12, Groups: 2, Len: 20},
+}
+
 // recurrentShapes are one of each kind of recurrent layers.
-var recurrentShapes = []synthetic.Shape{recurrentShape, spacesShape}
+var recurrentShapes = []synthetic.Shape{recurrentShape, spacesShape, aloneShape}
 
 // recurrentModel writes a model of shape s and returns its path.
 func recurrentModel(t testing.TB, s synthetic.Shape, kind gguf.Type) string {
@@ -56,6 +62,7 @@ func TestARecurrentModelGivesEverySequenceTheBitsItGetsAlone(t *testing.T) {
 		{recurrentShape, []gguf.Type{gguf.F16, gguf.Q8_0}},
 		{wider, []gguf.Type{gguf.Q1_0, gguf.PQ2_0}},
 		{spacesShape, []gguf.Type{gguf.F16}},
+		{aloneShape, []gguf.Type{gguf.F16, gguf.Q8_0}},
 	} {
 		shape := c.shape
 		n := 24

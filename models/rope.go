@@ -135,7 +135,7 @@ func (l *loader) ropes() []rope {
 	if l.Err() != nil {
 		return nil
 	}
-	if l.arch.positions.order == ropeNone {
+	if l.arch.positions.order == ropeNone || l.arch.attention.none {
 		return []rope{{}}
 	}
 	p := ropeParams{

@@ -27,7 +27,7 @@ func transformersTokens() []int32 {
 var transformersMixtures = []string{"mixtral", "qwen2moe", "qwen3moe", "olmoe", "granitemoe", "qwen35moe", "gpt-oss", "phimoe", "maple", "lfm2moe", "glm4moe", "qwen3next", "gemma4-moe", "deepseek2", "deepseek2-v3", "granitehybrid-moe", "hunyuan-moe", "ernie4_5-moe", "dots1", "nemotron_h_moe", "nemotron_h_moe-latent", "bailingmoe2", "exaone-moe", "minimax-m2"}
 
 // transformersDense are the others.
-var transformersDense = []string{"gemma3", "olmo2", "olmo3", "exaone4", "hunyuan-dense", "glm4", "ernie4_5", "seed_oss", "granite", "lfm2", "gemma4", "granitehybrid", "falcon-h1", "minicpm", "cohere2", "qwen3-normed", "gemma3-normed", "deepseek2-dense", "mistral3", "gemma", "command-r", "nemotron_h", "muse-glimmer", "internlm2", "exaone", "starcoder2", "phi2", "stablelm", "nemotron", "arcee", "bitnet", "eurobert", "llama-embed"}
+var transformersDense = []string{"gemma3", "olmo2", "olmo3", "exaone4", "hunyuan-dense", "glm4", "ernie4_5", "seed_oss", "granite", "lfm2", "gemma4", "granitehybrid", "falcon-h1", "minicpm", "cohere2", "qwen3-normed", "gemma3-normed", "deepseek2-dense", "mistral3", "gemma", "command-r", "nemotron_h", "muse-glimmer", "internlm2", "exaone", "starcoder2", "phi2", "stablelm", "nemotron", "arcee", "bitnet", "eurobert", "llama-embed", "mamba2", "bamba"}
 
 func TestModelsGiveTheLogitsOfTransformers(t *testing.T) {
 	for _, name := range slices.Concat(transformersMixtures, transformersDense) {
@@ -146,7 +146,7 @@ func TestClampsThatAreNotThoseOfTheArchitectureAreRefused(t *testing.T) {
 }
 
 func TestModelsOfTransformersGiveEverySequenceTheBitsItGetsAlone(t *testing.T) {
-	for _, name := range []string{"gpt-oss", "qwen35moe", "phimoe", "gemma3", "exaone4", "lfm2moe", "qwen3next", "gemma4", "gemma4-moe", "deepseek2", "deepseek2-v3", "granitehybrid-moe", "falcon-h1", "cohere2", "qwen3-normed", "deepseek2-dense", "nemotron_h", "nemotron_h_moe", "nemotron_h_moe-latent"} {
+	for _, name := range []string{"gpt-oss", "qwen35moe", "phimoe", "gemma3", "exaone4", "lfm2moe", "qwen3next", "gemma4", "gemma4-moe", "deepseek2", "deepseek2-v3", "granitehybrid-moe", "falcon-h1", "cohere2", "qwen3-normed", "deepseek2-dense", "nemotron_h", "nemotron_h_moe", "nemotron_h_moe-latent", "mamba2", "bamba"} {
 		t.Run(name, func(t *testing.T) {
 			path := "testdata/transformers/" + name + ".gguf"
 			together(t, path, kv.F16, conversations(t, path, kv.F16, 16), false)
@@ -155,7 +155,7 @@ func TestModelsOfTransformersGiveEverySequenceTheBitsItGetsAlone(t *testing.T) {
 }
 
 func TestAWarmStepOfLayersOfAllKindsAllocatesNothing(t *testing.T) {
-	for _, name := range []string{"gemma4", "deepseek2", "granitehybrid", "falcon-h1", "cohere2", "qwen3-normed", "deepseek2-dense", "nemotron_h", "nemotron_h_moe", "nemotron_h_moe-latent"} {
+	for _, name := range []string{"gemma4", "deepseek2", "granitehybrid", "falcon-h1", "cohere2", "qwen3-normed", "deepseek2-dense", "nemotron_h", "nemotron_h_moe", "nemotron_h_moe-latent", "mamba2"} {
 		m := openModel(t, "testdata/transformers/"+name+".gguf", oneThread(t))
 		cache, err := kv.New(m.Config().KV(), kv.Options{BlockLen: 16, Blocks: 16, States: 4})
 		if err != nil {

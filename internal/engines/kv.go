@@ -17,6 +17,9 @@ const kvShare = 4
 // contextsKept bounds "auto" KV memory: a CPU serves fewer full contexts at once.
 const contextsKept = 64
 
+// tokensKept bounds "auto" KV memory of models that have no keys and values, in tokens of all sequences.
+const tokensKept = 1 << 20
+
 // stateShare is the part of a cache's memory, one in so many, that goes to recurrent
 // states: sequences under way have one each, and those that are left are checkpoints of
 // prefixes. There are statesKept at most.
@@ -56,7 +59,10 @@ func newKV(c config.KV, shape models.Config, share, room int64) (*kv.Cache, erro
 			share = least
 		}
 		budget = share
-		most = contextsKept * int64((shape.Context+opt.BlockLen-1)/opt.BlockLen)
+		each := int64((shape.Context + opt.BlockLen - 1) / opt.BlockLen)
+		if most = contextsKept * each; shape.KV().Layers == 0 { // blocks take next to nothing: states bound how many sequences there are
+			most = min(most, max(2*each, int64(tokensKept/opt.BlockLen)))
+		}
 	}
 	if perState > 0 {
 		opt.States = int(max(1, min(budget/stateShare/perState, statesKept)))

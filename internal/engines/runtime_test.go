@@ -249,6 +249,20 @@ func TestRecurrentStatesTakeHalfOfACachesMemory(t *testing.T) {
 	}
 }
 
+func TestACacheOfStatesAloneHasBlocksForAFewContexts(t *testing.T) {
+	for context, want := range map[int]int{100: contextsKept * 4, 1 << 15: tokensKept / 32, 1 << 20: 2 << 20 / 32} {
+		shape := models.Config{Layers: 4, RecurrentLayers: 4, State: 1 << 10, Context: context}
+		cache, err := newKV(config.Default().KV, shape, 1<<30, 1<<30)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if cache.Blocks() != want || cache.States() != statesKept {
+			t.Errorf("a context of %d: %d blocks and %d states, want %d and %d", context, cache.Blocks(), cache.States(), want, statesKept)
+		}
+		cache.Close()
+	}
+}
+
 func TestSpeculationThatIsAskedForByNameNeedsAModelWithoutRecurrentLayers(t *testing.T) {
 	plain, recurrent := &models.Bundle{Model: &toy.Model{}}, &models.Bundle{Model: &toy.Model{States: 1}}
 	for _, how := range []batcher.Speculation{batcher.SpeculateAuto, batcher.SpeculateOff, "", "3"} {

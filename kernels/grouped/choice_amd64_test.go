@@ -75,6 +75,9 @@ func TestProcessorsBeginWithTheMethodsOfTheirPorts(t *testing.T) {
 }
 
 func TestWhatIsMeasuredMultipliesByEveryMethod(t *testing.T) {
+	if !cpu.Has(cpu.AVX512) {
+		t.Skip("what is measured are tiles of AVX-512")
+	}
 	p := pool.New(1)
 	defer p.Close()
 	for _, packing := range []matrix.Packing{matrix.Q4, matrix.Q4M, matrix.Q6, matrix.Q1G128} {

@@ -35,21 +35,26 @@ func PackPQ2_0(rows, cols int, raw []byte) (*matrix.Matrix, error) {
 // another. spread tells where those of a byte stand in a plane's word.
 func packLow(format string, p matrix.Packing, rows, cols int, raw []byte, spread *[256]uint32) (*matrix.Matrix, error) {
 	f, unit := &formats[p], UnitCols(p)
-	planes := f.codeBytes / planeBytes
-	size := 2 + 4*planes*f.unit
+	size := 2 + 4*f.unit*f.codeBytes/planeBytes
 	if err := matrix.Check(format, rows, cols, unit, size, len(raw)); err != nil {
 		return nil, err
 	}
 	return newMatrix(p, rows, cols, func(w *row, r, u int) {
 		b := raw[(r*(cols/unit)+u)*size:][:size]
 		w.putHalf(u, 0, b)
-		out := w.codes[u*f.unit*f.codeBytes+w.inBand*4:]
-		for i := range f.unit * planes {
-			q := (*[4]byte)(b[2+4*i:])
-			v := spread[q[0]] | spread[q[1]]<<2 | spread[q[2]]<<4 | spread[q[3]]<<6
-			binary.LittleEndian.PutUint32(out[i*planeBytes:], v)
-		}
+		w.putLow(u, b[2:], spread)
 	}), nil
+}
+
+// putLow writes the codes of unit u as they follow one another.
+func (w *row) putLow(u int, codes []byte, spread *[256]uint32) {
+	f := w.format
+	out := w.codes[u*f.unit*f.codeBytes+w.inBand*4:]
+	for i := range f.unit * f.codeBytes / planeBytes {
+		q := (*[4]byte)(codes[4*i:])
+		v := spread[q[0]] | spread[q[1]]<<2 | spread[q[2]]<<4 | spread[q[3]]<<6
+		binary.LittleEndian.PutUint32(out[i*planeBytes:], v)
+	}
 }
 
 // Four bytes of codes are a word of a plane: column 4j+c of theirs belongs into byte c,

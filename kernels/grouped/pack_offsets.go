@@ -2,6 +2,7 @@ package grouped
 
 import (
 	"encoding/binary"
+	"fmt"
 	"math"
 
 	"github.com/lutra-lm/lutra/kernels/acts"
@@ -152,6 +153,34 @@ func PackQ5_K(rows, cols int, raw []byte) (*matrix.Matrix, error) {
 			}
 			put6(w.planes(u*superGroups+i), codes(0), codes(1), codes(2), codes(3))
 		}
+	}), nil
+}
+
+// PackQ2_0C packs Q2_0C as Q2G128: blocks of 512 columns in 130 bytes,
+//
+//	d f16 · qs[128], as in Q2_0
+//
+// where a weight is d·(2q-3), which is 2d·(q-1) and an offset of -d. It reports ErrUnsupported for a
+// scale twice which binary16 does not hold.
+func PackQ2_0C(rows, cols int, raw []byte) (*matrix.Matrix, error) {
+	const size, group, exponent = 130, 512, 0x7c00
+	if err := matrix.Check("Q2_0C", rows, cols, group, size, len(raw)); err != nil {
+		return nil, err
+	}
+	for at := 0; at < len(raw); at += size {
+		if b := raw[at:]; binary.LittleEndian.Uint16(b)&exponent >= exponent-0x400 {
+			return nil, fmt.Errorf("%w: a block of Q2_0C has scale %v", matrix.ErrUnsupported, halfOf(b))
+		}
+	}
+	units := group / UnitCols(matrix.Q2G128)
+	return newShifted(matrix.Q2G128, nil, rows, cols, group, func(w *row, offsets *matrix.Matrix, r, u int) {
+		b := raw[(r*(cols/group)+u/units)*size:][:size]
+		d := halfOf(b)
+		binary.LittleEndian.PutUint16(w.half(u, 0), vector.ToF16(2*d))
+		if u%units == 0 {
+			putOffset(offsetsOf(offsets, r, u/units), 0, -d)
+		}
+		w.putLow(u, b[2+u%units*(size-2)/units:], &pairsOf)
 	}), nil
 }
 

@@ -80,8 +80,11 @@ type RowPos struct {
 // keys returns the number of positions that the row attends to.
 func (r *RowPos) keys() int { return max(r.Pos+1, r.All) }
 
-// New makes a pass over models of heads query heads whose keys and values have shape.
+// New makes a pass over models of heads query heads whose keys and values have shape, nil if no layer has any.
 func New(w pool.Workers, heads int, shape kv.Shape) *Pass {
+	if shape.Layers == 0 {
+		return nil
+	}
 	return newPass(w, heads, 0, shape.Heads, shape.HeadDim)
 }
 

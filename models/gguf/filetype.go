@@ -16,7 +16,7 @@ var fileTypes = map[uint64]fileType{
 	22: {name: "IQ3_XS"}, 23: {name: "IQ3_XXS"}, 24: {name: "IQ1_S"}, 25: {name: "IQ4_NL"}, 26: {name: "IQ3_S"}, 27: {name: "IQ3_M"},
 	28: {name: "IQ2_S"}, 29: {name: "IQ2_M"}, 30: {name: "IQ4_XS"}, 31: {name: "IQ1_M"}, 32: {name: "BF16"},
 	36: {name: "TQ1_0"}, 37: {name: "TQ2_0"}, 38: {name: "MXFP4_MOE"},
-	39: {"NVFP4", []Type{NVFP4}}, 40: {"Q1_0", []Type{Q1_0, Q1_0_G32, I2_S}}, 41: {"Q2_0", []Type{Q2_0, PQ2_0, Q1_0, STQ1_0_42}}, 42: {"STQ1_0", []Type{STQ1_0}},
+	39: {"NVFP4", []Type{NVFP4, Q2_0C}}, 40: {"Q1_0", []Type{Q1_0, Q1_0_G32, Q2_0C, I2_S}}, 41: {"Q2_0", []Type{Q2_0, PQ2_0, Q1_0, STQ1_0_42}}, 42: {"STQ1_0", []Type{STQ1_0}},
 	141: {"PQ2_0", []Type{PQ2_0}}, 143: {"PTQ1_0", []Type{PTQ1_0}},
 }
 

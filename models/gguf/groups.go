@@ -1,11 +1,12 @@
 package gguf
 
-// Types of one f16 scale and 1-bit or ternary codes: Q1_0 and Q2_0 of
+// Types of one f16 scale and 1-bit, 2-bit or ternary codes: Q1_0 and Q2_0 of
 // ggml-common.h, PQ2_0 and PTQ1_0 of PrismML's llama.cpp, whose quantisers are
-// quantize_row_*_ref of either ggml-quants.c.
+// quantize_row_*_ref of either ggml-quants.c; Q2_0C of pull request 19357 of ggml-org/llama.cpp.
 //
 //	Q1_0, Q1_0_G32   | d | bits ...        |  weight j is bit j mod 8 of byte j/8
 //	Q2_0, PQ2_0      | d | pairs ...       |  weight j is bits 2(j mod 4) of byte j/4
+//	Q2_0C            | d | pairs ...       |  the same, of 512: code c is (2c-3)d
 //	PTQ1_0           | digits ...      | d |  16 bytes and 8 of five trits, 2 of four
 
 func dequantizeQ1_0(dst []float32, src []byte)     { dequantizeSigns(dst, src, 128) }
@@ -22,6 +23,16 @@ func dequantizeSigns(dst []float32, src []byte, n int) {
 			}
 		}
 		dst, src = dst[n:], src[2+n/8:]
+	}
+}
+
+func dequantizeQ2_0C(dst []float32, src []byte) {
+	for len(dst) > 0 {
+		d := half(src)
+		for i := range dst[:512] {
+			dst[i] = float32(2*int(src[2+i/4]>>(i%4*2)&3)-3) * d
+		}
+		dst, src = dst[512:], src[130:]
 	}
 }
 

@@ -42,6 +42,9 @@ func assemble(fileType int, parts ...part) []byte {
 	return head
 }
 
+// short is data less its last hundred bytes.
+func short(data []byte) []byte { return data[:len(data)-100] }
+
 // doubled is a file of two tensors at the same offset.
 func doubled() []byte {
 	return append(file(3, 2, 0, func(e *encoder) {
@@ -62,6 +65,8 @@ func TestNumbersOfSeveralMeaningsAreToldBySizes(t *testing.T) {
 		{"41", []part{{41, 256, 8, 288}, norm}, "Q1_0 F32"},
 		{"41 in groups of 32", []part{{41, 256, 8, 384}, norm}, "Q1_0_G32 F32"},
 		{"41 in rows that 128 does not divide", []part{{41, 96, 1, 18}, norm}, "Q1_0_G32 F32"},
+		{"40 in groups of 512", []part{{40, 1024, 2, 520}, norm, {40, 512, 1, 130}}, "Q2_0C F32 Q2_0C"},
+		{"41 in groups of 512", []part{{41, 1024, 2, 520}, norm, {41, 512, 1, 130}}, "Q2_0C F32 Q2_0C"},
 		{"42", []part{{42, 256, 16, 1152}, norm}, "Q2_0 F32"},
 		{"42 in groups of 128", []part{{42, 256, 16, 1088}, norm}, "PQ2_0 F32"},
 		{"42 in rows that 128 does not divide", []part{{42, 192, 1, 54}, norm}, "Q2_0 F32"},
@@ -132,6 +137,10 @@ func TestNumbersThatNothingTellsApartAreRefusedWithTheTensorsName(t *testing.T) 
 		{"a few weights", assemble(-1, part{42, 256, 1, 68}), ErrUnsupported, []string{`tensor "a"`, "type 42", "Q2_0 and PQ2_0", "tell"}},
 		{"a file type that says as little", assemble(41, norm, part{42, 256, 1, 68}), ErrUnsupported, []string{`tensor "b"`, "tell"}},
 		{"one of 41", assemble(40, part{41, 128, 1, 18}), ErrUnsupported, []string{"type 41", "Q1_0 and Q1_0_G32"}},
+		{"groups of 512 and of 128", assemble(-1, part{41, 1024, 2, 520}, part{41, 1024, 2, 288}, norm), ErrUnsupported, []string{`tensor "b"`, "288 bytes", "Q1_0_G32 and Q2_0C"}},
+		{"rows that 512 does not divide", assemble(-1, part{41, 768, 2, 390}, norm), ErrUnsupported, []string{`tensor "a"`, "416 bytes"}},
+		{"groups of 512 cut off", short(assemble(-1, part{41, 1024, 2, 520}, norm, part{41, 1024, 2, 520})), ErrFormat, []string{`tensor "c"`, "truncated"}},
+		{"a number of its own", assemble(-1, part{Q2_0C, 512, 1, 130}), ErrUnsupported, []string{"unknown storage type 250"}},
 		{"two layouts", assemble(-1, large, part{42, 256, 16, 1088}, norm), ErrUnsupported, []string{`tensor "b"`, "1088 bytes"}},
 		{"a third layout", assemble(-1, norm, part{42, 256, 64, 64 * 36}, norm), ErrUnsupported, []string{`tensor "b"`, "none of them"}},
 		{"a gap", assemble(41, part{41, 256, 8, 320}, norm), ErrUnsupported, []string{`tensor "a"`, "320 bytes"}},
@@ -180,6 +189,8 @@ func TestTheFileTypeHasTheNameOfWhatMostWeightsAre(t *testing.T) {
 		{-1, nil, ""}, {0, nil, "F32"}, {15, nil, "Q4_K_M"}, {4711, nil, ""},
 		{40, []part{{41, 256, 8, 288}, norm}, "Q1_0"},
 		{40, []part{{40, 256, 4, 192}, norm}, "Q1_0_G32"},
+		{40, []part{{41, 1024, 2, 520}, norm}, "Q2_0C"},
+		{39, []part{{40, 1024, 2, 520}, norm}, "Q2_0C"},
 		{40, []part{{I2_S, 256, 4, 288}, norm}, "I2_S"},
 		{40, nil, "Q1_0"},
 		{41, []part{{41, 256, 8, 288}, norm}, "Q1_0"},

@@ -10,8 +10,10 @@ import (
 	"testing"
 )
 
-func TestBlocksOfSTQ1_0ReadAsAnotherDecoderDoesAndAreWrittenBack(t *testing.T) {
-	raw, err := os.ReadFile("testdata/stq1_0.json")
+// readGolden returns blocks of a type and the weights in them, which are as another decoder has them.
+func readGolden(t *testing.T, typ Type, path string) (blocks []byte, got []float32) {
+	t.Helper()
+	raw, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -22,17 +24,26 @@ func TestBlocksOfSTQ1_0ReadAsAnotherDecoderDoesAndAreWrittenBack(t *testing.T) {
 	if err := json.Unmarshal(raw, &golden); err != nil {
 		t.Fatal(err)
 	}
-	blocks, err := hex.DecodeString(golden.Blocks)
+	blocks, err = hex.DecodeString(golden.Blocks)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := make([]float32, len(golden.Weights))
-	if err := dequantize(STQ1_0, got, blocks); err != nil {
+	got = make([]float32, len(golden.Weights))
+	if err := dequantize(typ, got, blocks); err != nil {
 		t.Fatal(err)
 	}
 	if !slices.Equal(got, golden.Weights) {
 		t.Fatalf("weights are\n%v, want\n%v", got, golden.Weights)
 	}
+	return blocks, got
+}
+
+func TestBlocksOfQ2_0CReadAsAnotherDecoderDoes(t *testing.T) {
+	readGolden(t, Q2_0C, "testdata/q2_0c.json")
+}
+
+func TestBlocksOfSTQ1_0ReadAsAnotherDecoderDoesAndAreWrittenBack(t *testing.T) {
+	blocks, got := readGolden(t, STQ1_0, "testdata/stq1_0.json")
 	written := make([]byte, len(blocks))
 	if err := Quantize(STQ1_0, written, got); err != nil {
 		t.Fatal(err)

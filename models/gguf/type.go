@@ -55,6 +55,9 @@ const (
 	// with as many: of PrismML's llama.cpp, which numbered them.
 	PQ2_0  Type = 142
 	PTQ1_0 Type = 143
+	// Q2_0C holds codes of -3, -1, 1 and 3 with one scale each 512: of Tencent's Hunyuan, in files under
+	// the numbers 40 and 41 of other types. Its own is of no file, and it is read but not written.
+	Q2_0C Type = 250
 	// Q4_Z32, Q4_Z64 and Q4_Z128 hold codes of four bits with a scale and the code of zero each 32, 64
 	// and 128, of directories of safetensors: no file has them.
 	Q4_Z32  Type = 251
@@ -125,6 +128,8 @@ var types = [...]traits{
 	PQ2_0:   {"PQ2_0", 128, 34, dequantizePQ2_0, quantizePQ2_0, 0},
 	PTQ1_0:  {"PTQ1_0", 128, 28, dequantizePTQ1_0, quantizePTQ1_0, 0},
 
+	Q2_0C: {"Q2_0C", 512, 130, dequantizeQ2_0C, nil, 0},
+
 	Q4_Z32:  {"Q4_Z32", 32, sizeQ4Z(32), dequantizeQ4Z(32), nil, 0},
 	Q4_Z64:  {"Q4_Z64", 64, sizeQ4Z(64), dequantizeQ4Z(64), nil, 0},
 	Q4_Z128: {"Q4_Z128", 128, sizeQ4Z(128), dequantizeQ4Z(128), nil, 0},
@@ -134,7 +139,7 @@ var types = [...]traits{
 }
 
 // numbered tells whether a number in a file can mean the type.
-func (t Type) numbered() bool { return t != Q1_0_G32 && (t < Q4_Z32 || t > Q4_Z128) }
+func (t Type) numbered() bool { return t != Q1_0_G32 && (t < Q2_0C || t > Q4_Z128) }
 
 // traits returns the type's row of the table; one without a name for an unknown
 // type.

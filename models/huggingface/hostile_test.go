@@ -298,6 +298,10 @@ func TestADirectoryWhoseConfigContradictsItsTensorsIsRefused(t *testing.T) {
 		{"nemotron_h", "mlp_hidden_act", "silu", `only "relu2" is`},
 		{"nemotron_h", "mamba_hidden_act", "gelu", "mamba_hidden_act is"},
 		{"nemotron_h", "time_step_limit", []float64{0.01, 1}, "time_step_limit is"},
+		{"mamba2", "num_heads", 8, "expand gives 64 elements, num_heads and head_dim 128"},
+		{"mamba2", "time_step_limit", []float64{0.01, 1}, "time_step_limit is"},
+		{"bamba", "attn_layer_indices", []int{2}, `attn_layer_indices has "2", want numbers of 2 layers`},
+		{"bamba", "mamba_proj_bias", true, "mamba_proj_bias is true"},
 		{"nemotron_h_moe", "n_routed_experts", 8, "expert 4 of 8 is missing"},
 	} {
 		dir := t.TempDir()

@@ -49,21 +49,33 @@ var stateSpaceNames = map[string]string{
 	"mamba.A_log": "ssm_a", "mamba.D": "ssm_d", "mamba.dt_bias": "ssm_dt.bias",
 }
 
+// preFFNames are those of layers that have feed-forwards too.
+var preFFNames = with(stateSpaceNames, map[string]string{
+	"pre_ff_layernorm": "ffn_norm", "feed_forward.gate_proj": "ffn_gate", "feed_forward.up_proj": "ffn_up", "feed_forward.down_proj": "ffn_down",
+})
+
 // graniteExperts are those of Granite's mixtures, and of feed-forwards that are called shared.
 var graniteExperts = map[string]string{
 	"block_sparse_moe.input_linear": "ffn_gate_up_exps", "block_sparse_moe.output_linear": "ffn_down_exps",
 	"shared_mlp.input_linear": "ffn_gate_up_shexp", "shared_mlp.output_linear": "ffn_down_shexp",
 }
 
+// mixerNames are the parts of layers that are a state space.
+var mixerNames = map[string]string{
+	"norm": "attn_norm", "mixer.in_proj": "ssm_in", "mixer.conv1d": "ssm_conv1d", "mixer.norm": "ssm_norm", "mixer.out_proj": "ssm_out",
+	"mixer.A_log": "ssm_a", "mixer.D": "ssm_d", "mixer.dt_bias": "ssm_dt.bias",
+}
+
 // nemotronNames are the parts of Nemotron's layers, of which each has one.
-var nemotronNames = map[string]string{
-	"norm": "attn_norm", "mixer.q_proj": "attn_q", "mixer.k_proj": "attn_k", "mixer.v_proj": "attn_v", "mixer.o_proj": "attn_output",
-	"mixer.in_proj": "ssm_in", "mixer.conv1d": "ssm_conv1d", "mixer.norm": "ssm_norm", "mixer.out_proj": "ssm_out",
-	"mixer.A_log": "ssm_a", "mixer.D": "ssm_d", "mixer.dt_bias": "ssm_dt.bias", "mixer.up_proj": "ffn_up", "mixer.down_proj": "ffn_down",
+var nemotronNames = with(mixerNames, map[string]string{
+	"mixer.q_proj": "attn_q", "mixer.k_proj": "attn_k", "mixer.v_proj": "attn_v", "mixer.o_proj": "attn_output", "mixer.up_proj": "ffn_up", "mixer.down_proj": "ffn_down",
 	"mixer.gate": "ffn_gate_inp", "mixer.gate.e_score_correction_bias": "exp_probs_b.bias", "mixer.gate.e_score_correction.bias": "exp_probs_b.bias",
 	"mixer.shared_experts.up_proj": "ffn_up_shexp", "mixer.shared_experts.down_proj": "ffn_down_shexp",
 	"mixer.fc1_latent_proj": "ffn_latent_down", "mixer.fc2_latent_proj": "ffn_latent_up",
-}
+})
+
+// mixerCalled are the sizes of their state spaces, and their epsilon.
+var mixerCalled = map[string]string{"rms_norm_eps": "layer_norm_epsilon", "mamba_d_conv": "conv_kernel", "mamba_n_groups": "n_groups"}
 
 // latentNames are the parts of multi-head latent attention.
 var latentNames = with(expertBias, map[string]string{
@@ -167,17 +179,23 @@ var architectures = map[string]architecture{
 		name: "granitehybrid", paired: true, numbers: graniteNumbers, names: with(graniteExperts, stateSpaceNames), layouts: stateSpaceLayouts,
 		mixture: &mixture{optional: true, shared: "shared_intermediate_size"}, choose: graniteOf, others: map[string]func(*architecture){"granite": nil, "granitemoe": nil}, more: graniteHybridKeys,
 	},
+	"bamba": {
+		name: "granitehybrid", paired: true, names: preFFNames, layouts: stateSpaceLayouts, more: bambaKeys,
+		defaults: map[string]any{"partial_rotary_factor": 0.5, "rms_norm_eps": 1e-5},
+	},
+	"mamba2": {
+		name: "mamba2", names: mixerNames, layouts: stateSpaceLayouts, more: mamba2Keys,
+		called:   with(mixerCalled, map[string]string{"mamba_d_state": "state_size", "mamba_n_heads": "num_heads"}),
+		defaults: map[string]any{"num_attention_heads": 1, "intermediate_size": 1, "max_position_embeddings": 1 << 20, "rms_norm_eps": 1e-5, "mamba_d_state": 128, "mamba_n_groups": 8},
+	},
 	"falcon_h1": {
-		name: "falcon-h1", names: with(stateSpaceNames, map[string]string{
-			"pre_ff_layernorm": "ffn_norm", "feed_forward.gate_proj": "ffn_gate", "feed_forward.up_proj": "ffn_up", "feed_forward.down_proj": "ffn_down",
-		}), layouts: with(stateSpaceLayouts, falconLayouts), more: falconKeys,
+		name: "falcon-h1", names: preFFNames, layouts: with(stateSpaceLayouts, falconLayouts), more: falconKeys,
 	},
 	"nemotron_h": {
 		name: "nemotron_h", others: map[string]func(*architecture){"nemotron_h_moe": nil}, activation: "relu2", names: nemotronNames, layouts: stateSpaceLayouts, numbers: scaledExperts,
-		counts: []key{{"moe_latent_size", "moe_latent_size"}}, choose: nemotronOf, more: nemotronKeys, called: map[string]string{
-			"rms_norm_eps": "layer_norm_epsilon", "hidden_act": "mlp_hidden_act", "head_dim": "attention_head_dim", "mamba_d_conv": "conv_kernel",
-			"mamba_d_state": "ssm_state_size", "mamba_n_groups": "n_groups", "mamba_n_heads": "mamba_num_heads",
-		}, defaults: map[string]any{"rms_norm_eps": 1e-5, "head_dim": 128, "mamba_d_state": 128, "mamba_n_groups": 8, "mamba_head_dim": 64},
+		counts: []key{{"moe_latent_size", "moe_latent_size"}}, choose: nemotronOf, more: nemotronKeys, called: with(mixerCalled, map[string]string{
+			"hidden_act": "mlp_hidden_act", "head_dim": "attention_head_dim", "mamba_d_state": "ssm_state_size", "mamba_n_heads": "mamba_num_heads",
+		}), defaults: map[string]any{"rms_norm_eps": 1e-5, "head_dim": 128, "mamba_d_state": 128, "mamba_n_groups": 8, "mamba_head_dim": 64},
 		mixture: &mixture{count: "n_routed_experts", width: "moe_intermediate_size", norm: true, shared: "moe_shared_expert_intermediate_size"},
 	},
 	"lfm2": {name: "lfm2", names: lfm2Names, called: lfm2Called, more: lfm2Keys},

@@ -62,6 +62,37 @@ func graniteHybridKeys(b *builder) {
 	}
 }
 
+// bambaKeys are those of Bamba, whose attention rotates.
+func bambaKeys(b *builder) {
+	c, attends := &b.config, make([]bool, b.layers())
+	for _, x := range c.list("attn_layer_indices") {
+		i, ok := whole(x)
+		if !ok || i < 0 || i >= len(attends) {
+			c.fail("attn_layer_indices", "has %s, want numbers of %d layers", brief(x), len(attends))
+			return
+		}
+		attends[i] = true
+	}
+	b.kvHeadsOf(attends)
+	mambaKeys(b, min(maxDim, c.count("mamba_expand", 1, maxDim, 2)*c.count("hidden_size", 1, maxDim, required)))
+}
+
+// mamba2Keys are those of models that are state spaces alone.
+func mamba2Keys(b *builder) {
+	c := &b.config
+	for _, name := range []string{"attention.head_count", "attention.head_count_kv", "feed_forward_length"} {
+		b.set(name, uint32(0))
+	}
+	for _, name := range []string{"attention.key_length", "attention.value_length", "rope.freq_base", "rope.dimension_count"} {
+		delete(b.md, b.arch.name+"."+name)
+	}
+	inner := min(maxDim, c.count("num_heads", 1, maxDim, 128)*c.count("head_dim", 1, maxDim, 64))
+	if n := c.count("expand", 1, maxDim, 2) * c.count("hidden_size", 1, maxDim, required); b.err == nil && n != inner {
+		c.fail("expand", "gives %d elements, num_heads and head_dim %d", n, inner)
+	}
+	mambaKeys(b, inner)
+}
+
 // falconKeys are those of Falcon-H1.
 func falconKeys(b *builder) {
 	c := &b.config

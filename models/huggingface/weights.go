@@ -274,7 +274,16 @@ func (b *builder) order(name string, dims []int) func(int) int {
 		return nil
 	}
 	width := total / n
-	return func(r int) int { return r/width*width + r%2*(width/2) + r%width/2 }
+	rotated := width
+	if dims, _ := b.md.Int(b.arch.name + ".rope.dimension_count"); dims > 0 && dims < width { // the others stay where they are
+		rotated = dims
+	}
+	return func(r int) int {
+		if at := r % width; at < rotated {
+			return r - at + at%2*(rotated/2) + at/2
+		}
+		return r
+	}
 }
 
 // kvHeads returns how many KV heads a layer with attention has.

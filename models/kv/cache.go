@@ -18,7 +18,7 @@ var ErrNoBlocks = errors.New("kv: out of blocks")
 // first written. The error is cpu.ErrMemory if there is no room. The caller
 // closes the cache.
 func New(shape Shape, opt Options) (*Cache, error) {
-	if shape.Layers < 1 || shape.Heads < 1 || shape.HeadDim < 1 {
+	if attends := shape.Layers > 0; attends && (shape.Heads < 1 || shape.HeadDim < 1) || !attends && (shape.Layers < 0 || shape.State < 1) {
 		return nil, fmt.Errorf("kv: cache for %d layers of %d heads of %d", shape.Layers, shape.Heads, shape.HeadDim)
 	}
 	if opt.BlockLen < 1 || opt.BlockLen > 1<<16 || opt.Blocks < 1 || opt.Blocks > math.MaxInt32 {

@@ -12,10 +12,11 @@ import (
 )
 
 // tinyShape is a model shape whose cache is cheap to compare, recurrentShape one
-// with a state, of which there are few.
+// with a state, of which there are few, statesAlone one with nothing else.
 var (
 	tinyShape      = Shape{Layers: 2, Heads: 2, HeadDim: 3}
 	recurrentShape = Shape{Layers: 2, Heads: 2, HeadDim: 3, State: 5}
+	statesAlone    = Shape{State: 5}
 )
 
 // history drives a small cache and a naive model of it: every sequence's
@@ -114,7 +115,7 @@ func (h *history) grow(i int, tokens []int32) {
 	h.advance(i, tokens)
 	for _, t := range tokens {
 		h.toks[i] = append(h.toks[i], t)
-		for layer := range tinyShape.Layers {
+		for layer := range h.c.shape.Layers {
 			for head := range tinyShape.Heads {
 				h.put(s, len(h.toks[i])-1, layer, head, mark(h.toks[i], layer, head))
 			}
@@ -159,7 +160,7 @@ func (h *history) verify() {
 			held[b] = true
 		}
 		for pos := range h.toks[i] {
-			for layer := range tinyShape.Layers {
+			for layer := range h.c.shape.Layers {
 				for head := range tinyShape.Heads {
 					want := mark(h.toks[i][:pos+1], layer, head)
 					if k, v := h.at(s, pos, layer, head); k != want || v != want {
@@ -230,10 +231,10 @@ func TestRandomHistoriesAgreeWithNaiveCopies(t *testing.T) {
 		states int
 	}{
 		{F16, tinyShape, 0}, {Int8, tinyShape, 0}, {F32, tinyShape, 0},
-		{F16, recurrentShape, 1}, {F16, recurrentShape, 4}, {F16, recurrentShape, 40},
+		{F16, recurrentShape, 1}, {F16, recurrentShape, 4}, {F16, recurrentShape, 40}, {F16, statesAlone, 4},
 	} {
 		for _, mask := range []uint64{^uint64(0), 1, 0} { // 0: all hashes collide
-			t.Run(fmt.Sprintf("%v/states=%d/mask=%x", c.kind, c.states, mask), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%v/layers=%d/states=%d/mask=%x", c.kind, c.shape.Layers, c.states, mask), func(t *testing.T) {
 				for seed := range uint64(sweep.Of(t, 10, 20)) {
 					rng := rand.New(rand.NewPCG(seed, 7))
 					ops := make([]byte, 3*300)
@@ -263,6 +264,7 @@ func FuzzHistoriesAgreeWithNaiveCopies(f *testing.F) {
 	f.Fuzz(func(t *testing.T, ops []byte) {
 		newHistory(t, F16, ^uint64(0)).play(ops[:min(len(ops), 600)])
 		newHistory(t, F16, 1).play(ops[:min(len(ops), 600)])
+		newHistoryOf(t, statesAlone, F16, 1, 3).play(ops[:min(len(ops), 600)])
 		newHistoryOf(t, recurrentShape, F16, 1, 3).play(ops[:min(len(ops), 600)])
 	})
 }

@@ -40,7 +40,7 @@ func ParseType(name string) (Type, error) {
 
 // Shape is what a cache knows of a model: the layers that have keys and values,
 // their KV heads, the elements of a head, and the numbers of a sequence's recurrent
-// state, all recurrent layers together.
+// state, all recurrent layers together. A model that has a state may have no such layers.
 type Shape struct {
 	Layers, Heads, HeadDim, State int
 	Others                        Others

@@ -165,6 +165,11 @@ func TestARecurrentShapeNeedsStates(t *testing.T) {
 	if _, err := New(recurrentShape, Options{BlockLen: 4, Blocks: 4, States: 1 << 45}); err == nil {
 		t.Error("a cache of 2⁴⁵ states was made")
 	}
+	for _, none := range []Shape{{}, {Heads: 2, HeadDim: 3}, {Layers: -1, State: 5}} {
+		if _, err := New(none, Options{BlockLen: 4, Blocks: 4, States: 4}); err == nil {
+			t.Errorf("a cache of neither layers nor states was made: %+v", none)
+		}
+	}
 	cold, err := New(recurrentShape, Options{BlockLen: 4, Blocks: 4, States: 4, Cold: true})
 	if err != nil {
 		t.Fatal(err)

@@ -8,7 +8,7 @@ import (
 	"github.com/lutra-lm/lutra/models/gguf"
 )
 
-// Spaces is the size of the state spaces of NemotronH, and what each layer is: M a state space, * attention,
+// Spaces is the size of the state spaces of NemotronH and Mamba2, and what each layer is: M a state space, * attention,
 // - a feed-forward, E a mixture. A model of fewer layers has the first.
 type Spaces struct {
 	Pattern                     string
@@ -16,7 +16,9 @@ type Spaces struct {
 }
 
 // onePart tells whether a layer has one part alone.
-func (s *Shape) onePart() bool { return s.Arch == NemotronH || s.Arch == NemotronHMoE }
+func (s *Shape) onePart() bool {
+	return s.Arch == NemotronH || s.Arch == NemotronHMoE || s.Arch == Mamba2
+}
 
 func (s *Shape) validateSpaces() error {
 	p := s.Spaces

@@ -75,6 +75,7 @@ const (
 	// NemotronH has layers of one part each, as Spaces says; NemotronHMoE with mixtures.
 	NemotronH    Arch = "nemotron_h"
 	NemotronHMoE Arch = "nemotron_h_moe"
+	Mamba2       Arch = "mamba2" // state spaces alone
 )
 
 // Shapes lists the named shapes.
@@ -194,7 +195,7 @@ func (s *Shape) validate() error {
 	if s.Vocab < vocabLen || s.Vocab > 1<<24 {
 		return fmt.Errorf("%w: a vocabulary of %d, want at least %d", ErrOptions, s.Vocab, vocabLen)
 	}
-	if known := []Arch{Llama, BitNet, Qwen35, Qwen35MoE, Qwen3MoE, GPTOSS, Gemma2, Cohere2, LFM2, LFM2MoE, Qwen2MoE, NemotronH, NemotronHMoE}; !slices.Contains(known, s.Arch) {
+	if known := []Arch{Llama, BitNet, Qwen35, Qwen35MoE, Qwen3MoE, GPTOSS, Gemma2, Cohere2, LFM2, LFM2MoE, Qwen2MoE, NemotronH, NemotronHMoE, Mamba2}; !slices.Contains(known, s.Arch) {
 		return fmt.Errorf("%w: architecture %q is none of %q", ErrOptions, s.Arch, known)
 	}
 	if e := s.Experts; s.mixes() && (e.Used < 1 || e.Used > e.Count || e.Count > 1<<12 || e.FFN < 1 || max(e.FFN, e.Shared) > 1<<20 || min(e.Shared, e.Dense) < 0) {

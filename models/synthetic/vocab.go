@@ -99,6 +99,11 @@ func (s *Shape) metadata() map[string]any {
 			md[string(s.Arch)+"."+key] = uint32(n)
 		}
 	}
+	if s.Arch == Mamba2 {
+		for _, key := range []string{"feed_forward_length", "attention.head_count", "attention.head_count_kv"} {
+			md[string(s.Arch)+"."+key] = uint32(0)
+		}
+	}
 	if s.nets() {
 		for key, n := range map[string]int{
 			"rope.dimension_count": s.HeadDim / 4, "full_attention_interval": attentionInterval, "ssm.conv_kernel": taps,

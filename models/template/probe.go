@@ -5,12 +5,24 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+
+	"github.com/lutra-lm/lutra/models/template/jinja"
 )
 
 // What a template does with tools and messages is found by rendering some.
 
 // probeName is a name that no template has.
 const probeName = "lutra_probe"
+
+// probeLimits are far beyond what templates take, and far below what one may of a conversation: dozens of probes
+// come one after the other. They are of work alone: what a template shows does not depend on the clock.
+var probeLimits = jinja.Limits{Steps: 500_000, Bytes: 8 << 20, Depth: 1000}
+
+// probe renders within them.
+func (t *Template) probe(in Input) (string, error) {
+	in.Limits = probeLimits
+	return t.Render(context.Background(), in)
+}
 
 // ObjectArguments reports whether the template wants the arguments of tool calls as
 // JSON objects rather than as text.
@@ -29,7 +41,7 @@ func (t *Template) ReadsLaterSystem() bool { return t.laterSystem() }
 func (t *Template) probeLaterSystem() bool {
 	asked := []Message{{Role: "system", Content: "x"}, {Role: "user", Content: "asked"}, {Role: "system", Content: probeName}}
 	for _, messages := range [][]Message{asked, append(slices.Clone(asked), Message{Role: "assistant", Content: "said"}, Message{Role: "user", Content: "x"})} {
-		text, err := t.Render(context.Background(), Input{Messages: messages})
+		text, err := t.probe(Input{Messages: messages})
 		if at := strings.Index(text, probeName); err != nil || at < strings.Index(text, "asked") {
 			return false
 		}
@@ -95,7 +107,7 @@ func (t *Template) probeMessages(content any, id string, names ...string) (strin
 	for _, name := range names {
 		calls = append(calls, json.RawMessage(`{"id":"`+id+`","type":"function","function":{"name":"`+name+`","arguments":`+arguments+`}}`))
 	}
-	return t.Render(context.Background(), Input{Messages: []Message{
+	return t.probe(Input{Messages: []Message{
 		{Role: "user", Content: "x"},
 		{Role: "assistant", Content: content, ToolCalls: calls},
 		{Role: "tool", Content: "x", ToolCallID: id},
@@ -106,7 +118,7 @@ func (t *Template) probeMessages(content any, id string, names ...string) (strin
 func (t *Template) shows(name, arguments string) bool {
 	call := json.RawMessage(`[{"id":"callid000","type":"function","function":{"name":"` + name + `","arguments":` + arguments + `}}]`)
 	for _, content := range []any{"", nil} {
-		text, err := t.Render(context.Background(), Input{Messages: []Message{
+		text, err := t.probe(Input{Messages: []Message{
 			{Role: "user", Content: "x"},
 			{Role: "assistant", Content: content, ToolCalls: call},
 		}})
@@ -119,7 +131,7 @@ func (t *Template) shows(name, arguments string) bool {
 
 func (t *Template) probeTools() bool {
 	tool := json.RawMessage(`{"type":"function","function":{"name":"` + probeName + `","description":"x","parameters":{"type":"object","properties":{}}}}`)
-	text, err := t.Render(context.Background(), Input{
+	text, err := t.probe(Input{
 		Messages: []Message{{Role: "user", Content: "x"}}, Tools: []any{tool}, AddGenerationPrompt: true,
 	})
 	return err == nil && strings.Contains(text, probeName)

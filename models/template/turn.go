@@ -1,13 +1,10 @@
 package template
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"regexp"
 	"strings"
-
-	"github.com/lutra-lm/lutra/models/template/jinja"
 )
 
 // question is what the user of a probe says.
@@ -26,12 +23,12 @@ func (t *Template) Header() (string, error) {
 }
 
 func (t *Template) behindQuestion(in Input) (string, error) {
-	in.Adapt, in.Limits = true, probeLimits
+	in.Adapt = true
 	for _, name := range ProbeTools {
 		in.Tools = append(in.Tools, json.RawMessage(`{"type":"function","function":{"name":"`+name+`","description":"x","parameters":{"type":"object",`+
 			`"properties":{"x":{"type":"string","description":"x"}},"required":["x"]}}}`))
 	}
-	text, err := t.Render(context.Background(), in)
+	text, err := t.probe(in)
 	if err != nil {
 		return "", err
 	}
@@ -41,10 +38,6 @@ func (t *Template) behindQuestion(in Input) (string, error) {
 	}
 	return text[at+len(question):], nil
 }
-
-// probeLimits are far beyond what templates take, and far below what one may of a conversation. They are of work
-// alone: what a template shows does not depend on the clock.
-var probeLimits = jinja.Limits{Steps: 500_000, Bytes: 8 << 20, Depth: 1000}
 
 // ProbeTools are the tools that Turn tells of: names that no template has.
 var ProbeTools = [2]string{"lutra_first", "lutra_second"}

@@ -24,7 +24,7 @@ import (
 //   - Types with a packing of their own go there; those that another such type
 //     holds exactly are recoded first (ternary ones whose scale changes within a
 //     row, and with PackingStored all of them, become 2-bit groups).
-//   - Q5_1, Q2_K, Q5_K and Q4_Z types become codes about their middle, and offsets of float32.
+//   - Q5_1, Q2_K, Q5_K, Q2_0C and Q4_Z types become codes about their middle, and offsets of float32.
 //   - opt.Exact widens everything to float32.
 //
 // All weights are multiplied by factor, which goes into the scales of ternary
@@ -79,12 +79,13 @@ var storages = map[gguf.Type]storage{
 	gguf.Q4_0:   {packing: matrix.Q4, pack: whole(grouped.PackQ4_0)},
 	gguf.Q4_K:   {packing: matrix.Q4M, pack: whole(grouped.PackQ4_K)},
 	gguf.Q6_K:   {packing: matrix.Q6, pack: whole(grouped.PackQ6_K)},
-	gguf.MXFP4:  {packing: matrix.FP4, pack: packMXFP4}, // with the scales that there are in practice
+	gguf.MXFP4:  {packing: matrix.FP4, pack: orFloats(grouped.PackMXFP4)}, // with the scales that there are in practice
 	gguf.Q5_0:   {packing: matrix.Q8, pack: whole(grouped.PackQ5_0)},
 	gguf.Q4_1:   {packing: matrix.Q41, pack: whole(grouped.PackQ4_1)},
 	gguf.Q5_1:   {matrix.Q8, whole(grouped.PackQ5_1), 32},
 	gguf.Q4_Z32: {matrix.Q4, zeros(32), 32}, gguf.Q4_Z64: {matrix.Q4, zeros(64), 64}, gguf.Q4_Z128: {matrix.Q4, zeros(128), 128},
 	gguf.Q2_K:   {matrix.NL3K, whole(grouped.PackQ2_K), 16},
+	gguf.Q2_0C:  {matrix.Q2G128, orFloats(grouped.PackQ2_0C), 512},
 	gguf.Q5_K:   {matrix.Q6, whole(grouped.PackQ5_K), 32},
 	gguf.NVFP4:  {packing: matrix.NVFP4, pack: func(t *gguf.Tensor) (*matrix.Matrix, error) { return packNVFP4(t, 1) }},
 	gguf.IQ4_NL: {packing: matrix.NL4, pack: whole(grouped.PackIQ4_NL)},
@@ -182,13 +183,15 @@ func packNVFP4(t *gguf.Tensor, factor float32) (*matrix.Matrix, error) {
 	return grouped.PackNVFP4(t.Rows(), t.Cols(), t.Data, factor)
 }
 
-// packMXFP4 packs t, or widens it where its scales are beyond what that packing has.
-func packMXFP4(t *gguf.Tensor) (*matrix.Matrix, error) {
-	m, err := grouped.PackMXFP4(t.Rows(), t.Cols(), t.Data)
-	if errors.Is(err, matrix.ErrUnsupported) {
-		return packFloats(t, 1)
+// orFloats has tensors packed, or widened where their scales are beyond what that packing has.
+func orFloats(pack func(rows, cols int, data []byte) (*matrix.Matrix, error)) func(*gguf.Tensor) (*matrix.Matrix, error) {
+	return func(t *gguf.Tensor) (*matrix.Matrix, error) {
+		m, err := pack(t.Rows(), t.Cols(), t.Data)
+		if errors.Is(err, matrix.ErrUnsupported) {
+			return packFloats(t, 1)
+		}
+		return m, err
 	}
-	return m, err
 }
 
 // eachRow calls do with the values of every row, in parallel, and returns one

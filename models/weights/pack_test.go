@@ -103,7 +103,7 @@ func TestEveryStorageTypeKeepsItsValuesWhenPacked(t *testing.T) {
 
 func TestTypesWithOffsetsKeepTheirValuesWhenPacked(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 2))
-	for typ, packing := range map[gguf.Type]matrix.Packing{gguf.Q5_1: matrix.Q8, gguf.Q2_K: matrix.NL3K, gguf.Q5_K: matrix.Q6, gguf.Q4_Z32: matrix.Q4, gguf.Q4_Z128: matrix.Q4} {
+	for typ, packing := range map[gguf.Type]matrix.Packing{gguf.Q5_1: matrix.Q8, gguf.Q2_K: matrix.NL3K, gguf.Q5_K: matrix.Q6, gguf.Q2_0C: matrix.Q2G128, gguf.Q4_Z32: matrix.Q4, gguf.Q4_Z128: matrix.Q4} {
 		const rows, cols = 20, 512
 		x := &gguf.Tensor{Name: "w", Type: typ, Dims: []int{cols, rows}}
 		size, err := typ.Size(x.Dims)
@@ -346,4 +346,15 @@ func TestScalesThatHalvesDoNotHoldAreWidened(t *testing.T) {
 		t.Fatalf("packed as %v, %v", w.Packing, err)
 	}
 	holds(t, w, x)
+	for scale, want := range map[float32]matrix.Packing{32752: matrix.Q2G128, 32768: matrix.F32} { // half of the largest, and a little more
+		x := &gguf.Tensor{Name: "w", Type: gguf.Q2_0C, Dims: []int{512, 2}, Data: make([]byte, 2*130)}
+		for i := range x.Data {
+			x.Data[i] = byte(37 * i)
+		}
+		binary.LittleEndian.PutUint16(x.Data, vector.ToF16(0.5))
+		binary.LittleEndian.PutUint16(x.Data[130:], vector.ToF16(scale))
+		if w, err := pack(x, 1, Options{}); err != nil || w.Packing != want {
+			t.Errorf("a scale of %v: packed as %v, %v, want %v", scale, w.Packing, err, want)
+		}
+	}
 }

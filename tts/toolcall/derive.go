@@ -106,6 +106,9 @@ func derive(t *template.Template) (*Format, error) {
 		return nil, err
 	}
 	out := newFormat(fmt.Sprintf("template-%x", sha256.Sum256(fmt.Appendf(nil, "%+v", f)))[:len("template-")+16], f)
+	if slices.Contains(out.opens, "") { // which any text would begin with
+		return nil, unclear("nothing begins a call")
+	}
 	return out, d.check(out)
 }
 

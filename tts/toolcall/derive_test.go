@@ -17,6 +17,9 @@ func TestATemplateThatCannotTellIsNotGuessedAt(t *testing.T) {
 		`{{- '<call to=' + f.name + '><' + f.name + '>' + (f.arguments | tojson) + '</call>' -}}`:                                  "the name stands more than once",
 		`{{- '<call>' + f.name -}}{%- for k, v in f.arguments | items -%}{{- '<' + k + '>' + v + '</' + k + '>' -}}{%- endfor -%}`: "form of arguments",
 		`{{- '<call>' + f.name + ' with ' + (f.arguments | length | string) -}}`:                                                   "arguments",
+		`{{- '<call ' + c.id + f.name + (f.arguments | tojson) + '</call>' -}}`:                                                    "nothing begins a call",
+		`{{- '<call\n{"name": "' + f.name + '", "arguments": ' + (f.arguments | tojson) + '}\n</call>' -}}`:                        "not read as two",
+		"\b" + `{{- '{"name": "' + f.name + '", "parameters": ' + (f.arguments | tojson) + '}' -}}`:                                "not read as two",
 		`{{- '<|im_end|><|im_start|>caller\n' + f.name + (f.arguments | tojson) -}}`:                                               "a turn ends",
 	} {
 		tmpl, err := template.Parse(before + call + after)

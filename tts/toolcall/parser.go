@@ -52,6 +52,8 @@ type Parser struct {
 	object objects // of the call under way
 	marked marked  // the same, of arguments that are written so
 
+	from      int  // the length of held where an opening was found last
+	passed    bool // that opening began no call
 	listed    bool // in a list of calls
 	begun     bool // there was text since the last call, or from the beginning
 	reasoning bool // the text is reasoning
@@ -132,7 +134,7 @@ func (p *Parser) take(n int) string {
 // fail makes text of what looked like a call.
 func (p *Parser) fail() {
 	raw := string(p.raw)
-	p.raw, p.state = p.raw[:0], inText
+	p.raw, p.state, p.passed = p.raw[:0], inText, raw == "" && len(p.held) == p.from
 	p.text(raw)
 }
 
@@ -232,19 +234,26 @@ func inText(p *Parser, last bool) bool {
 	if p.format.lead != nil && !p.begun && !p.behindLead(last) {
 		return false
 	}
-	if p.format.bare != "" && !p.begun {
+	passed := p.passed
+	p.passed = false
+	if p.format.bare != "" && !p.begun && !passed {
 		head := strings.TrimLeft(p.held, " \t\r\n;,")
 		switch {
 		case head == "" && !last:
 			return false
 		case strings.HasPrefix(head, p.format.bare):
 			p.take(len(p.held) - len(head))
-			p.object = objects{}
+			p.from, p.object = len(p.held), objects{}
 			p.state = inCall
 			return true
 		}
 	}
 	at, mark, opens, partial := p.mark(last)
+	if passed && at == 0 && opens {
+		p.text(mark)
+		p.held = p.held[len(mark):]
+		return true
+	}
 	if at < 0 {
 		n := len(strings.TrimRight(p.held[:len(p.held)-partial], " \t\r\n"))
 		switch {
@@ -263,6 +272,7 @@ func inText(p *Parser, last bool) bool {
 		p.held, p.begun = p.held[len(mark):], false
 		return true
 	}
+	p.from = len(p.held)
 	p.take(len(mark))
 	p.object, p.reasoning = objects{}, false
 	if next := p.format.enter(p, mark); next != nil {

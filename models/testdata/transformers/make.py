@@ -105,9 +105,12 @@ def draw(model, rng):
             b.data = torch.tensor((0.4 * rng.standard_normal(b.shape)).astype(np.float32).astype(np.float64))
 
 
-def paired(x, heads):
+def paired(x, heads, c):
     """Rows of a head in the order of rotated pairs, as Llama's files have them."""
-    return x.reshape(heads, 2, x.shape[0] // heads // 2, *x.shape[1:]).swapaxes(1, 2).reshape(x.shape)
+    each = x.reshape(heads, -1, *x.shape[1:])
+    n = int(each.shape[1] * (getattr(c, "rope_parameters", None) or {}).get("partial_rotary_factor", 1))
+    rotated = each[:, :n].reshape(heads, 2, n // 2, *x.shape[1:]).swapaxes(1, 2).reshape(each[:, :n].shape)
+    return np.concatenate([rotated, each[:, n:]], axis=1).reshape(x.shape)
 
 
 def tiled(x, axis, c, width):
@@ -173,7 +176,7 @@ def tensors(model, arch):
     for name, p in model.state_dict().items():
         if "vision" in name:
             continue
-        name = name.replace("language_model.", "")
+        name = name.replace("language_model.", "").replace("backbone.", "model.")
         name = name if name.startswith(("model.", "lm_head.")) else "model." + name
         x, (stem, part) = p.numpy(), name.rsplit(".", 1)
         if stem in WHOLE:
@@ -182,7 +185,7 @@ def tensors(model, arch):
             _, _, i, stem = stem.split(".", 3) if stem.count(".") > 2 else stem.split(".") + [""]
             blk = f"blk.{i}."
         if arch in ("llama", "mistral3", "granite", "granitemoe", "granitehybrid", "minicpm", "muse-glimmer", "internlm2", "arcee", "llama-embed") and stem in ("self_attn.q_proj", "self_attn.k_proj"):
-            x = paired(x, HEADS if "q_proj" in stem else KV)
+            x = paired(x, HEADS if "q_proj" in stem else KV, c)
         if arch == "muse-glimmer" and stem == "self_attn.q_proj":
             add(blk + "attn_q_norm.weight", np.full(c.head_dim, c.qk_scale_factor))
             add(blk + "attn_k_norm.weight", np.ones(c.head_dim))
@@ -474,6 +477,15 @@ def models():
     # BitNet of 2024, whose matrices are stored as floats and become ternary when they are read.
     yield "bitnet", "bitnet", t.BitNetForCausalLM(t.BitNetConfig(**dense, hidden_act="silu", rope_parameters=plain)), {}, masters
 
+    # State spaces alone, and with feed-forwards beside attention of which half of a head rotates.
+    alone = dict(vocab_size=VOCAB, hidden_size=HIDDEN, num_hidden_layers=LAYERS, num_heads=4, head_dim=16, n_groups=2, state_size=8, conv_kernel=4, expand=2,
+        tie_word_embeddings=False, pad_token_id=0, bos_token_id=1, eos_token_id=2)
+    yield "mamba2", "mamba2", t.Mamba2ForCausalLM(t.Mamba2Config(**alone)), {**sizes, "feed_forward_length": 0, "attention.head_count": 0, "attention.head_count_kv": None,
+        "attention.key_length": None, "attention.value_length": None, "rope.freq_base": None}
+    space = dict(mamba_n_heads=4, mamba_d_head=16, mamba_n_groups=2, mamba_d_state=8, mamba_d_conv=4, mamba_expand=2)
+    yield "bamba", "granitehybrid", t.BambaForCausalLM(t.BambaConfig(**dense, **space, attn_layer_indices=[1], rope_parameters=half)), {**sizes,
+        "attention.head_count_kv": [0, KV], "rope.dimension_count": 4, "expert_count": 0, "expert_used_count": 0}
+
 
 def renamed(tensors, names):
     """tensors by other names: parts of them are replaced in turn."""
@@ -650,7 +662,7 @@ def main():
         }
         if not hasattr(c, "num_experts_per_tok") and "expert_count" not in more:
             del keys["expert_count"], keys["expert_used_count"]
-        md.update({k if k.startswith("lutra.") else f"{arch}.{k}": v for k, v in keys.items()})
+        md.update({k if k.startswith("lutra.") else f"{arch}.{k}": v for k, v in keys.items() if v is not None})
         md.update({"tokenizer.ggml.model": "gpt2", "tokenizer.ggml.pre": "gpt-4o", "tokenizer.ggml.tokens": [f"t{i}" for i in range(VOCAB)],
                    "tokenizer.ggml.token_type": [1] * VOCAB, "tokenizer.ggml.merges": ["t 3"]})
         out = tensors(model, arch)
