@@ -95,6 +95,7 @@ var shownAlone = map[string]string{
 	"docs/api.md data: {":                            "a chunk of a stream, as the server's tests hold it",
 	"docs/api.md Candidate 1 of 8":                   "what a search reports in words, which depends on its samples",
 	"docs/command-line.md lutra schema check: token": "what a check says, as the command's test holds it",
+	"docs/clients.md {\"provider\"":                  "OpenCode's settings, as TestAgentsThatWriteCodeRunWithTheirDefaults has them",
 	"docs/architecture.md  HTTP ─▶":                  "a drawing",
 	"docs/mixtures.md             CPU":               "a drawing",
 	"docs/command-line.md 10:04:05":                  "a log line, as TestARequestIsOneLineForPeople holds it",
