@@ -1,11 +1,14 @@
 package config
 
 import (
+	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -202,4 +205,22 @@ func plain(v reflect.Value) any {
 		return m
 	}
 	return v.Interface()
+}
+
+func TestWhatIsWrongWithAFileIsSaidInWordsWithItsLine(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "c.yaml")
+	for text, want := range map[string]string{
+		"models:\n\t- embedded: lutra-tiny-s\n":                        "c.yaml:2: a line cannot begin with a tab",
+		"models:\n- embedded: lutra-tiny-s\n- path: nowhere/no.gguf\n": "c.yaml:3: models[1].path: there is no file nowhere/no.gguf",
+	} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Load(path, nil, pflag.NewFlagSet("", pflag.ContinueOnError)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %s", text, err, want)
+		}
+	}
+	if _, err := Load(path+"x", nil, nil); err == nil || !strings.Contains(err.Error(), "--config: there is no file ") {
+		t.Errorf("of a file that is not there: %v", err)
+	}
 }

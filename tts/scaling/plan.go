@@ -339,7 +339,7 @@ func (p Plan) Validate(l Limits) error {
 	case p.Method == "":
 		return Errorf(CodeUnknownMethod, "method", "a method is required: %s", namesWith("or"))
 	case !slices.Contains(Methods(), p.Method):
-		return Errorf(CodeUnknownMethod, "method", "there is no method %.40q; there are %s", string(p.Method), namesWith("and"))
+		return Errorf(CodeUnknownMethod, "method", "there is no method %.40q; there are %s, and short forms such as bon8, sc16, beam16x4 and q95", string(p.Method), namesWith("and"))
 	}
 	if err := p.Aggregate.Validate(); err != nil {
 		return Errorf(CodeValue, "aggregate", "%v", err)
