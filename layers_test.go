@@ -17,7 +17,7 @@ const module = "github.com/lutra-lm/lutra"
 // and back once. Keys are longest-prefix matches.
 var layers = map[string][]string{
 	"":                      {"internal/cli"},
-	"internal/cli":          {"internal/chat", "internal/replay", "internal/reference", "internal/bench", "internal/eval", "internal/npu", "hexagon", "internal/hub", "internal/engines", "internal/config", "internal/usage", "internal/output", "internal/errtext", "internal/apiclient", "internal/memory", "internal/doctor", "internal/manual", "web", "grammar", "server", "tts", "batcher", "models", "kernels", "internal/kvevents", "internal/workers", "internal/tracing", "internal/parallel", "internal/cpulimit", "internal/sandbox"},
+	"internal/cli":          {"internal/chat", "internal/replay", "internal/reference", "internal/bench", "internal/eval", "internal/probe", "internal/npu", "hexagon", "internal/hub", "internal/engines", "internal/config", "internal/usage", "internal/output", "internal/errtext", "internal/apiclient", "internal/memory", "internal/doctor", "internal/manual", "web", "grammar", "server", "tts", "batcher", "models", "kernels", "internal/kvevents", "internal/workers", "internal/tracing", "internal/parallel", "internal/cpulimit", "internal/sandbox"},
 	"internal/chat":         {"internal/engines", "internal/config", "internal/apiclient", "internal/usage", "internal/output", "internal/errtext", "tts", "batcher/sampling", "models"},
 	"internal/replay":       {"internal/apiclient", "internal/output", "server/receipt"},
 	"internal/bench":        {"internal/chart", "internal/engines", "internal/config", "internal/apiclient", "internal/usage", "internal/output", "tts", "grammar", "batcher", "models", "kernels"},
@@ -37,6 +37,7 @@ var layers = map[string][]string{
 	"internal/cgroup":       {}, // what a container may use
 	"internal/doctor":       {"internal/cgroup", "internal/hub", "internal/memory", "internal/output", "internal/sandbox", "kernels", "kernels/bench"},
 	"internal/eval":         {"internal/chart", "internal/apiclient", "tts", "models", "models/embedded"},
+	"internal/probe":        {"internal/eval", "internal/parallel", "tts", "batcher", "models", "kernels"},
 	"web":                   {"internal/static"},
 	"internal/manual":       {"internal/static"},
 	"internal/static":       {},
@@ -61,6 +62,7 @@ var layers = map[string][]string{
 	"tools/wasmfuel":        {}, // counts steps into interpreters
 	"tts":                   {"grammar", "batcher", "models", "internal/cpulimit", "internal/parallel"},
 	"tts/reward":            {"tts", "batcher", "models", "internal/cpulimit", "internal/parallel"},
+	"tts/probe":             {"tts", "models"},
 	"tts/judge":             {"tts", "batcher", "models", "internal/parallel"},
 	"tts/structure":         {"grammar", "models/tokenizer"},
 	"tts/text":              {"models/template", "models/tokenizer"},

@@ -22,7 +22,7 @@ func (r *searchRun) newBeam(seq *batcher.Sequence, judge Judge) *beam {
 func (b *beam) copyTo(seq *batcher.Sequence, judge Judge) *beam {
 	k, c := *b, *b.cand
 	c.IDs, c.Tokens, c.StepScores, c.confidences = slices.Clone(c.IDs), slices.Clone(c.Tokens), slices.Clone(c.StepScores), slices.Clone(c.confidences)
-	c.Critiques = slices.Clone(c.Critiques)
+	c.Critiques, c.Readings = slices.Clone(c.Critiques), c.Readings.clone()
 	k.cand, k.seq, k.judge, k.dec, k.shape, k.text, k.step = &c, seq, judge, b.dec.clone(), b.shape.clone(), slices.Clone(b.text), nil
 	return &k
 }
@@ -232,6 +232,7 @@ func (b *beam) take(r *searchRun, tok sampling.Token) {
 	case tok.Finish == sampling.FinishLength && !full:
 		tok.Finish = sampling.Unfinished
 	}
+	c.Readings.Add(&tok)
 	b.logprobs += float64(tok.Logprob)
 	b.certainty += float64(tok.Certainty)
 	c.Logprob = float32(b.logprobs / float64(len(c.IDs)))

@@ -35,6 +35,10 @@ type Model struct {
 
 	Sampling generation.Config // what its author, and who configures it, say of sampling: see SampleAs
 
+	// Probes are the scorers that read what Engine computes while it generates; plans that name no
+	// verifier use the first.
+	Probes []NamedScorer
+
 	Variant *models.Variant // what Engine computes by; nil: the model as it is
 
 	adapt func(...models.Use) (*models.Variant, error)

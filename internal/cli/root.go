@@ -81,7 +81,7 @@ reasoner inside the binary.`,
 	root.SetGlobalNormalizationFunc(currentName)
 	root.SetHelpCommand(newHelp())
 	root.SetVersionTemplate(versionLine())
-	root.AddCommand(newServe(), newAsk(), newChat(), newRun(), newPs(), newStop(), newLogs(), newPull(), newList(), newRemove(), newInfo(), newConvert(), newQuantize(), newImatrix(), newBench(), newLogits(), newPerplexity(), newReplay(), newEval(), newNPU(), newSchema(), newDoctor(), newDocs(), newHealth(), newKey(), newVersion())
+	root.AddCommand(newServe(), newAsk(), newChat(), newRun(), newPs(), newStop(), newLogs(), newPull(), newList(), newRemove(), newInfo(), newConvert(), newQuantize(), newImatrix(), newBench(), newLogits(), newPerplexity(), newReplay(), newEval(), newProbe(), newNPU(), newSchema(), newDoctor(), newDocs(), newHealth(), newKey(), newVersion())
 	groupHelp(root)
 	offerChoices(root)
 	return root

@@ -211,6 +211,10 @@ func (s *settings) readVerifiers(args []string) {
 	s.config.Verifiers = nil
 	s.replace("verifiers", "--verifier")
 	for _, arg := range args {
+		if v := (Verifier{Embedded: arg}); v.IsProbe() {
+			s.config.Verifiers = append(s.config.Verifiers, v)
+			continue
+		}
 		m, err := modelArgument("--verifier", arg)
 		if err != nil {
 			s.faults = append(s.faults, err)

@@ -175,10 +175,16 @@ func (v *Scorer) Reads(m *tts.Model) bool {
 	return true
 }
 
-// VerifiersFor returns those of the named scorers that can judge what m writes, and m itself. The
-// first one is the default.
+// VerifiersFor returns those of the named scorers that can judge what m writes, m's probes, and m
+// itself. The first probe is the default, or else the first scorer.
 func VerifiersFor(m *tts.Model, scorers iter.Seq2[string, *Scorer]) tts.Verifiers {
 	v := tts.Verifiers{ByName: map[string]tts.Scorer{scaling.VerifierSelf: judge.Self()}}
+	for _, p := range m.Probes {
+		v.ByName[p.Name] = p.Scorer
+		if v.Default == "" {
+			v.Default = p.Name
+		}
+	}
 	for name, scorer := range scorers {
 		if !scorer.Reads(m) {
 			continue
