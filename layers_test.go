@@ -62,7 +62,7 @@ var layers = map[string][]string{
 	"tools/wasmfuel":        {}, // counts steps into interpreters
 	"tts":                   {"grammar", "batcher", "models", "internal/cpulimit", "internal/parallel"},
 	"tts/reward":            {"tts", "batcher", "models", "internal/cpulimit", "internal/parallel"},
-	"tts/probe":             {"tts", "models"},
+	"tts/probe":             {"tts", "batcher/sampling", "models"},
 	"tts/judge":             {"tts", "batcher", "models", "internal/parallel"},
 	"tts/structure":         {"grammar", "models/tokenizer"},
 	"tts/text":              {"models/template", "models/tokenizer"},
