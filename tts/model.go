@@ -1,6 +1,7 @@
 package tts
 
 import (
+	"slices"
 	"strings"
 	"sync"
 
@@ -117,6 +118,11 @@ func (m *Model) ToolFormat() *toolcall.Format {
 func (m *Model) CallsUnclear() error {
 	_, _, why := m.shown()
 	return why
+}
+
+// HasProbe tells whether one of the model's probes has a name.
+func (m *Model) HasProbe(name string) bool {
+	return slices.ContainsFunc(m.Probes, func(p NamedScorer) bool { return p.Name == name })
 }
 
 // words returns what constraints have to know of the model.

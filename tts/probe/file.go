@@ -1,7 +1,9 @@
 package probe
 
 import (
+	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -99,6 +101,11 @@ func Parse(f *gguf.File) (*Probe, error) {
 	if r.err != nil {
 		return nil, r.err
 	}
+	sum := sha256.New()
+	if err := p.Write(sum); err != nil {
+		return nil, err
+	}
+	p.digest = hex.EncodeToString(sum.Sum(nil))
 	return p, nil
 }
 

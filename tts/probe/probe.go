@@ -18,7 +18,12 @@ type Probe struct {
 	Whole  Line
 	Step   Line
 	Record Record
+
+	digest string // of its file's content; empty: it was read from none
 }
+
+// Digest returns the SHA-256 of what the probe's file says.
+func (p *Probe) Digest() string { return p.digest }
 
 // Line is a linear function of features, with their standardisation folded into it: the log-odds of
 // a right answer.
