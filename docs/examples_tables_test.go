@@ -132,6 +132,7 @@ func substitutes(base string) *strings.Replacer {
 		"lutra bench serve --rate 2.5 --requests 100", "lutra bench serve --rate 50 --requests 8 --url "+base,
 		"lutra bench serve", "lutra bench serve --rounds 1 --phase 100ms --requests 8 --url "+base,
 		"lutra eval", "lutra eval --limit 1",
+		"lutra probe train --model lutra-tiny-s --journal report", "lutra probe train --model lutra-tiny-s --data problems.jsonl", // the report of another example
 		"lutra ask", "lutra ask --max-tokens 120", "lutra chat", "lutra chat --max-tokens 120", // noise does not end
 		"lutra doctor --quick", "LUTRA_SERVER_ADDR=127.0.0.1:0 lutra doctor --quick", "lutra doctor", "LUTRA_SERVER_ADDR=127.0.0.1:0 lutra doctor --quick",
 		"lutra ps --url http://127.0.0.1:8080", "lutra ps --url "+base, "lutra ps", "lutra ps --url "+base,
