@@ -66,7 +66,7 @@ func TestAFaultOfTheFileTellsLineKeyAndWhatIsWanted(t *testing.T) {
 		{"models:\n- {path: a, colour: red}", `2: unknown key "models[0].colour"`},
 		{"models:\n- {path: a, name: 7}", `2: models[0].name: found the number 7, want text; put it in quotes: "7"`},
 		{"models:\n- {path: a, context: -1}", "2: models[0].context: -1 is outside 0..1073741824"},
-		{"verifiers:\n- {}", "2: verifiers[0].path: set either path or embedded"},
+		{"verifiers:\n- {}", "2: verifiers[0].path: set either path, embedded or probe"},
 		{"verifiers:\n- {path: a, packing: f8}", `2: verifiers[0].packing: "f8" is none of auto, i1, i2, stored`},
 		{"verifiers:\n- {path: a, format: b}", `2: verifiers[0].format: "b" is none of`},
 		{"x: &a {}\nkv: *a", "1: unknown key"},

@@ -41,9 +41,9 @@ type problem struct {
 type part uint8
 
 const (
-	training   part = iota
-	validating      // chooses the regularisation
-	testing         // is reported on
+	fitting part = iota
+	tuning       // chooses the regularisation
+	held         // is reported on
 )
 
 // Sampling says how candidates are sampled.

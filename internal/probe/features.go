@@ -64,9 +64,9 @@ func (t *Trainer) divide() {
 		p := &t.problems[i]
 		switch hash(p.question) % 10 {
 		case 0:
-			p.part = testing
+			p.part = held
 		case 1:
-			p.part = validating
+			p.part = tuning
 		}
 	}
 	t.most = max(2, memory/(8*t.width()*max(1, len(t.problems))))
@@ -128,7 +128,7 @@ func (p *problem) choose(most int) (list []*answer) {
 	}
 	for i := range p.answers {
 		for _, side := range sides {
-			if i < len(side) && (len(list) < most || p.part == testing) {
+			if i < len(side) && (len(list) < most || p.part == held) {
 				list = append(list, side[i])
 			}
 		}
@@ -156,7 +156,7 @@ func (t *Trainer) featuresOf(ctx context.Context, m *tts.Model, root *batcher.Se
 		}
 	}
 	end := -1
-	if len(ends) > 0 && p.part != testing {
+	if len(ends) > 0 && p.part != held {
 		end = ends[int(hash(fmt.Sprint(p.question, a.ids))%uint64(len(ends)))]
 	}
 	var r tts.Readings

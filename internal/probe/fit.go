@@ -136,8 +136,8 @@ func softplus(x float64) float64 {
 // The bounds of a fit.
 const (
 	memories   = 10   // pairs that L-BFGS remembers
-	iterations = 200  // at most
-	flat       = 1e-5 // gradient at which it ends
+	iterations = 100  // at most
+	flat       = 1e-4 // gradient at which it ends
 	halvings   = 20   // of a step that goes too far
 )
 

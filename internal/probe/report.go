@@ -65,7 +65,7 @@ func (r *Report) judge(t *Trainer) {
 	right, single := make([]int, len(rules)), 0.0
 	for i := range t.problems {
 		p := &t.problems[i]
-		if p.part != testing || len(p.answers) == 0 {
+		if p.part != held || len(p.answers) == 0 {
 			continue
 		}
 		r.Held++

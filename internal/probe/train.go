@@ -58,7 +58,7 @@ func (t *Trainer) fit(ctx context.Context, line *probe.Line, what string, featur
 		p := &t.problems[i]
 		for k := range p.answers {
 			x := features(&p.answers[k])
-			if x == nil || p.part == testing {
+			if x == nil || p.part == held {
 				continue
 			}
 			e := example{x, p.answers[k].right}
@@ -67,7 +67,7 @@ func (t *Trainer) fit(ctx context.Context, line *probe.Line, what string, featur
 			} else {
 				right[0]++
 			}
-			if p.part == validating {
+			if p.part == tuning {
 				check = append(check, e)
 			} else {
 				train = append(train, e)
@@ -108,7 +108,7 @@ func (t *Trainer) score(p *probe.Probe) {
 	n := len(p.Whole.Mean)
 	for i := range t.problems {
 		for k := range t.problems[i].answers {
-			if a := &t.problems[i].answers[k]; t.problems[i].part == testing && a.whole != nil {
+			if a := &t.problems[i].answers[k]; t.problems[i].part == held && a.whole != nil {
 				x := float64(p.Whole.Bias) + float64(vector.Dot(p.Whole.Mean, a.whole[:n])) + float64(vector.Dot(p.Whole.Last, a.whole[n:2*n])) + float64(vector.Dot(p.Whole.Tokens, a.whole[2*n:]))
 				a.probe = sigmoid(x)
 			}
