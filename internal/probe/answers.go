@@ -121,10 +121,7 @@ func (p *problem) add(a answer) {
 
 // Recall takes the answers of a model from the journals of lutra eval in folders.
 func (t *Trainer) Recall(ctx context.Context, m *tts.Model, folders []string, limit, concurrency int, begin func(total int) (done func())) error {
-	end, byQuestion := m.Tokenizer.EOGs(), map[string]int{}
-	if len(end) == 0 {
-		return fmt.Errorf("model %s has no token that ends an answer", m.Name)
-	}
+	byQuestion := map[string]int{}
 	for _, dir := range folders {
 		err := eval.ReadJournal(filepath.Join(dir, "journal.jsonl"), func(s eval.Setup, r eval.Record) error {
 			if r.Model != m.Name || r.Sample == nil || len(r.Candidates) < 2 {
@@ -142,7 +139,7 @@ func (t *Trainer) Recall(ctx context.Context, m *tts.Model, folders []string, li
 			t.n = max(t.n, len(r.Candidates))
 			graded := eval.Problem{Question: r.Question, Answer: r.Reference}
 			for _, c := range r.Candidates {
-				a := answer{ids: append(m.Tokenizer.Encode(nil, c.Text, tokenizer.Options{}), end[0]), votes: 1, score: c.Score}
+				a := answer{ids: m.Tokenizer.Encode(nil, c.Text, tokenizer.Options{}), votes: 1, score: c.Score}
 				a.key, a.right = graded.Right(c.Text)
 				t.problems[at].add(a)
 			}
@@ -157,15 +154,45 @@ func (t *Trainer) Recall(ctx context.Context, m *tts.Model, folders []string, li
 	}
 	t.verifier = "the journal's"
 	t.divide()
-	return t.each(ctx, concurrency, begin(len(t.problems)), func(ctx context.Context, i int) error {
+	for i := range t.problems {
 		p := &t.problems[i]
 		prepared, err := m.Prepare(ctx, &request(p.system, p.question).Prompt, 0)
 		if err != nil {
-			return err
+			return fmt.Errorf("problem %d: %w", i, err)
 		}
 		p.prompt = prepared.Tokens
+	}
+	end, err := t.end(ctx, m)
+	if err != nil {
+		return err
+	}
+	return t.each(ctx, concurrency, begin(len(t.problems)), func(ctx context.Context, i int) error {
+		p := &t.problems[i]
+		for k := range p.answers {
+			p.answers[k].ids = append(p.answers[k].ids, end)
+		}
 		return t.features(ctx, m, p)
 	})
+}
+
+// end returns the token with which the model ends an answer, as it would end the first of a journal:
+// some have several, of which the text does not tell.
+func (t *Trainer) end(ctx context.Context, m *tts.Model) (int32, error) {
+	ends := m.Tokenizer.EOGs()
+	if len(ends) == 0 {
+		return 0, fmt.Errorf("model %s has no token that ends an answer", m.Name)
+	}
+	p := &t.problems[0]
+	seq, err := m.Engine.OpenBackground(ctx, slices.Concat(p.prompt, p.answers[0].ids))
+	if err != nil {
+		return 0, err
+	}
+	defer seq.Close()
+	logits, err := seq.Logits(ctx, ends...)
+	if err != nil {
+		return 0, err
+	}
+	return ends[slices.Index(logits, slices.Max(logits))], nil
 }
 
 // each calls do for all problems, some at once, until the first error.
