@@ -58,8 +58,8 @@ func TestAProductIsOfScoresThatAreThere(t *testing.T) {
 			t.Errorf("%s: %v, want %q", name, err, code)
 		}
 	}
-	if only := (Verifiers{Default: "a*b", ByName: map[string]Scorer{"a": length, "b": last}}).Only(func(name string) bool { return name == "a" }); only.Default != "" {
-		t.Errorf("the default is %q without one of its factors", only.Default)
+	if only := (Verifiers{Default: "a*b", ByName: map[string]Scorer{"a": length, "b": last}}).Only(func(name string) bool { return name == "a" }); only.Default != "a" || len(only.ByName) != 1 {
+		t.Errorf("the default is %q where a alone may be used", only.Default)
 	}
 }
 
@@ -84,8 +84,8 @@ func (n nowhere) Share(*Work) int {
 	return 0
 }
 func (nowhere) Generate(context.Context, *Work, func(int, []Run)) {}
-func (nowhere) Checks(string) bool                               { return false }
-func (nowhere) Checked(string, error)                            {}
+func (nowhere) Checks(string) bool                                { return false }
+func (nowhere) Checked(string, error)                             {}
 
 func TestWhatReadsStatesJudgesWhatThisMachineGenerates(t *testing.T) {
 	m := *ttstest.Run(t, thinks(t))
@@ -100,4 +100,3 @@ func TestWhatReadsStatesJudgesWhatThisMachineGenerates(t *testing.T) {
 		}
 	}
 }
-

@@ -3,6 +3,7 @@ package tts
 import (
 	"context"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/lutra-lm/lutra/tts/answer"
@@ -111,7 +112,7 @@ func (v *Verifiers) Add(scorers map[string]Scorer) {
 	}
 }
 
-// Only returns those whose names may be used. The default is the same, or there is none.
+// Only returns those whose names may be used. The default is what is left of it.
 func (v Verifiers) Only(may func(name string) bool) Verifiers {
 	only := Verifiers{ByName: map[string]Scorer{}}
 	for name, s := range v.ByName {
@@ -119,12 +120,7 @@ func (v Verifiers) Only(may func(name string) bool) Verifiers {
 			only.ByName[name] = s
 		}
 	}
-	for name := range strings.SplitSeq(v.Default, Times) {
-		if only.ByName[name] == nil {
-			return only
-		}
-	}
-	only.Default = v.Default
+	only.Default = strings.Join(slices.DeleteFunc(strings.Split(v.Default, Times), func(name string) bool { return only.ByName[name] == nil }), Times)
 	return only
 }
 

@@ -25,7 +25,10 @@ func (r *Runtime) openProbe(v config.Verifier) (*probe.Probe, error) {
 		return nil, fmt.Errorf("%s: %w", m.Path, err)
 	}
 	p.Name = m.APIName()
-	r.tell(m, 1, 1)
+	if !v.IsProbe() {
+		size := sizeOf(m.Path)
+		r.tell(m, size, size)
+	}
 	return p, nil
 }
 
