@@ -1,9 +1,9 @@
 """Problems to train the generators' probes on:  probes.py >problems.jsonl;  lutra probe train --data problems.jsonl
 
-13,000 chains of hard.py with another seed than the test set's, 4,000 long stories and 3,000 short questions of the kinds of
-training, shuffled. What the embedded sets ask is left out."""
+13,000 chains of hard.py with another seed than the test set's, 4,000 long stories, 3,000 short questions of all kinds and 7,000
+stories of told.txt, shuffled. What the embedded sets ask is left out."""
 import gzip, json, os, random
-import data, everyday, hard
+import data, everyday, hard, told
 
 SEED = 9001
 SETS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../models/embedded")
@@ -25,6 +25,8 @@ def problems():
         yield data.story(r, level=r.choice([3, 4, 5]), h=r.choice([1, 2, 2])), "story"
     for _ in range(3000):
         yield everyday.asked(r), "asked"
+    for _ in range(7000):
+        yield everyday.asked(r, kind=told.told), "told"
 
 
 if __name__ == "__main__":
