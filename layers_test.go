@@ -55,6 +55,7 @@ var layers = map[string][]string{
 	"internal/sandbox":      {"internal/cpulimit", "internal/parallel"},
 	"tts":                   {"grammar", "batcher", "models", "internal/cpulimit", "internal/parallel"},
 	"tts/reward":            {"tts", "batcher", "models", "internal/cpulimit", "internal/parallel"},
+	"tts/probe":             {"tts", "batcher/sampling", "models"},
 	"tts/judge":             {"tts", "batcher", "models", "internal/parallel"},
 	"tts/structure":         {"grammar", "models/tokenizer"},
 	"tts/text":              {"models/template", "models/tokenizer"},
@@ -150,6 +151,7 @@ var layers = map[string][]string{
 	"lab/reference":      {"internal/engines", "internal/config", "internal/usage", "models", "kernels"},
 	"lab/chart":          {},
 	"lab/eval":           {"lab/chart", "internal/apiclient", "tts", "models", "models/embedded"},
+	"lab/probe":          {"lab/eval", "internal/parallel", "tts", "batcher", "models", "kernels"},
 	"lab/tools/wasmfuel": {}, // counts steps into interpreters
 	"lab/soak":           {"lab/chart", "models"},
 	"lab/tools/soak":     {"lab/soak"},          // requests by the million

@@ -110,7 +110,7 @@ func (d *delivery) drawScores(p *span, b *stepBatch) {
 
 // commit gives a span's tokens to its sequence and returns how many these are, and how
 // many of them were forced.
-func (d *delivery) commit(p *span, now time.Time) (n, forced int) {
+func (d *delivery) commit(p *span, b *stepBatch, now time.Time) (n, forced int) {
 	s, t := p.s, &p.s.task
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -119,10 +119,10 @@ func (d *delivery) commit(p *span, now time.Time) (n, forced int) {
 		return 0, 0
 	}
 	if s.request.kind == wantScores {
-		d.score(p)
+		d.score(p, b)
 		return 0, 0
 	}
-	n, forced = d.accept(p)
+	n, forced = d.accept(p, b)
 	if len(p.draft) > 0 || p.late {
 		if n > 0 || p.late {
 			t.demand.Computed += n - 1
@@ -144,12 +144,14 @@ func (d *delivery) commit(p *span, now time.Time) (n, forced int) {
 }
 
 // score adds what was asked about tokens to the result of a request. Locked.
-func (d *delivery) score(p *span) {
+func (d *delivery) score(p *span, b *stepBatch) {
 	s := p.s
 	for i := range p.rows.n {
-		s.request.scored = append(s.request.scored, d.draws.At(p.rows.draw+i).Token)
+		tok := d.draws.At(p.rows.draw + i).Token
+		tok.Reading = b.reading(p.rows.first + i)
+		s.request.scored = append(s.request.scored, tok)
 	}
-	if s.task.demand.LogitsFrom = len(s.request.scored); s.task.demand.LogitsFrom == s.task.demand.Target {
+	if s.task.demand.LogitsFrom = s.request.from + len(s.request.scored); s.task.demand.LogitsFrom == s.task.demand.Target {
 		s.meet()
 	}
 }
@@ -168,8 +170,9 @@ func (d *delivery) stamp(s *Sequence, now time.Time) {
 // accept pushes the forced tokens of a span and those sampled from its rows, as long as
 // the guesses before them are right, and returns how many it pushed, and how many of
 // them were forced. Locked.
-func (d *delivery) accept(p *span) (n, forced int) {
+func (d *delivery) accept(p *span, b *stepBatch) (n, forced int) {
 	s := p.s
+	reads := s.request.params.Reports()
 	for n < p.unsampled {
 		d.push(s, sampling.Token{ID: p.draft[n]})
 		if n++; s.request.kind != wantTokens || s.stalled {
@@ -184,7 +187,11 @@ func (d *delivery) accept(p *span) (n, forced int) {
 			s.epoch++
 			return n, forced
 		}
-		d.push(s, w.Token)
+		tok := w.Token
+		if reads {
+			tok.Reading = b.reading(p.rows.first + i)
+		}
+		d.push(s, tok)
 		if w.ID != sampling.Sampled {
 			forced++
 		}

@@ -36,15 +36,21 @@ func (s *Sequence) Logits(ctx context.Context, ids ...int32) ([]float32, error) 
 // completions API, perplexity): element i tells of position i+1. Every
 // position is computed anew; the prefix cache cannot help.
 func (s *Sequence) PromptLogprobs(ctx context.Context, top int) ([]sampling.Token, error) {
+	return s.Scores(ctx, 1, top)
+}
+
+// Scores does what PromptLogprobs does for the tokens from position from on, at least 1: element i
+// tells of position from+i, as Generate would have told if it had sampled that token.
+func (s *Sequence) Scores(ctx context.Context, from, top int) ([]sampling.Token, error) {
 	p := sampling.Params{TopLogprobs: top}
 	if err := errors.Join(p.Validate(), s.setup.bounds.checkGenerates()); err != nil {
 		return nil, err
 	}
 	n := s.Len()
-	if n == 1 {
+	if n <= from {
 		return nil, nil
 	}
-	o, err := s.await(ctx, request{kind: wantScores, top: top, scored: make([]sampling.Token, 0, max(0, n-1))})
+	o, err := s.await(ctx, request{kind: wantScores, top: top, from: from - 1, scored: make([]sampling.Token, 0, n-from)})
 	if err != nil {
 		return nil, err
 	}

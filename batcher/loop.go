@@ -41,6 +41,10 @@ func (l *loop) init(m models.Model, cache *kv.Cache, c *setup, box *mailbox[*Seq
 	l.constraints = constraints{vocab: b.vocab, recurrent: b.recurrent}
 	l.drafts = newDraftSelector(c, &l.planner.cost)
 	l.batch.outputs = b.outputs
+	if o.Probe != nil {
+		shape := m.Config()
+		l.batch.width = o.Probe.Width(&shape)
+	}
 	l.delivery = newDelivery(c, &l.drafts)
 	l.tenant = o.Arbiter.join(box, o.Now, slowdown{o.PrefillSlowdown, o.BackgroundSlowdown})
 	l.step.Budget = o.StepTokens
@@ -148,6 +152,7 @@ func (l *loop) forward() error {
 func (l *loop) assemble() {
 	st := &l.step
 	l.batch.Reset()
+	l.batch.Probe = l.setup.opt.Probe
 	kept := st.spans[:0]
 	for _, p := range st.spans {
 		s := p.s
@@ -216,7 +221,7 @@ func (l *loop) deliver() {
 	for i := range st.spans {
 		p := &st.spans[i]
 		if p.rows.draw >= 0 {
-			n, forced := l.delivery.commit(p, now)
+			n, forced := l.delivery.commit(p, &l.batch, now)
 			st.Sampled += n
 			st.Forced += forced
 			if len(p.draft) > p.forced {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/lutra-lm/lutra/batcher/schedule"
 	"github.com/lutra-lm/lutra/kernels/pool"
+	"github.com/lutra-lm/lutra/models"
 )
 
 // Tile is the number of token lanes of a kernel tile.
@@ -43,6 +44,8 @@ type Options struct {
 	OnFault func(err error) `json:"-" yaml:"-"`
 
 	Name string `json:"-" yaml:"-"` // the model's, for errors
+
+	Probe *models.Probe `json:"-" yaml:"-"` // what is read of the states that tokens are sampled from; nil: nothing
 
 	Arbiter *StepArbiter     `json:"-" yaml:"-"` // shared by the engines on one machine; nil: there is no other
 	Pool    *pool.Pool       `json:"-" yaml:"-"` // samples the rows of a step in parallel; nil: one after the other

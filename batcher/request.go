@@ -28,6 +28,7 @@ type request struct {
 	ids    []int32          // wantLogits: which; none for all
 	row    []float32        // wantLogits: the result
 	top    int              // wantScores: alternatives
+	from   int              // wantScores: the position before the first token that is asked about
 	scored []sampling.Token // wantScores: the result; its length is how far it has come
 	sum    []float64        // wantMean: of the rows so far
 	summed int              // wantMean: how many these are

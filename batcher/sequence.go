@@ -111,7 +111,7 @@ func (s *Sequence) nextDemand() schedule.Demand {
 	case s.request.kind == wantTokens && !s.stalled, s.request.kind == wantLogits:
 		w.Target, w.LogitsFrom = n, n-1
 	case s.request.kind == wantScores:
-		w.Target, w.LogitsFrom = n-1, len(s.request.scored)
+		w.Target, w.LogitsFrom = n-1, s.request.from+len(s.request.scored)
 	case s.request.kind == wantMean:
 		w.Target, w.LogitsFrom = n, s.request.summed
 	case s.request.kind == wantFirst:

@@ -1,6 +1,7 @@
 package batcher
 
 import (
+	"slices"
 	"time"
 
 	"github.com/lutra-lm/lutra/models"
@@ -59,11 +60,20 @@ type rows struct {
 type stepBatch struct {
 	models.Batch
 	outputs int     // numbers a row of logits
+	width   int     // numbers that a probe reads of a row
 	tokens  []int32 // scratch
 }
 
 // row returns a row of the step's logits.
 func (b *stepBatch) row(i int) []float32 { return b.Logits[i*b.outputs : (i+1)*b.outputs] }
+
+// reading returns a copy of what the probe has read of a row; nil: there is no probe.
+func (b *stepBatch) reading(i int) []float32 {
+	if b.width == 0 {
+		return nil
+	}
+	return slices.Clone(b.Readings[i*b.width : (i+1)*b.width])
+}
 
 // add adds a span after the others.
 func (b *stepBatch) add(p *span) {

@@ -83,7 +83,7 @@ type device struct {
 	reported    bool            // the fault has been
 	request     Attention
 	step        DenseStep
-	adapted     bool // adapters are loaded: no layer is computed whole
+	adapted     bool // adapters are loaded, or hidden states are read: no layer is computed whole
 }
 
 func newDevice(opt *LoadOptions) *device {

@@ -190,6 +190,7 @@ func (m *decoder) stage(s *rowShard, i int) {
 		m.embedTokens(s)
 	case i > s.whole:
 		m.finishLayer(s, i-1)
+		s.probe(i - 1)
 	}
 	if i >= s.whole && i < len(m.layers) {
 		s.whole = m.wholeLayers(s, i)

@@ -184,7 +184,7 @@ func (e *executor) begin(b *Batch, cache *kv.Cache) {
 	e.reserve(n)
 	e.listRows(b)
 	e.device.begin(e.rowPos)
-	e.device.adapted = e.adapters.Load() > 0
+	e.device.adapted = e.adapters.Load() > 0 || b.Probe != nil
 	for i := range e.graph.ropes {
 		r := &e.graph.ropes[i]
 		r.angles(e.angles[i].cos[:n*r.pairs()], e.angles[i].sin[:n*r.pairs()], b.Positions)
@@ -195,6 +195,9 @@ func (e *executor) begin(b *Batch, cache *kv.Cache) {
 		b.Logits = make([]float32, outputs)
 	}
 	b.Logits = b.Logits[:outputs]
+	readings := b.Outputs() * b.Probe.Width(&e.cfg)
+	b.Readings = slices.Grow(b.Readings[:0], readings)[:readings]
+	clear(b.Readings)
 	e.divideRows(b, cache)
 }
 
@@ -256,6 +259,7 @@ func (e *executor) divideRows(b *Batch, cache *kv.Cache) {
 			plans: sh.plans, adapters: sh.adapters, cfg: &e.cfg, device: e.device, kv: cache, spans: e.spans, rows: hi - lo,
 			tokens: b.Tokens[lo:hi], rowPos: e.rowPos[lo:hi], wanted: e.wanted[lo:hi],
 			x: rowsOf(e.x, lo, hi, e.cfg.Hidden), qkv: rowsOf(e.qkv, lo, hi, e.rowWidth), inputs: rowsOf(e.inputs, lo, hi, e.cfg.Layers*e.cfg.LayerInputs), logits: b.Logits[out*e.cfg.Outputs:],
+			probing: probing{by: b.Probe, readings: b.Readings[out*b.Probe.Width(&e.cfg):]},
 		}
 		for k := range e.graph.ropes {
 			pairs := e.graph.ropes[k].pairs()

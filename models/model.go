@@ -81,6 +81,8 @@ type Batch struct {
 	Positions []int32 // [T] position of each token in its sequence
 	Spans     []Span
 	Logits    []float32 // [sum of Spans.Out][Config.Outputs], filled by Forward, in span order
+	Probe     *Probe    // what is read of the rows that want logits; nil: nothing
+	Readings  []float32 // [sum of Spans.Out][Probe.Width], filled by Forward with Logits
 }
 
 // Span is a run of consecutive tokens of one sequence within a Batch.
@@ -94,6 +96,7 @@ type Span struct {
 // Reset empties the batch and keeps its memory.
 func (b *Batch) Reset() {
 	b.Tokens, b.Positions, b.Spans, b.Logits = b.Tokens[:0], b.Positions[:0], b.Spans[:0], b.Logits[:0]
+	b.Probe, b.Readings = nil, b.Readings[:0]
 }
 
 // Add appends a span of tokens at positions pos, pos+1, ...

@@ -29,6 +29,7 @@ type rowShard struct {
 	second   []bool             // [rows] the row belongs to the second text of a pair; nil: none does
 	inputs   []float32          // [rows][Layers][LayerInputs] inputs of layers
 	logits   []float32          // [rows that want them][Outputs], and those of later shards
+	probing  probing            // of hidden states
 	whole    int                // layers before it have been computed, by a backend all or the last of them
 }
 

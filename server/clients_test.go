@@ -28,7 +28,7 @@ func TestErrorsBeforeAnyHandlerHaveTheShapeOfTheirAPI(t *testing.T) {
 		{"GET", "/v1/files", []string{"Anthropic-Version", "2023-06-01"}, 404, anthropic},
 		{"GET", "/v1/models/nobody", []string{"Anthropic-Version", "2023-06-01"}, 404, anthropic},
 		{"POST", "/v1/messages", []string{"Origin", "https://elsewhere.example"}, 403, anthropic},
-		{"POST", "/api/blobs/sha256:1", nil, 404, ollama},
+		{"POST", "/api/nowhere", nil, 404, ollama},
 		{"GET", "/api/chat", nil, 405, ollama},
 		{"POST", "/api/chat", []string{"Origin", "https://elsewhere.example"}, 403, ollama},
 	} {

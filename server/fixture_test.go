@@ -106,7 +106,7 @@ func toyModel(t testing.TB, m *toy.Model, name string, onStep func(batcher.StepS
 	}
 	opt := batcher.DefaultOptions()
 	opt.OnStep, opt.Name = onStep, name
-	engine := batcher.New(m, m.NewCache(512, 16), opt)
+	engine := batcher.New(m, m.NewCache(max(512, m.Context/8), 16), opt)
 	ctx, cancel := context.WithCancel(context.Background())
 	stopped := make(chan struct{})
 	go func() {

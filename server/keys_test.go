@@ -270,7 +270,7 @@ func TestAFileOfKeysIsReadAgainWhenItChanges(t *testing.T) {
 	for _, wrong := range []string{"", "alice: key-a3\nalice: key-b3"} {
 		rewrite(wrong)
 		f.readChanged()
-		if !opens("key-a2") || opens("key-a3") || !strings.Contains(log.String(), "what has changed is not used") {
+		if !opens("key-a2") || opens("key-a3") || !strings.Contains(log.String(), "the changed file was refused") {
 			t.Errorf("after a wrong file %q: log\n%s", wrong, log)
 		}
 		if err := f.Reload(); err == nil || !strings.Contains(err.Error(), "server.api_keys_file") {

@@ -63,6 +63,9 @@ func TestAdminsReadTheLogWithoutPrompts(t *testing.T) {
 		t.Errorf("no line is %s", w.Body)
 	}
 	wantError(t, "without an admin's key", f.as("GET", "/debug/logs", "a", "").Code, f.as("GET", "/debug/logs", "a", "").Body.Bytes(), 403, "admin_key_required", "")
+	if w := f.as("GET", "/debug/logs?tail=1", "o", ""); !strings.Contains(w.Body.String(), `"key":"alice"`) {
+		t.Errorf("the line of a request that was refused does not name its key: %s", w.Body)
+	}
 	for query, param := range map[string]string{"tail=-1": "tail", "tail=all": "tail", "follow=perhaps": "follow", "since=1h": "since"} {
 		if w := f.as("GET", "/debug/logs?"+query, "o", ""); w.Code != 400 || !strings.Contains(w.Body.String(), `"param":"`+param+`"`) {
 			t.Errorf("%s: %d %s", query, w.Code, w.Body)

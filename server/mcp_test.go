@@ -198,14 +198,14 @@ func TestServersOfToolsAreCheckedByName(t *testing.T) {
 		many[fmt.Sprint(i)] = mcp.Options{URL: "http://a/"}
 	}
 	for want, servers := range map[string]map[string]mcp.Options{
-		"server.mcp_servers: 33 are more than 32":          many,
-		`server.mcp_servers: "a b" is not a name`:          {"a b": {URL: "http://a/"}},
-		"server.mcp_servers.a.url: it is not of the form":  {"a": {URL: "ftp://a/"}},
-		"server.mcp_servers.b.url: it is not of the form ": {"b": {URL: "http://user:word@a/"}},
-		"server.mcp_servers.a.timeout: -1s is outside":     {"a": {URL: "http://a/", Timeout: -time.Second}},
-		"server.mcp_servers.a.timeout: 2h0m0s is outside":  {"a": {URL: "http://a/", Timeout: 2 * time.Hour}},
-		`server.mcp_servers.a.headers: "x y" is no header`: {"a": {URL: "http://a/", Headers: map[string]string{"x y": "z"}}},
-		`server.mcp_servers.a.headers: "X" is no header`:   {"a": {URL: "http://a/", Headers: map[string]string{"X": "a\r\nb"}}},
+		"server.mcp_servers: 33 are more than 32":                many,
+		`server.mcp_servers: "a b" is not a name`:                {"a b": {URL: "http://a/"}},
+		"server.mcp_servers.a.url: must be http://HOST/PATH":     {"a": {URL: "ftp://a/"}},
+		"server.mcp_servers.b.url: must be http://HOST/PATH or ": {"b": {URL: "http://user:word@a/"}},
+		"server.mcp_servers.a.timeout: -1s is outside":           {"a": {URL: "http://a/", Timeout: -time.Second}},
+		"server.mcp_servers.a.timeout: 2h0m0s is outside":        {"a": {URL: "http://a/", Timeout: 2 * time.Hour}},
+		`server.mcp_servers.a.headers: "x y" is no header`:       {"a": {URL: "http://a/", Headers: map[string]string{"x y": "z"}}},
+		`server.mcp_servers.a.headers: "X" is no header`:         {"a": {URL: "http://a/", Headers: map[string]string{"X": "a\r\nb"}}},
 	} {
 		o := DefaultOptions()
 		o.MCPServers = servers

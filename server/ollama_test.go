@@ -258,4 +258,13 @@ func TestOllamasClientsGetTheirOwnErrors(t *testing.T) {
 	if status, _, _ := f.do(http.MethodDelete, "/api/delete", nil); status != 501 {
 		t.Errorf("delete: %d, want 501", status)
 	}
+	digest := "/api/blobs/sha256:" + strings.Repeat("0a", 32) // as ollama create looks for its files, and sends them
+	for _, c := range []struct {
+		method, path string
+		status       int
+	}{{"HEAD", digest, 404}, {"HEAD", "/api/blobs/sha256:0a", 400}, {"POST", digest, 501}, {"POST", digest + "0", 400}} {
+		if status, _, answer := f.do(c.method, c.path, strings.NewReader("GGUF")); status != c.status || c.status == 501 && !strings.Contains(string(answer), `"error"`) {
+			t.Errorf("%s %s: %d %s, want %d", c.method, c.path, status, answer, c.status)
+		}
+	}
 }

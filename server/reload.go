@@ -90,7 +90,7 @@ func (s *Server) readChanged() {
 			continue
 		}
 		if err := parallel.Try(w.read); err != nil {
-			s.log.Error().Err(err).Msg("what has changed is not used")
+			s.log.Error().Err(err).Msg("the changed file was refused; the previous one stays in use")
 		}
 	}
 }

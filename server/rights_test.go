@@ -77,7 +77,7 @@ func TestEveryRouteThatWritesIsKnownToConcernItsCallerAloneOrTakesAnAdminKey(t *
 		"/v1/messages", "/v1/messages/count_tokens", "/v1/responses", "/v1/responses/input_tokens", "/v1/responses/compact", "/v1/responses/{id}", "/v1/responses/{id}/cancel",
 		"/infill", "/apply-template", "/tokenize", "/detokenize",
 		"/api/chat", "/api/generate", "/api/embed", "/api/embeddings", "/api/show", // keep_alive asks by itself
-		"/api/delete", "/api/pull", "/api/push", "/api/create", "/api/copy", // refused
+		"/api/delete", "/api/pull", "/api/push", "/api/create", "/api/copy", "/api/blobs/{digest}", // refused
 		"/mcp/{name}", // sessions have secret names
 	}
 	rules := map[string]bool{}

@@ -140,10 +140,10 @@ func (s *Server) answer(rec *record, route *ownedRoute, w http.ResponseWriter, r
 			w.Header().Set("WWW-Authenticate", "Bearer")
 			return errKey
 		}
+		rec.key = c.Key
 		if route.Admin && !c.Key.Admin || route.Rules && !c.Key.Rules() {
 			return api.ErrAdmin
 		}
-		rec.key = c.Key
 	}
 	carryOut := func(c *api.Call) error {
 		switch {

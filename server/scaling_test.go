@@ -177,8 +177,6 @@ func TestEveryFaultOfAPlanHasItsCodeAndItsField(t *testing.T) {
 		{"toy", body(`"magic"`), nil, "unknown_method", "test_time_scaling.method"},
 		{"toy", body(`7`), nil, "invalid_type", "test_time_scaling"},
 		{"toy", body(`{"method":"beam_search","n":6}`), nil, "n_not_divisible", "test_time_scaling.n"},
-		{"toy", body(`{"method":"beam_search","n":8}`), nil, "verifier_required", "test_time_scaling.verifier"},
-		{"toy", body(`{"method":"dvts"}`), nil, "verifier_required", "test_time_scaling.verifier"},
 		{"toy", body(`{"method":"best_of_n","verifier":"nobody"}`), nil, "verifier_not_found", "test_time_scaling.verifier"},
 		{"toy", body(`{"method":"best_of_n","verifier":"toy"}`), nil, "verifier_not_found", "test_time_scaling.verifier"},
 		{"toy", body(`{"method":"best_of_n","temperature":0}`), nil, "temperature_zero", "test_time_scaling.temperature"},
@@ -197,7 +195,6 @@ func TestEveryFaultOfAPlanHasItsCodeAndItsField(t *testing.T) {
 		{"toy", body(`{"method":"deepconf","verifier":"logprob"}`), nil, "invalid_value", "test_time_scaling.verifier"},
 		{"toy", body(`{"method":"best_of_n","lookahead":1}`), nil, "invalid_value", "test_time_scaling.lookahead"},
 		{"toy", body(`{"method":"particle_filtering","n":8,"verifier":"logprob","particles":{"iterations":3}}`), nil, "n_not_divisible", "test_time_scaling.n"},
-		{"toy", body(`{"method":"particle_filtering"}`), nil, "verifier_required", "test_time_scaling.verifier"},
 		{"toy", body(`{"method":"best_of_n","select":"luck"}`), nil, "invalid_value", "test_time_scaling.select"},
 		{"toy", body(`{"method":"best_of_n","early_stop":{"consensus":0}}`), nil, "invalid_value", "test_time_scaling.early_stop.consensus"},
 		{"toy", body(`{"method":"best_of_n","early_stop":"yes"}`), nil, "invalid_type", "test_time_scaling.early_stop"},
@@ -206,7 +203,6 @@ func TestEveryFaultOfAPlanHasItsCodeAndItsField(t *testing.T) {
 		{"toy", "", []string{"X-Lutra-Scaling", "magic"}, "unknown_method", "X-Lutra-Scaling"},
 		{"toy", "", []string{"X-Lutra-Scaling", "sc4;n"}, "invalid_value", "X-Lutra-Scaling"},
 		{"toy", `,"metadata":{"test_time_scaling":"beam4x3"}`, nil, "n_not_divisible", "metadata.test_time_scaling"},
-		{"toy+beam16x4", "", nil, "verifier_required", "model"},
 		{"toy+sc100", "", nil, "search_limit_exceeded", "model"},
 	} {
 		_, status, answer := f.askFor(c.model, c.fields, c.headers...)

@@ -22,7 +22,7 @@ func (r *searchRun) newBeam(seq *batcher.Sequence, judge Judge) *beam {
 func (b *beam) copyTo(seq *batcher.Sequence, judge Judge) *beam {
 	k, c := *b, *b.cand
 	c.IDs, c.Tokens, c.StepScores, c.confidences = slices.Clone(c.IDs), slices.Clone(c.Tokens), slices.Clone(c.StepScores), slices.Clone(c.confidences)
-	c.Critiques = slices.Clone(c.Critiques)
+	c.Critiques, c.Readings = slices.Clone(c.Critiques), c.Readings.clone()
 	k.cand, k.seq, k.judge, k.dec, k.shape, k.text, k.step = &c, seq, judge, b.dec.clone(), b.shape.clone(), slices.Clone(b.text), nil
 	return &k
 }
@@ -91,7 +91,7 @@ func (r *searchRun) aim(beams []*beam, first int, whole bool) {
 			p.FlushEvery = tokensPerWake
 		}
 		b.limit = min(b.limit, r.longest())
-		b.step, b.params = b.step[:0], p
+		b.step, b.stepTokens, b.params = b.step[:0], 0, p
 	}
 }
 
@@ -232,6 +232,7 @@ func (b *beam) take(r *searchRun, tok sampling.Token) {
 	case tok.Finish == sampling.FinishLength && !full:
 		tok.Finish = sampling.Unfinished
 	}
+	c.Readings.Add(&tok)
 	b.logprobs += float64(tok.Logprob)
 	b.certainty += float64(tok.Certainty)
 	c.Logprob = float32(b.logprobs / float64(len(c.IDs)))
@@ -243,6 +244,7 @@ func (b *beam) take(r *searchRun, tok sampling.Token) {
 	written, listed := len(b.text), len(c.Tokens)
 	b.text = append(b.text, gained.Text...)
 	b.step = append(b.step, r.Model.Tokenizer.Piece(tok.ID)...)
+	b.stepTokens++
 	c.Tokens = append(c.Tokens, gained.Tokens...)
 	c.Finish = end.Finish
 	if b.shape != nil && !b.whole {
@@ -265,9 +267,29 @@ func (r *searchRun) breaksAfter(b *beam, last int32) bool {
 		return ended
 	}
 	piece := len(r.Model.Tokenizer.Piece(last))
-	return slices.ContainsFunc(r.plan.Step.Stop, func(stop string) bool {
+	stops := slices.ContainsFunc(r.plan.Step.Stop, func(stop string) bool {
 		return bytes.Contains(b.step[max(0, len(b.step)-piece-len(stop)+1):], []byte(stop))
 	})
+	if !r.plan.Step.Lines() || b.stepTokens < longStep && !stops {
+		return stops
+	}
+	if inFence(b.text) {
+		return stops && b.stepTokens >= longStep
+	}
+	return stops || endsSentence(b.step)
+}
+
+// longStep is how many tokens a solution step of lines has before it may end with a sentence, and one
+// of code with any line.
+const longStep = 48
+
+// inFence tells whether the end of text is within a fenced block of code.
+func inFence(text []byte) bool { return bytes.Count(text, []byte("```"))%2 == 1 }
+
+// endsSentence tells whether text ends with a sentence. A point behind a digit may be that of a number.
+func endsSentence(text []byte) bool {
+	n := len(text)
+	return n > 1 && bytes.IndexByte([]byte(".!?"), text[n-1]) >= 0 && (text[n-2]|0x20 >= 'a' && text[n-2]|0x20 <= 'z' || text[n-2] >= 0x80)
 }
 
 // score judges what b has gained.

@@ -2,6 +2,7 @@ package tts
 
 import (
 	"context"
+	"slices"
 
 	"github.com/lutra-lm/lutra/tts/text"
 	"github.com/lutra-lm/lutra/tts/verify"
@@ -33,8 +34,13 @@ func (s webhookScorer) Open(ctx context.Context, m *Model, req *Request, prompt 
 
 // judgesSteps tells whether a scorer can judge answers that are not whole.
 func judgesSteps(s Scorer) bool {
-	w, ok := s.(webhookScorer)
-	return !ok || w.hook.Steps()
+	switch s := s.(type) {
+	case webhookScorer:
+		return s.hook.Steps()
+	case product:
+		return !slices.ContainsFunc(s, func(s Scorer) bool { return !judgesSteps(s) })
+	}
+	return true
 }
 
 // Open implements Scorer.

@@ -13,10 +13,11 @@ import (
 )
 
 // share makes the candidates of this search known to the model's source, if they are
-// of a kind that other machines can go on with: what constrains them is known here alone.
+// of a kind that other machines can go on with: what constrains them, and what probes read of
+// states, is known here alone.
 func (r *searchRun) share() {
 	p := &r.decoding.params
-	if p.Constraint == nil && p.TopLogprobs == 0 {
+	if p.Constraint == nil && p.TopLogprobs == 0 && !readsStates(r.scorer) {
 		r.elsewhere.source = r.Model.Source
 	}
 }

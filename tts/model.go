@@ -1,6 +1,7 @@
 package tts
 
 import (
+	"slices"
 	"strings"
 	"sync"
 
@@ -34,6 +35,10 @@ type Model struct {
 	Identity     *models.Identity   // what its answers depend on; nil: it has no file
 
 	Sampling generation.Config // what its author, and who configures it, say of sampling: see SampleAs
+
+	// Probes are the scorers that read what Engine computes while it generates; plans that name no
+	// verifier use the first.
+	Probes []NamedScorer
 
 	Variant *models.Variant // what Engine computes by; nil: the model as it is
 
@@ -113,6 +118,11 @@ func (m *Model) ToolFormat() *toolcall.Format {
 func (m *Model) CallsUnclear() error {
 	_, _, why := m.shown()
 	return why
+}
+
+// HasProbe tells whether one of the model's probes has a name.
+func (m *Model) HasProbe(name string) bool {
+	return slices.ContainsFunc(m.Probes, func(p NamedScorer) bool { return p.Name == name })
 }
 
 // words returns what constraints have to know of the model.

@@ -23,6 +23,8 @@ type Candidate struct {
 	Answer     string // extracted, or the calls of tools that it ends in, a line each; empty: none found
 	Votes      int    // candidates with the same answer, itself included
 	Node       int    // its last node in Outcome.Tree
+	// Readings are those of the engine's probes; empty: it has none.
+	Readings Readings
 
 	key         string    // equal for equal answers
 	calls       bool      // its answer is calls of tools

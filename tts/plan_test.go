@@ -17,8 +17,6 @@ func TestPlansAreHeldAgainstTheRequestAndTheVerifiers(t *testing.T) {
 		req  func(*Request)
 		code string
 	}{
-		{plan: scaling.Plan{Method: scaling.BeamSearch}, code: scaling.CodeVerifierRequired},
-		{plan: scaling.Plan{Method: scaling.DVTS}, code: scaling.CodeVerifierRequired},
 		{plan: scaling.Plan{Method: scaling.BestOfN, Verifier: "nobody"}, code: scaling.CodeVerifierNotFound},
 		{plan: scaling.Plan{Method: scaling.BestOfN, Temperature: &zero}, code: scaling.CodeTemperatureZero},
 		{plan: scaling.Plan{Method: scaling.SelfConsistency}, req: func(r *Request) { r.Sampling.Temperature = 0 }, code: scaling.CodeTemperatureZero},
@@ -29,7 +27,9 @@ func TestPlansAreHeldAgainstTheRequestAndTheVerifiers(t *testing.T) {
 		{plan: scaling.Plan{Method: scaling.BeamSearch, Verifier: scaling.VerifierLogprob}},
 		{plan: scaling.Plan{Method: scaling.DVTS, Verifier: scaling.VerifierSelfCertainty}},
 		{plan: scaling.Plan{Method: scaling.Auto, N: scaling.AutoN}},
-		{plan: scaling.Plan{Method: scaling.ParticleFiltering}, code: scaling.CodeVerifierRequired},
+		{plan: scaling.Plan{Method: scaling.BeamSearch}},
+		{plan: scaling.Plan{Method: scaling.DVTS}},
+		{plan: scaling.Plan{Method: scaling.ParticleFiltering}},
 		{plan: scaling.Plan{Method: scaling.DeepConfidence, N: scaling.AutoN}},
 		{plan: scaling.Plan{Method: scaling.SelfConsistency, N: scaling.AutoN, Adaptive: scaling.Adaptive{On: true}}},
 	} {

@@ -3,6 +3,8 @@ package tts
 import (
 	"context"
 	"math"
+	"slices"
+	"strings"
 
 	"github.com/lutra-lm/lutra/tts/answer"
 	"github.com/lutra-lm/lutra/tts/scaling"
@@ -38,6 +40,9 @@ type Judge interface {
 // selfScorer scores candidates by the probabilities that the generator gave them,
 // which costs nothing.
 type selfScorer func(c *Candidate) float64
+
+// ByOwn scores by what the search knows of a candidate anyway.
+func ByOwn(score func(c *Candidate) float64) Judge { return selfScorer(score) }
 
 // Open implements Scorer.
 func (o selfScorer) Open(context.Context, *Model, *Request, []int32) (Judge, error) { return o, nil }
@@ -78,9 +83,25 @@ func BySelfCertainty() Scorer {
 	return selfScorer(func(c *Candidate) float64 { return -math.Expm1(-float64(c.Certainty)) })
 }
 
-// Verifiers are the scorers that plans can name.
+// ReadsStates is implemented by scorers that judge by Candidate.Readings, and so nothing but what
+// the model's own engine has generated.
+type ReadsStates interface{ ReadsStates() bool }
+
+func readsStates(s Scorer) bool {
+	r, ok := s.(ReadsStates)
+	return ok && r.ReadsStates()
+}
+
+// NamedScorer is a scorer with the name by which plans ask for it.
+type NamedScorer struct {
+	Name string
+	Scorer
+}
+
+// Verifiers are the scorers that plans can name. Names with Times between them are the product of
+// those scorers.
 type Verifiers struct {
-	Default string // for plans that name none; empty: there is none
+	Default string // for plans that name none, maybe a product; empty: there is none
 	ByName  map[string]Scorer
 }
 
@@ -91,7 +112,7 @@ func (v *Verifiers) Add(scorers map[string]Scorer) {
 	}
 }
 
-// Only returns those whose names may be used. The default is the same, or there is none.
+// Only returns those whose names may be used. The default is what is left of it.
 func (v Verifiers) Only(may func(name string) bool) Verifiers {
 	only := Verifiers{ByName: map[string]Scorer{}}
 	for name, s := range v.ByName {
@@ -99,9 +120,7 @@ func (v Verifiers) Only(may func(name string) bool) Verifiers {
 			only.ByName[name] = s
 		}
 	}
-	if only.ByName[v.Default] != nil {
-		only.Default = v.Default
-	}
+	only.Default = strings.Join(slices.DeleteFunc(strings.Split(v.Default, Times), func(name string) bool { return only.ByName[name] == nil }), Times)
 	return only
 }
 
@@ -124,6 +143,17 @@ func (v *Verifiers) resolve(ctx context.Context, p *scaling.Plan, final *answer.
 	return s, verified, err
 }
 
+// named returns the scorer of one name, nil: there is none.
+func (v *Verifiers) named(name string) Scorer {
+	switch name {
+	case scaling.VerifierLogprob:
+		return ByLogprob()
+	case scaling.VerifierSelfCertainty:
+		return BySelfCertainty()
+	}
+	return v.ByName[name]
+}
+
 // find returns the scorer as it is known by its name.
 func (v *Verifiers) find(ctx context.Context, p *scaling.Plan, final *answer.Reader) (s Scorer, verified bool, err error) {
 	name := p.Verifier
@@ -139,17 +169,15 @@ func (v *Verifiers) find(ctx context.Context, p *scaling.Plan, final *answer.Rea
 	}
 	switch name {
 	case "":
-		if p.Method.Judged() {
-			return nil, false, scaling.Errorf(scaling.CodeVerifierRequired, "verifier", "%s needs a verifier, and this server has no default one", p.Method)
+		if !p.Method.Judged() {
+			return ByLogprob(), false, nil
 		}
-		return ByLogprob(), false, nil
-	case scaling.VerifierLogprob:
-		return ByLogprob(), true, nil
-	case scaling.VerifierSelfCertainty:
-		return BySelfCertainty(), true, nil
+		name, p.Verifier = scaling.VerifierLogprob, scaling.VerifierLogprob // as answers and receipts say
 	}
-	if s = v.ByName[name]; s == nil {
-		return nil, false, scaling.Errorf(scaling.CodeVerifierNotFound, "verifier", "there is no verifier %.80q", name)
+	if s = v.named(name); s == nil {
+		if s, err = v.product(name); err != nil {
+			return nil, false, err
+		}
 	}
 	if p.Stepwise() && !judgesSteps(s) {
 		return nil, false, scaling.Errorf(scaling.CodeValue, "verifier", "%.80q judges whole answers, and %s judges solution steps", name, p.Method)

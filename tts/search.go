@@ -74,7 +74,7 @@ func (s Search) resolve(ctx context.Context, req *Request) (out resolvedPlan, er
 	}
 	if p.Select == "" {
 		switch {
-		case p.Method == scaling.ParticleFiltering, wholeAnswers(&p.Verify):
+		case p.Method == scaling.ParticleFiltering, wholeAnswers(&p.Verify), readsStates(out.scorer) && p.Method != scaling.SelfConsistency:
 			p.Select = scaling.SelectMax
 		case out.verified:
 			p.Select = scaling.SelectWeightedVote

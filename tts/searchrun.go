@@ -141,17 +141,18 @@ func (t *searchTree) record(b *beam, step int) {
 // beam is a candidate in the making: a sequence of the generator, the judge
 // that follows it, and its text so far.
 type beam struct {
-	cand      *Candidate
-	seq       *batcher.Sequence
-	judge     Judge
-	dec       *decoder
-	shape     *shape // of text
-	text      []byte
-	step      []byte // bytes of the solution step that is being written
-	logprobs  float64
-	certainty float64
-	group     group     // of its latest tokens, with DeepConf
-	begun     time.Time // first token
+	cand       *Candidate
+	seq        *batcher.Sequence
+	judge      Judge
+	dec        *decoder
+	shape      *shape // of text
+	text       []byte
+	step       []byte // bytes of the solution step that is being written
+	stepTokens int    // of it
+	logprobs   float64
+	certainty  float64
+	group      group     // of its latest tokens, with DeepConf
+	begun      time.Time // first token
 
 	run     iter.Seq2[sampling.Token, error] // under way
 	params  sampling.Params                  // of it

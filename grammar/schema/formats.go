@@ -42,10 +42,13 @@ func (c *compiler) format(name string) (alternatives, error) {
 	return one(func(s *shape) { s.texts = []regex.Expr{e} }), nil
 }
 
+// Dates and times are those that programs read, which take less than RFC 3339 has: Python's
+// datetime knows no year 0, Go's time.Time no lower-case t and z, and pydantic's durations
+// have at most 999,999,999 days.
 const (
-	dateText = `\d{4}-((0[13578]|1[02])-(0[1-9]|[12]\d|3[01])|(0[469]|11)-(0[1-9]|[12]\d|30)|02-(0[1-9]|[12]\d))`
+	dateText = `(\d{3}[1-9]|\d\d[1-9]\d|\d[1-9]\d\d|[1-9]\d{3})-((0[13578]|1[02])-(0[1-9]|[12]\d|3[01])|(0[469]|11)-(0[1-9]|[12]\d|30)|02-(0[1-9]|[12]\d))`
 	leapDay  = `(\d\d(0[48]|[2468][048]|[13579][26])|([02468][048]|[13579][26])00)-02-29`
-	timeText = `([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,12})?([zZ]|[+-]([01]\d|2[0-3]):[0-5]\d)`
+	timeText = `([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,9})?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)`
 	octet    = `(25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)`
 	ipv4     = `(` + octet + `\.){3}` + octet
 	alnum    = `[a-zA-Z0-9]`
@@ -64,7 +67,8 @@ const (
 	absolute   = `[a-zA-Z][a-zA-Z0-9+.-]*:(//` + authority + segments + `|/(` + pathChar + `+` + segments + `)?|` + pathChar + `+` + segments + `)?` + queryPart
 	relative   = `(//` + authority + segments + `|/(` + pathChar + `+` + segments + `)?|([a-zA-Z0-9._~!$&'()*+,;=@-]|` + escapedURI + `)+` + segments + `)?` + queryPart
 	pointer    = `(/([^~/]|~[01])*)*`
-	amounts    = `(T(\d+H(\d+M(\d+S)?)?|\d+M(\d+S)?|\d+S))`
+	amount     = `\d{1,6}`
+	amounts    = `(T(` + amount + `H(` + amount + `M(` + amount + `S)?)?|` + amount + `M(` + amount + `S)?|` + amount + `S))`
 )
 
 // unformatted returns the strings that certainly do not have a format. Formats are held to
@@ -123,13 +127,13 @@ func Unheld(text []byte) []string {
 var formats = map[string]string{
 	"date":                  dateText,
 	"time":                  timeText,
-	"date-time":             dateText + `[tT]` + timeText,
-	"duration":              `P((\d+Y(\d+M(\d+D)?)?|\d+M(\d+D)?|\d+D)` + amounts + `?|` + amounts + `|\d+W)`,
+	"date-time":             dateText + `T` + timeText,
+	"duration":              `P((` + amount + `Y(` + amount + `M(` + amount + `D)?)?|` + amount + `M(` + amount + `D)?|` + amount + `D)` + amounts + `?|` + amounts + `|` + amount + `W)`,
 	"email":                 `(?=[^@]{1,64}@)` + atext + `+(\.` + atext + `+)*@(` + hostname + `|\[` + ipv4 + `\])`,
 	"hostname":              hostname,
 	"ipv4":                  ipv4,
 	"ipv6":                  ipv6,
-	"uuid":                  `[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}`,
+	"uuid":                  uuid(`[0-9a-fA-F]`, `[0-9a-fA-F]`),
 	"uri":                   strings.ReplaceAll(absolute, "IPV6", ipv6),
 	"uri-reference":         strings.ReplaceAll(`(`+absolute+`|`+relative+`)`, "IPV6", ipv6),
 	"iri":                   wider(strings.ReplaceAll(absolute, "IPV6", ipv6)),
@@ -144,6 +148,17 @@ var formats = map[string]string{
 	"base64":        base64,
 	"regex":         pattern3,
 	"semver":        semver,
+	"uuid1":         uuid("1", `[89abAB]`),
+	"uuid3":         uuid("3", `[89abAB]`),
+	"uuid4":         uuid("4", `[89abAB]`),
+	"uuid5":         uuid("5", `[89abAB]`),
+	"uuid6":         uuid("6", `[89abAB]`),
+	"uuid7":         uuid("7", `[89abAB]`),
+	"uuid8":         uuid("8", `[89abAB]`),
+}
+
+func uuid(version, variant string) string {
+	return `[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-` + version + `[0-9a-fA-F]{3}-` + variant + `[0-9a-fA-F]{3}-[0-9a-fA-F]{12}`
 }
 
 const (

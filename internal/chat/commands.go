@@ -44,7 +44,7 @@ func chatCommands() []chatCommand {
 		{names: []string{"/tools"}, arg: "[FILE]", words: "list the tools that the model may call, or read them from a file; none: remove them",
 			run: (*session).setTools},
 		{names: []string{"/show"}, words: "the model, the settings and the conversation's length", run: (*session).show},
-		{names: []string{retryCommand}, words: "answer the last question again, by other chances"}, // run asks, with the signals
+		{names: []string{retryCommand}, words: "answer the last question again with another seed"}, // run asks, with the signals
 		{names: []string{"/undo"}, words: "forget the last question and its answer", run: (*session).undo},
 		{names: []string{"/clear"}, words: "forget the conversation", run: (*session).clear},
 		{names: []string{"/save"}, arg: "NAME", words: "keep the conversation", offers: func(*session) []string { return transcripts() }, run: (*session).keep},

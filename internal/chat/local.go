@@ -56,6 +56,7 @@ func (l *local) CanSearch(plan string) error { return checkPlan(plan, l.cfg.Sear
 // after the new one is loaded.
 func (l *local) load(ctx context.Context, m config.Model, withVerifiers bool) error {
 	cfg := l.cfg
+	cfg.Partial = len(cfg.Models) > 1
 	cfg.Models, cfg.Verifiers = []config.Model{m}, nil
 	if withVerifiers {
 		cfg.Verifiers = slices.Clone(l.verifiers)

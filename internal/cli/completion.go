@@ -169,13 +169,16 @@ func ModelNames() []string {
 	return appendNew(append(names, hub.Names()...), StoredNames())
 }
 
-// verifierNames returns reward models among them.
+// verifierNames returns reward models among them, and probes.
 func verifierNames() []string {
 	var names []string
 	for _, e := range embedded.Models() {
 		if e.Role == embedded.Reward {
 			names = append(names, e.Name)
 		}
+	}
+	for _, e := range embedded.Probes() {
+		names = append(names, e.Name)
 	}
 	for _, e := range hub.Catalogue() {
 		if e.Format != "" {

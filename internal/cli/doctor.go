@@ -29,8 +29,11 @@ container, memory, huge pages, frequencies, files and folders; what to change, w
 does; and what speed to expect of the catalogue's models (lutra list --catalogue). Memory and products are measured for about
 a second, which other work on the machine disturbs; --quick leaves that and the speeds out.
 
-It changes nothing. The status is 1 if something would stop a server with this configuration. What
-the system does not tell is left out: other systems than Linux tell less.`,
+The kernels that multiply a packing's weights fastest here, by how many tokens come at once, are chosen
+by themselves: there is nothing to do about them.
+
+It changes nothing. The status is 1 if something would stop a server with this configuration. Some
+checks need Linux and are skipped elsewhere.`,
 		Example: `  lutra doctor
   lutra doctor --quick --json`,
 		Args: Arguments(),

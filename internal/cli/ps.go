@@ -181,8 +181,8 @@ func newStop() *cobra.Command {
 		Short: "Take a model out of a running server's memory",
 		Long: `Has a running server take a model out of memory once the requests that it has have ended,
 or with all every model that may go: the first of a server and pinned ones stay. A request that
-names it later loads it again. The server is that of lutra ps. It ends itself at Ctrl-C or SIGTERM
-(systemctl stop lutra).`,
+names it later loads it again. The server is that of lutra ps. To stop the server itself, press
+Ctrl-C or run systemctl stop lutra.`,
 		Example: `  lutra stop all`,
 		Args:    Arguments("NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {

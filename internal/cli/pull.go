@@ -17,11 +17,11 @@ func newPull() *cobra.Command {
 		Short: "Download a model",
 		Long: `Downloads a GGUF file from the Hugging Face hub into its cache, which other programs
 share, and prints where it is. NAME is one of the catalogue (lutra list --catalogue),
-or hf:OWNER/REPO:FILE, hf:OWNER/REPO:QUANT or hf:OWNER/REPO. Without FILE and QUANT it
-is the repository's only model, else that of a type of few bits (PTQ1_0, PQ2_0, TQ1_0, TQ2_0,
-I2_S, Q2_0, Q1_0), else UD-Q4_K_XL, Q4_K_M or Q8_0, and if that is larger than the memory that
-is free, the next of these that is not, or the largest; of one without GGUF it is the directory
-with its safetensors. Which it is and why is told.
+or hf:OWNER/REPO:FILE, hf:OWNER/REPO:QUANT or hf:OWNER/REPO. With neither FILE nor QUANT it
+downloads the only GGUF file; if there are several, the one of few bits (PTQ1_0, PQ2_0, TQ1_0,
+TQ2_0, I2_S, Q2_0, Q1_0), else UD-Q4_K_XL, Q4_K_M or Q8_0, whichever comes first and fits into
+free memory, or the largest that does. A repository without GGUF is downloaded as safetensors.
+It says which file it takes, and why.
 
 ollama:NAME, ollama:NAME:TAG and ollama:NAMESPACE/NAME:TAG are models of Ollama's registry: the
 GGUF file comes, with the parameters that its answers are sampled by.

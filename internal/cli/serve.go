@@ -275,6 +275,7 @@ func serve(ctx context.Context, cfg config.Config, read func() (config.Config, e
 			if first.Models, err = engines.Fitting(&cfg); err != nil {
 				return nil, err
 			}
+			first.Partial = len(first.Models) < len(cfg.Models) || cfg.Loading.Dir != ""
 			return engines.New(ctx, first, log, watch)
 		})
 		if r == nil && ctx.Err() != nil {

@@ -283,7 +283,7 @@ func (f *fleet) atHangups(ctx context.Context, hangups <-chan struct{}, read fun
 				}
 			}
 			if err := parallel.Try(files); err != nil {
-				f.log.Error().Err(err).Msg("what has changed is not used")
+				f.log.Error().Err(err).Msg("the changed file was refused; the previous one stays in use")
 			}
 		case <-ctx.Done():
 			return

@@ -44,6 +44,7 @@ type Config struct {
 	Server      server.Options `yaml:"server"`
 	Log         Log            `yaml:"log"`
 
+	Partial  bool     `yaml:"-"` // there are further models, which are not loaded at first
 	warnings []string `yaml:"-"` // for the log; not settings
 }
 

@@ -44,6 +44,7 @@ func (s *settings) readYAML(name string, text []byte) {
 		return // nothing but comments
 	case err != nil:
 		what := strings.TrimPrefix(err.Error(), "yaml: ")
+		what = strings.Replace(what, "found character that cannot start any token", "a line cannot begin with a tab, nor a value with @ or a backtick; indent with spaces, and quote such values", 1)
 		s.faults = append(s.faults, fmt.Errorf("%s:%s", name, strings.TrimPrefix(what, "line ")))
 		return
 	}

@@ -1,11 +1,14 @@
 package config
 
 import (
+	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -66,7 +69,7 @@ func TestAFaultOfTheFileTellsLineKeyAndWhatIsWanted(t *testing.T) {
 		{"models:\n- {path: a, colour: red}", `2: unknown key "models[0].colour"`},
 		{"models:\n- {path: a, name: 7}", `2: models[0].name: found the number 7, want text; put it in quotes: "7"`},
 		{"models:\n- {path: a, context: -1}", "2: models[0].context: -1 is outside 0..1073741824"},
-		{"verifiers:\n- {}", "2: verifiers[0].path: set either path or embedded"},
+		{"verifiers:\n- {}", "2: verifiers[0].path: set either path, embedded or probe"},
 		{"verifiers:\n- {path: a, packing: f8}", `2: verifiers[0].packing: "f8" is none of auto, i1, i2, stored`},
 		{"verifiers:\n- {path: a, format: b}", `2: verifiers[0].format: "b" is none of`},
 		{"x: &a {}\nkv: *a", "1: unknown key"},
@@ -202,4 +205,22 @@ func plain(v reflect.Value) any {
 		return m
 	}
 	return v.Interface()
+}
+
+func TestWhatIsWrongWithAFileIsSaidInWordsWithItsLine(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "c.yaml")
+	for text, want := range map[string]string{
+		"models:\n\t- embedded: lutra-tiny-s\n":                        "c.yaml:2: a line cannot begin with a tab",
+		"models:\n- embedded: lutra-tiny-s\n- path: nowhere/no.gguf\n": "c.yaml:3: models[1].path: there is no file nowhere/no.gguf",
+	} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Load(path, nil, pflag.NewFlagSet("", pflag.ContinueOnError)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %s", text, err, want)
+		}
+	}
+	if _, err := Load(path+"x", nil, nil); err == nil || !strings.Contains(err.Error(), "--config: there is no file ") {
+		t.Errorf("of a file that is not there: %v", err)
+	}
 }

@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"reflect"
@@ -43,15 +44,35 @@ func Load(path string, environ []string, set *pflag.FlagSet) (Config, error) {
 	if len(s.faults) == 0 {
 		s.faults = append(s.faults, s.locate(s.config.Validate())...)
 	}
+	if len(s.faults) == 0 && set != nil { // a command will read them
+		s.faults = s.locate(s.config.checkModelFiles())
+	}
 	if err := errors.Join(s.faults...); err != nil {
 		return Config{}, err
 	}
 	return s.config, nil
 }
 
+// checkModelFiles sees that the models are there that are files of this machine, so that what is
+// wrong is said with its line.
+func (c *Config) checkModelFiles() error {
+	var errs []error
+	for i, m := range c.Models {
+		if _, remote, err := m.Remote(); err != nil || remote || m.Embedded != "" {
+			continue
+		}
+		if err := CheckModelFile(m.Path); err != nil {
+			errs = append(errs, fmt.Errorf("models[%d].path: %w", i, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
 func readConfigFile(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("--config: there is no file %s", path)
 	case err != nil:
 		return nil, fmt.Errorf("--config: %w", err)
 	case !info.Mode().IsRegular():
@@ -211,6 +232,10 @@ func (s *settings) readVerifiers(args []string) {
 	s.config.Verifiers = nil
 	s.replace("verifiers", "--verifier")
 	for _, arg := range args {
+		if v := (Verifier{Embedded: arg}); v.IsProbe() {
+			s.config.Verifiers = append(s.config.Verifiers, v)
+			continue
+		}
 		m, err := modelArgument("--verifier", arg)
 		if err != nil {
 			s.faults = append(s.faults, err)

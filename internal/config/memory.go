@@ -70,7 +70,12 @@ func (c *Config) checkMemory(physical int64) error {
 
 // caches returns the number of KV caches of all models, verifiers and drafts.
 func (c *Config) caches() int {
-	n := len(c.Models) + len(c.Verifiers)
+	n := len(c.Models)
+	for _, v := range c.Verifiers {
+		if !v.IsProbe() {
+			n++
+		}
+	}
 	for _, m := range c.Models {
 		if _, ok := c.DraftOf(m); ok {
 			n++

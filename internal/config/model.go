@@ -122,7 +122,9 @@ func (c *Config) Names() (names []string) {
 		}
 	}
 	for _, v := range c.Verifiers {
-		names = append(names, v.Model().APIName())
+		if !v.IsProbe() { // which takes no time
+			names = append(names, v.Model().APIName())
+		}
 	}
 	return names
 }

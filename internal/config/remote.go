@@ -85,6 +85,9 @@ func (v *Verifier) get(ctx context.Context, get Getter) error {
 		e, _ := hub.Named(ref)
 		v.Format = cmp.Or(v.Format, e.Format)
 	}
+	if v.IsProbe() {
+		return nil
+	}
 	err := m.Get(ctx, get)
 	v.Name, v.Path = m.Name, m.Path
 	return err

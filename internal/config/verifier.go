@@ -12,12 +12,13 @@ import (
 	"github.com/lutra-lm/lutra/tts/reward"
 )
 
-// Verifier names one reward model that scores what the models write.
-// Exactly one of Path and Embedded is set.
+// Verifier names one reward model that scores what the models write, or a probe that reads the states
+// of one of them. Exactly one of Path, Embedded and Probe is set.
 type Verifier struct {
 	Name     string `yaml:"name"`     // API name; empty: the file's stem or the embedded name
 	Path     string `yaml:"path"`     // GGUF file, or a name on the hub, as Model's
-	Embedded string `yaml:"embedded"` // a model inside the binary
+	Embedded string `yaml:"embedded"` // a model or a probe inside the binary
+	Probe    string `yaml:"probe"`    // GGUF file of a probe
 	Format   string `yaml:"format"`   // its prompt and where its scores are; empty: as the file says, else lutra
 	// Separator ends a solution step in text that was not searched for; empty: as the file says, else the format's.
 	Separator string `yaml:"separator"`
@@ -28,9 +29,12 @@ type Verifier struct {
 	judge.Criteria // of one that writes critiques: format think-prm, gen-prm or rubric
 }
 
-// defaultVerifiers returns the embedded reward models.
+// defaultVerifiers returns the embedded probes and reward models.
 func defaultVerifiers() []Verifier {
 	var list []Verifier
+	for _, e := range embedded.Probes() {
+		list = append(list, Verifier{Embedded: e.Name})
+	}
 	for _, e := range embedded.Models() {
 		if e.Role == embedded.Reward {
 			list = append(list, Verifier{Embedded: e.Name})
@@ -41,8 +45,11 @@ func defaultVerifiers() []Verifier {
 
 // validate checks the settings. Its error begins with the key at fault.
 func (v Verifier) validate() error {
-	if (v.Path == "") == (v.Embedded == "") {
-		return fmt.Errorf("path: set either path or embedded")
+	if set := slices.DeleteFunc([]string{v.Path, v.Embedded, v.Probe}, func(s string) bool { return s == "" }); len(set) != 1 {
+		return fmt.Errorf("path: set either path, embedded or probe")
+	}
+	if v.Probe != "" {
+		return v.validateProbe()
 	}
 	if _, _, err := v.Model().Remote(); err != nil {
 		return fmt.Errorf("path: %w", err)
@@ -62,9 +69,22 @@ func (v Verifier) validate() error {
 	return nil
 }
 
-// Model returns the verifier as a model to load.
+// validateProbe checks that nothing is said of a probe which is of reward models alone.
+func (v Verifier) validateProbe() error {
+	if v != (Verifier{Name: v.Name, Probe: v.Probe}) {
+		return fmt.Errorf("probe: of a probe there is a name alone; format, separator, context, packing, backend and rubrics are for reward models")
+	}
+	return nil
+}
+
+// IsProbe tells whether the verifier is named as a probe. A file at Path may turn out to be one.
+func (v Verifier) IsProbe() bool {
+	return v.Probe != "" || slices.ContainsFunc(embedded.Probes(), func(e embedded.Entry) bool { return e.Name == v.Embedded })
+}
+
+// Model returns the verifier as a model to load, or as a probe's file.
 func (v Verifier) Model() Model {
-	return Model{Name: v.Name, Path: v.Path, Embedded: v.Embedded, Context: v.Context, Packing: v.Packing, Backend: v.Backend, Draft: noDraft}
+	return Model{Name: v.Name, Path: cmp.Or(v.Path, v.Probe), Embedded: v.Embedded, Context: v.Context, Packing: v.Packing, Backend: v.Backend, Draft: noDraft}
 }
 
 // FormatFor returns the format of the model: as configured, else as its file says.

@@ -57,7 +57,7 @@ func (r *Report) Print(w io.Writer) error {
 		for i, k := range c.Kernels {
 			what := ""
 			if i == 0 {
-				what = "kernels of " + c.Packing
+				what = "fastest of " + c.Packing
 				k += " (" + c.Why + ")"
 			}
 			rows = append(rows, []string{what, "", k})

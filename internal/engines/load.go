@@ -41,11 +41,19 @@ func (r *Runtime) load(ctx context.Context, cfg config.Config) error {
 		}
 	}
 	for _, v := range cfg.Verifiers {
-		if err := r.loadVerifier(ctx, cfg, v); err != nil {
+		p, err := r.openProbe(v)
+		switch {
+		case err != nil:
+		case p != nil:
+			r.probes = append(r.probes, p)
+		default:
+			err = r.loadVerifier(ctx, cfg, v)
+		}
+		if err != nil {
 			return fmt.Errorf("verifier %s: %w", v.Model().APIName(), err)
 		}
 	}
-	return nil
+	return r.checkProbes()
 }
 
 // giveTask makes what a model does that answers requests of its own.

@@ -23,6 +23,7 @@ import (
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/kv"
 	"github.com/lutra-lm/lutra/tts"
+	"github.com/lutra-lm/lutra/tts/probe"
 	"github.com/lutra-lm/lutra/tts/reward"
 	"github.com/lutra-lm/lutra/tts/structure"
 )
@@ -45,7 +46,8 @@ type Runtime struct {
 	mu        sync.Mutex // guards what follows
 	Hosts     []*Host    // generators, and models that make vectors or score documents
 	verifiers []*Host    // reward models
-	steps     *steps     // nil: the engines do not step
+	probes    []*probe.Probe
+	steps     *steps // nil: the engines do not step
 }
 
 // Watcher holds callbacks about what a runtime does. Each may be nil.
@@ -56,6 +58,8 @@ type Watcher struct {
 	Steps func(model string) func(batcher.StepStats)
 	// Cache makes the observer of the cache of a model that is no verifier.
 	Cache func(model string) kv.Observer
+	// Probe returns what a model's engine reads of its states, in place of what probes want.
+	Probe func(shape *models.Config) *models.Probe
 	// Model may put something before a model, to see what its engine has it compute.
 	Model func(name string, m models.Model) models.Model
 }
@@ -167,6 +171,7 @@ func (r *Runtime) makeEngine(cfg config.Config, h *Host, share, room int64) erro
 	if r.watch.Steps != nil {
 		opt.OnStep = r.watch.Steps(opt.Name)
 	}
+	r.attachProbes(h, &opt)
 	model := h.Bundle.Model
 	if r.watch.Model != nil {
 		model = r.watch.Model(opt.Name, model)

@@ -376,12 +376,12 @@ func TestAVerifierThatCanReadNoModelIsLeftOut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v := r.Verifiers(r.Hosts[0].Model); v.Default != "lutra-tiny-prm" || len(r.All()) != 2 {
+	if v := r.Verifiers(r.Hosts[0].Model); v.Default != "lutra-tiny-l-probe*lutra-tiny-prm" || len(r.All()) != 2 {
 		t.Errorf("verifiers %+v, %d models", v, len(r.All()))
 	}
 	r.Hosts = nil // as if the models had other words
 	verifiers := len(r.verifiers)
-	if err := r.loadVerifier(t.Context(), cfg, cfg.Verifiers[0]); err != nil || len(r.verifiers) != verifiers {
+	if err := r.loadVerifier(t.Context(), cfg, config.Verifier{Embedded: "lutra-tiny-prm"}); err != nil || len(r.verifiers) != verifiers {
 		t.Errorf("loadVerifier = %v, with %d verifiers", err, len(r.verifiers))
 	}
 	r.Close()
@@ -393,7 +393,7 @@ func TestAVerifierThatCanReadNoModelIsLeftOut(t *testing.T) {
 func TestEveryModelIsPackedAsConfigured(t *testing.T) {
 	cfg := config.Default()
 	cfg.Models = []config.Model{{Embedded: "lutra-tiny-s", Packing: "stored"}, {Embedded: "lutra-tiny-l", Packing: "i1"}}
-	cfg.Verifiers[0].Packing, cfg.KV.Memory = "stored", "8MiB"
+	cfg.Verifiers, cfg.KV.Memory = []config.Verifier{{Embedded: "lutra-tiny-prm", Packing: "stored"}}, "8MiB"
 	r, err := New(t.Context(), cfg, zerolog.Nop(), Watcher{})
 	if err != nil {
 		t.Fatal(err)

@@ -16,7 +16,7 @@ import (
 // Choice says which kernels the products of a packing go to.
 type Choice struct {
 	Packing string   `json:"packing"`
-	Kernels []string `json:"kernels"` // "isa:method from N=tokens"
+	Kernels []string `json:"kernels"` // "isa:method from 9 tokens"
 	Why     string   `json:"why"`
 }
 

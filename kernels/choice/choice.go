@@ -110,7 +110,11 @@ func (q *Question) measure(limit time.Duration) (timings []timing, took time.Dur
 // Describe lists what rules say, one text a rule.
 func (r Rules) Describe() (list []string) {
 	for _, rule := range r {
-		list = append(list, fmt.Sprintf("%s from N=%d", rule.Method, rule.From))
+		tokens := "tokens"
+		if rule.From == 1 {
+			tokens = "token"
+		}
+		list = append(list, fmt.Sprintf("%s from %d %s", rule.Method, rule.From, tokens))
 	}
 	return list
 }

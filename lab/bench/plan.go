@@ -27,6 +27,8 @@ type PlanOptions struct {
 	Price   float64       // of a machine an hour; 0: not known
 	Streams int           // sequences that one server decodes at once
 	Reps    int           // runs a point of the curve, of which the best counts
+
+	ran func() // nil, or called after each point
 }
 
 // DefaultPlanOptions returns plain requests of a chat.
@@ -99,13 +101,17 @@ type PlanPoint struct {
 }
 
 // Plan measures what steps cost on this machine, and models from that how many such
-// machines answer the requests in time. Progress goes to errOut.
+// machines answer the requests in time. Progress goes to errOut. Where ctx ends, the report
+// has the steps that were measured until then, and models nothing.
 func Plan(ctx context.Context, o PlanOptions, errOut io.Writer) (Report, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
 	r, costs, err := o.measure(ctx, errOut)
-	if err != nil {
+	switch {
+	case err != nil && len(r.Steps) > 0:
+		return r, err
+	case err != nil:
 		return nil, err
 	}
 	alone := (r.PromptMS + float64(o.Output-1)*costs.step(o.N, 0)) / 1000
@@ -158,12 +164,20 @@ func (o *PlanOptions) measure(ctx context.Context, errOut io.Writer) (r PlanRepo
 	meter := &output.Meter{W: errOut, What: "points"}
 	defer meter.End()
 	done := meter.Count(0, len(tests))
+	const first = 3 // points before those of the curve
 	points := make([]GrowthPoint, len(tests))
 	for i, t := range tests {
-		if points[i], err = run.point(ctx, bundle, pool, t, i > 0); err != nil {
+		points[i], err = run.point(ctx, bundle, pool, t, i > 0)
+		if err != nil && (ctx.Err() == nil || i <= first) {
 			return r, costs, fmt.Errorf("%s %s of %d: %w", t.axis, t.series, t.x, err)
 		}
-		done()
+		if err != nil {
+			curve = curve[:i-first]
+			break
+		}
+		if done(); o.ran != nil {
+			o.ran()
+		}
 	}
 	r = PlanReport{
 		Model: o.name(bundle), Threads: pool.Threads(), Rate: o.Rate, Prompt: o.Prompt, Output: o.Output, N: o.N, P95: o.P95.Seconds(), Price: o.Price,
@@ -171,7 +185,7 @@ func (o *PlanOptions) measure(ctx context.Context, errOut io.Writer) (r PlanRepo
 	}
 	costs = stepCosts{prompt: points[0].MS, lanes: curve}
 	for i, n := range curve {
-		costs.ms = append(costs.ms, points[3+i].MS*float64(n)+r.ContextMS*float64(n))
+		costs.ms = append(costs.ms, points[first+i].MS*float64(n)+r.ContextMS*float64(n))
 	}
 	for i, n := range curve {
 		if i > 0 { // noise must not make more streams cheaper
@@ -179,7 +193,7 @@ func (o *PlanOptions) measure(ctx context.Context, errOut io.Writer) (r PlanRepo
 		}
 		r.Steps = append(r.Steps, PlanPoint{n, costs.ms[i], 1000 * float64(n) / costs.ms[i]})
 	}
-	return r, costs, nil
+	return r, costs, err
 }
 
 // machines counts them in words.
@@ -198,7 +212,7 @@ func (r PlanReport) Print(w io.Writer) error {
 	for _, p := range r.Steps {
 		rows = append(rows, []string{fmt.Sprint(p.Streams), fmt.Sprintf("%.2f", p.MS), fmt.Sprintf("%.0f", p.TokS)})
 	}
-	if err := output.Table(w, rows); err != nil {
+	if err := output.Table(w, rows); err != nil || r.Replicas == 0 {
 		return err
 	}
 	fmt.Fprintf(w, "\nmodelled: one replica answers %.3g requests a second, 95 of 100 of them within %.3g s, and %.3g at most\n", r.Sustained, r.P95, r.Limit)

@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -122,5 +123,29 @@ func TestRequestsAtRandomTimesAreEachSentOnce(t *testing.T) {
 	cancel()
 	if err := atRandom(over, 1, 1e-3, 1, func(int) { t.Error("sent after the end") }); err == nil {
 		t.Error("no error of a context that has ended")
+	}
+}
+
+func TestAnInterruptedPlanHasTheStepsMeasuredSoFar(t *testing.T) {
+	for ran, steps := range map[int]int{2: 0, 3: 0, 5: 2} { // three points come before those of the steps
+		ctx, cancel := context.WithCancel(t.Context())
+		o := DefaultPlanOptions()
+		n := 0
+		o.Model, o.Prompt, o.Output, o.Streams, o.Reps, o.Threads, o.ran = "lutra-tiny-s", 4, 4, 8, 1, 1, func() {
+			if n++; n == ran {
+				cancel()
+			}
+		}
+		r, err := Plan(ctx, o, io.Discard)
+		got, _ := r.(PlanReport)
+		if !errors.Is(err, context.Canceled) || len(got.Steps) != steps || (r == nil) != (steps == 0) {
+			t.Errorf("after %d points: %+v, %v, want %d steps", ran, r, err, steps)
+		}
+		if steps > 0 {
+			var out strings.Builder
+			if err := r.Print(&out); err != nil || strings.Count(out.String(), "\n") != 2+1+steps || strings.Contains(out.String(), "modelled") {
+				t.Errorf("it prints %s, %v", &out, err)
+			}
+		}
 	}
 }

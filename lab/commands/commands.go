@@ -21,11 +21,11 @@ latency, conversions and quantised files, logits and perplexity, and plans for N
   lutra-lab eval --limit 100 --methods single,best_of_n --n 4
   lutra-lab quantize model-f16.gguf model-q4_k_m.gguf Q4_K_M`,
 	Commands: func() []*cobra.Command {
-		return []*cobra.Command{newBench(), newEval(), newPerplexity(), newLogits(), newConvert(), newQuantize(), newImatrix(), newNPU(), newSchema(), newDocs()}
+		return []*cobra.Command{newBench(), newEval(), newProbe(), newPerplexity(), newLogits(), newConvert(), newQuantize(), newImatrix(), newNPU(), newSchema(), newDocs()}
 	},
 	Groups: []cli.Group{
 		{Heading: "Measuring:", Names: []string{"bench", "eval", "perplexity", "logits", "schema"}},
-		{Heading: "Files:", Names: []string{"convert", "quantize", "imatrix", "docs"}},
+		{Heading: "Files:", Names: []string{"convert", "quantize", "imatrix", "probe", "docs"}},
 		{Heading: "Hexagon NPUs:", Names: []string{"npu"}},
 	},
 	Arguments: map[string]cli.Choices{

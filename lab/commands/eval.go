@@ -60,7 +60,8 @@ func newEval() *cobra.Command {
 candidate counts, and reports accuracy (with a 95 % Wilson interval), tokens and
 latency. --data reads GSM8K (question, answer after "####") and MATH500 (problem,
 answer) as JSON lines, and HumanEval, whose answers run in a sandbox; without it the embedded models' held-out set is used, or with
---split hard 1,000 harder problems. What a model thinks before its answer does not count as one.
+--split hard 1,000 harder problems. Numbers inside the model's thinking
+are not taken for its answer.
 
 A method is single or a search plan without its size; further settings follow
 semicolons: best_of_n;select=max, single;temperature=0. One candidate is a single sample
@@ -69,8 +70,7 @@ answer computes its prompt anew, without a prefix cache.
 
 --compare adds what another method gains on the same problems: a paired bootstrap's 95 %
 interval of the difference and McNemar's exact p; MODEL/METHOD compares other models
-with that one, too. More methods with the same --out join
-those that are there.
+with that one, too. Run again with other methods and the same --out to add rows.
 
 --profile writes what each method reaches and costs, from which a server chooses the one
 that reaches a request's quality in its time: search.profiles names such files. Take
@@ -83,8 +83,8 @@ question, the right answer, and every
 candidate's text, score and votes. The same command continues an interrupted run from there. Ctrl-C prints the results so far.
 
 --soc also models the time and energy that an NPU would have needed for every step, and
-draws them into npu.svg and npu-energy.svg; with a Hexagon backend that is so anyway, but
-for models with experts. The model is that of lutra-lab npu plan: a bound.
+draws them into npu.svg and npu-energy.svg (always on with a Hexagon backend, except for
+mixtures of experts). The model is that of lutra-lab npu plan: a bound.
 
 --url asks a server, and --model names its models: a lutra server searches itself; any
 other is asked for n choices, on which this program votes (self_consistency). LUTRA_URL

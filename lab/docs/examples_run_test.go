@@ -174,6 +174,12 @@ func newSandbox(t *testing.T, base string) *sandbox {
 	write("train.txt", strings.Repeat("Otters swim in the river, and otters sleep. ", 12))
 	write("test.txt", strings.Repeat("Salt comes from the sea beside the towns. ", 12))
 	write("train.jsonl", `{"question": "What is 12 * 7?", "answer": 84}`+"\n")
+	write("problems.jsonl", strings.Join(strings.SplitAfter(embedded.HardSet(), "\n")[:60], ""))
+	trained, err := embedded.Data("lutra-tiny-s-probe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	write("probe.gguf", string(trained))
 	write("keys.txt", "alice: a-key-of-some-length\n")
 	write("ids.txt", "1 15043 3186\n")
 	write("schema.json", `{"type": "integer", "minimum": 10}`)

@@ -107,6 +107,7 @@ var shownAlone = map[string]string{
 	"docs/testing.md go test -c ──▶":                     "a drawing",
 	"docs/serving.md {\"object\": \"list\"":              "what /usage says, as the server's tests hold it",
 	"docs/fleet.md limit = 1 /":                          "a formula",
+	"docs/clients.md {\"provider\"":                      "OpenCode's settings, as TestAgentsThatWriteCodeRunWithTheirDefaults has them",
 }
 
 // substitutes replace what examples name: addresses by that of the test's server, large
@@ -137,6 +138,7 @@ func substitutes(base string) *strings.Replacer {
 		"lutra-lab bench serve", "lutra-lab bench serve --rounds 1 --phase 100ms --requests 8 --url "+base,
 		"lutra-lab eval", "lutra-lab eval --limit 1",
 		"lutra-lab docs", "lutra-lab docs --from "+must(filepath.Abs(repository)),
+		"lutra-lab probe train --model lutra-tiny-s --journal report", "lutra-lab probe train --model lutra-tiny-s --data problems.jsonl", // the report of another example
 		"lutra ask", "lutra ask --max-tokens 120", "lutra chat", "lutra chat --max-tokens 120", // noise does not end
 		"lutra doctor --quick", "LUTRA_SERVER_ADDR=127.0.0.1:0 lutra doctor --quick", "lutra doctor", "LUTRA_SERVER_ADDR=127.0.0.1:0 lutra doctor --quick",
 		"lutra ps --url http://127.0.0.1:8080", "lutra ps --url "+base, "lutra ps", "lutra ps --url "+base,

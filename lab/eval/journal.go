@@ -87,6 +87,36 @@ func OpenJournal(path string, s Setup, fresh bool) (*Journal, error) {
 	return j, nil
 }
 
+// ReadJournal calls each with what the journal at path has of every answer, texts too.
+func ReadJournal(path string, each func(Setup, Record) error) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("eval: %w", err)
+	}
+	defer f.Close()
+	r := bufio.NewReaderSize(f, 1<<16)
+	var setup Setup
+	for n := 1; ; n++ {
+		line, err := readLine(r, maxRecord)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		var record Record
+		switch {
+		case err != nil:
+		case n == 1:
+			err = json.Unmarshal(line, &setup)
+		default:
+			if err = json.Unmarshal(line, &record); err == nil {
+				err = each(setup, record)
+			}
+		}
+		if err != nil {
+			return fmt.Errorf("%s: line %d: %w", path, n, err)
+		}
+	}
+}
+
 // restore reads the file and leaves it at its end. A last line without a newline was
 // cut off while it was written, and is dropped.
 func (j *Journal) restore(s Setup) error {

@@ -72,6 +72,13 @@ func (p Problem) right(a answer.Answer) bool {
 	return a.Key == defaultReader.Key(p.Answer) || defaultReader.Key(noPercent(a.Text)) == defaultReader.Key(noPercent(p.Answer))
 }
 
+// Right reports whether a text ends in the right answer, and returns the key that equal answers have;
+// empty: it has none.
+func (p Problem) Right(text string) (key string, right bool) {
+	a, ok := defaultReader.Read(text)
+	return a.Key, ok && p.right(a)
+}
+
 func noPercent(s string) string { return strings.NewReplacer(`\%`, "", "%", "").Replace(s) }
 
 // Load reads a data set, one JSON object a line; blank lines are skipped. Each

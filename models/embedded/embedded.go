@@ -28,6 +28,7 @@ type Role string
 const (
 	Generator Role = "generator" // answers chats
 	Reward    Role = "reward"    // scores solution steps: logits are one score a token
+	Probe     Role = "probe"     // judges answers by the states of one of the generators
 )
 
 // Default is the model that chats unless another is chosen: the larger
@@ -58,6 +59,12 @@ var tinyMoE []byte
 //go:embed lutra-tiny-prm.gguf
 var tinyPRM []byte
 
+//go:embed lutra-tiny-s-probe.gguf
+var probeS []byte
+
+//go:embed lutra-tiny-l-probe.gguf
+var probeL []byte
+
 //go:embed test.jsonl
 var testSet string
 
@@ -76,6 +83,24 @@ var entries = []struct {
 	{Entry{Name: "lutra-tiny-s", Role: Generator}, &tinyS},
 	{Entry{Name: "lutra-tiny-moe", Role: Generator, Optional: true}, &tinyMoE},
 	{Entry{Name: "lutra-tiny-prm", Role: Reward}, &tinyPRM},
+}
+
+// probes are what judges the generators' answers by their states.
+var probes = []struct {
+	Entry
+	data *[]byte
+}{
+	{Entry{Name: "lutra-tiny-l-probe", Role: Probe}, &probeL},
+	{Entry{Name: "lutra-tiny-s-probe", Role: Probe}, &probeS},
+}
+
+// Probes lists the embedded probes.
+func Probes() []Entry {
+	list := make([]Entry, len(probes))
+	for i, e := range probes {
+		list[i] = e.Entry
+	}
+	return list
 }
 
 // Models lists the embedded models, the default first.
@@ -97,7 +122,7 @@ func Open(name string) (*gguf.File, error) {
 	return gguf.Parse(data)
 }
 
-// Data returns the file of the embedded model of that name, which nobody may change.
+// Data returns the file of the embedded model or probe of that name, which nobody may change.
 func Data(name string) ([]byte, error) {
 	names := make([]string, len(entries))
 	for i, e := range entries {
@@ -105,6 +130,11 @@ func Data(name string) ([]byte, error) {
 			return *e.data, nil
 		}
 		names[i] = e.Name
+	}
+	for _, e := range probes {
+		if e.Name == name {
+			return *e.data, nil
+		}
 	}
 	return nil, fmt.Errorf("%w: %q (have %s)", ErrUnknown, name, strings.Join(names, ", "))
 }

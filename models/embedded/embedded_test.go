@@ -167,3 +167,18 @@ func TestTheHardSetHasAThousandDifferentChainsOfFiveAndSixSteps(t *testing.T) {
 		t.Errorf("%d problems, %d of them different, by steps %v; want 1000 with 334 of 5 and 666 of 6", len(lines), len(seen), levels)
 	}
 }
+
+func TestEveryProbeParses(t *testing.T) {
+	for _, e := range Probes() {
+		f, err := Open(e.Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if arch, _ := f.Metadata.String("general.architecture"); arch != "lutra-probe" || e.Role != Probe {
+			t.Errorf("%s: architecture %q, role %s", e.Name, arch, e.Role)
+		}
+		if of, _ := f.Metadata.String("lutra-probe.model.name"); strings.ToLower(strings.ReplaceAll(of, " ", "-"))+"-probe" != e.Name {
+			t.Errorf("%s reads the states of %s", e.Name, of)
+		}
+	}
+}

@@ -59,7 +59,7 @@ func (c *Call) Verifiers(m *registry.Model) tts.Verifiers {
 	if err != nil || c.Key == nil || c.Key.Models == nil {
 		return m.Verifiers
 	}
-	return m.Verifiers.Only(func(name string) bool { return c.mayJudge(models, name) })
+	return m.Verifiers.Only(func(name string) bool { return m.Model.HasProbe(name) || c.mayJudge(models, name) })
 }
 
 // mayJudge tells whether the call's key may use a verifier.

@@ -112,7 +112,7 @@ func (f fields) infill(req *tts.Request, m *tts.Model) {
 	}
 	req.NoTokens = most == 0 // to compute the prompt beforehand
 	// The order of samplers is ours, and bounds of time are the server's.
-	f.Ignore("samplers", "t_max_prompt_ms", "t_max_predict_ms", "n_indent", "response_fields")
+	f.Ignore("samplers", "timings_per_token", "t_max_prompt_ms", "t_max_predict_ms", "n_indent", "response_fields")
 }
 
 // encoder writes completions, which have one choice.
@@ -132,41 +132,24 @@ type completion struct {
 
 // ended is what the last piece says.
 type ended struct {
-	Model     string  `json:"model"`
-	StopType  string  `json:"stop_type"` // eos, limit or word
-	StopWord  string  `json:"stopping_word"`
-	Predicted int     `json:"tokens_predicted"`
-	Evaluated int     `json:"tokens_evaluated"`
-	Cached    int     `json:"tokens_cached"`
-	Truncated bool    `json:"truncated"`
-	Timings   timings `json:"timings"`
-}
-
-type timings struct {
-	PromptN      int     `json:"prompt_n"`
-	PromptMS     float64 `json:"prompt_ms"`
-	PredictedN   int     `json:"predicted_n"`
-	PredictedMS  float64 `json:"predicted_ms"`
-	PerSecond    float64 `json:"predicted_per_second"`
-	PromptPerSec float64 `json:"prompt_per_second"`
+	Model     string          `json:"model"`
+	StopType  string          `json:"stop_type"` // eos, limit or word
+	StopWord  string          `json:"stopping_word"`
+	Predicted int             `json:"tokens_predicted"`
+	Evaluated int             `json:"tokens_evaluated"`
+	Cached    int             `json:"tokens_cached"`
+	Truncated bool            `json:"truncated"`
+	Timings   *openai.Timings `json:"timings"`
 }
 
 func (c *encoder) ended(d *tts.End, u tts.Usage) *ended {
-	e := &ended{Model: c.model, StopType: "eos", StopWord: d.Stop, Predicted: u.Completion, Evaluated: u.Prompt, Cached: u.Cached}
+	e := &ended{Model: c.model, StopType: "eos", StopWord: d.Stop, Predicted: u.Completion, Evaluated: u.Prompt, Cached: u.Cached, Timings: openai.NewTimings(&d.Timing, u)}
 	switch {
 	case d.Finish.Cut():
 		e.StopType = "limit"
 	case d.Stop != "":
 		e.StopType = "word"
 	}
-	t := timings{PromptN: u.Prompt - u.Cached, PromptMS: d.Timing.Prefill.Seconds() * 1e3, PredictedN: u.Completion, PredictedMS: d.Timing.Decode.Seconds() * 1e3}
-	if t.PromptMS > 0 {
-		t.PromptPerSec = float64(t.PromptN) / t.PromptMS * 1e3
-	}
-	if t.PredictedMS > 0 {
-		t.PerSecond = float64(t.PredictedN) / t.PredictedMS * 1e3
-	}
-	e.Timings = t
 	return e
 }
 

@@ -57,7 +57,7 @@ func (o *Options) validate() error {
 	u, err := url.Parse(o.URL)
 	switch {
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil:
-		return errors.New("url: it is not of the form https://HOST/PATH; what it wants to know of who asks is a header")
+		return errors.New("url: must be http://HOST/PATH or https://HOST/PATH; put credentials under headers, not into the URL")
 	case o.Timeout < 0 || o.Timeout > longestTimeout:
 		return fmt.Errorf("timeout: %v is outside 0s..%v", o.Timeout, longestTimeout)
 	case len(o.Headers) > mostHeaders:

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -38,6 +39,8 @@ func Protocol() api.Protocol {
 			{Path: "/api/embed", Factor: api.EmbeddingFactor, Read: embed},
 			{Path: "/api/embeddings", Factor: api.EmbeddingFactor, Read: embeddings},
 			{Method: http.MethodDelete, Path: "/api/delete", Answer: refused},
+			{Method: http.MethodHead, Path: blobs + "{digest}", Answer: blob},
+			{Method: http.MethodPost, Path: blobs + "{digest}", Answer: blob},
 		},
 	}
 	for _, what := range []string{"pull", "push", "create", "copy"} {
@@ -45,6 +48,12 @@ func Protocol() api.Protocol {
 	}
 	return p
 }
+
+// blobs is where clients look for the files of a model that they mean to create, and send them.
+const blobs = "/api/blobs/"
+
+// digests are names of such files.
+var digests = regexp.MustCompile(`^sha256[:-][0-9a-fA-F]{64}$`)
 
 // chatPath is where clients chat.
 const chatPath = "/api/chat"
@@ -162,8 +171,21 @@ func show(c *api.Call) error {
 
 // refused answers what would change the server's models.
 func refused(c *api.Call) error {
+	what, _, _ := strings.Cut(strings.TrimPrefix(c.URL.Path, "/api/"), "/")
 	return &api.Fault{Status: http.StatusNotImplemented, Type: api.TypeInvalid, Code: jsonread.CodeUnsupported,
-		Message: "This server's models are configured when it starts: it does not do " + strings.TrimPrefix(c.URL.Path, "/api/") + "."}
+		Message: "This server's models are configured when it starts: it does not do " + what + "."}
+}
+
+// blob answers for a file of a model that is to be created: it is not there, and is refused
+// before a byte of it is read.
+func blob(c *api.Call) error {
+	switch {
+	case !digests.MatchString(strings.TrimPrefix(c.URL.Path, blobs)):
+		return api.InvalidStatus(http.StatusBadRequest, jsonread.CodeValue, "digest", "invalid digest format")
+	case c.Method == http.MethodHead:
+		return api.InvalidStatus(http.StatusNotFound, "not_found", "digest", "blob not found")
+	}
+	return refused(c)
 }
 
 // embed reads POST /api/embed.

@@ -40,6 +40,7 @@ func readChat(c *api.Call) (*asked, error) {
 	}
 	f.modalities()
 	report := f.Scale(c, a, req, named)
+	clock := f.clock(report)
 	f.Bookkeeping()
 	stream, usage := f.streaming()
 	wish := f.receipt()
@@ -57,7 +58,7 @@ func readChat(c *api.Call) (*asked, error) {
 		a.Filters = append(a.Filters, tts.WithoutReasoning)
 	}
 	e := &chatEncoder{n: req.N, logprobs: req.Sampling.Logprobs, calls: calling != nil,
-		encoder: encoder{heading: newHeading("chatcmpl-", a.Name, a.Model.Fingerprint), usage: usage, report: report}}
+		encoder: encoder{heading: newHeading("chatcmpl-", a.Name, a.Model.Fingerprint), usage: usage, clock: clock, report: report}}
 	a.Requests, a.Stream, a.Encoder = []*tts.Request{req}, stream, e
 	return &asked{a, &e.encoder, wish}, nil
 }

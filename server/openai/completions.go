@@ -51,6 +51,7 @@ func readCompletions(c *api.Call) (*asked, error) {
 	f.bestOf(c, a, &req)
 	f.Format(&req, a.Model.Model)
 	report := f.Scale(c, a, &req, named)
+	clock := f.clock(report)
 	f.Bookkeeping()
 	stream, usage := f.streaming()
 	wish := f.receipt()
@@ -68,7 +69,7 @@ func readCompletions(c *api.Call) (*asked, error) {
 	}
 	report.expect(len(prompts), req.N)
 	e := &textEncoder{offsets: make([]int, a.Choices()), logprobs: listed, tokens: ids,
-		encoder: encoder{heading: newHeading("cmpl-", a.Name, a.Model.Fingerprint), usage: usage, report: report}}
+		encoder: encoder{heading: newHeading("cmpl-", a.Name, a.Model.Fingerprint), usage: usage, clock: clock, report: report}}
 	e.Object = "text_completion"
 	a.Stream, a.Encoder = stream, e
 	return &asked{a, &e.encoder, wish}, nil

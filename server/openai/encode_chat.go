@@ -12,12 +12,14 @@ type encoder struct {
 	heading
 	choices api.Choices      // of an answer that is not streamed
 	usage   bool             // the stream ends with the usage
+	clock   *clock           // of the answer's timings; nil: it has none
 	report  *SearchReport    // of the searches; nil: none
 	builder *receipt.Builder // of the receipt with which the answer ends; nil: it has none
 }
 
 func (e *encoder) Collect(event tts.Event) {
 	e.report.update(event)
+	e.clock.note(event)
 	e.choices.Collect(event)
 }
 
@@ -30,16 +32,16 @@ func (e *encoder) chunkUsage() optionalUsage {
 }
 
 // ended returns the end of a stream: last, unless there is nothing in it, and OpenAI's mark.
-func (e *encoder) ended(fault *api.Fault, last func(u optionalUsage, r *receipt.Receipt) any, u tts.Usage) any {
+func (e *encoder) ended(fault *api.Fault, last func(u optionalUsage, t *Timings, r *receipt.Receipt) any, u tts.Usage) any {
 	var list jsonwrite.List
 	if fault != nil {
 		list = append(list, jsonwrite.Event{Data: Failure(fault)})
-	} else if receipt := e.builder.Receipt(); e.usage || receipt != nil {
+	} else if receipt, timings := e.builder.Receipt(), e.clock.timings(u); e.usage || receipt != nil || timings != nil {
 		var spent optionalUsage
 		if e.usage {
 			spent = e.report.usage(u)
 		}
-		list = append(list, jsonwrite.Event{Data: last(spent, receipt)})
+		list = append(list, jsonwrite.Event{Data: last(spent, timings, receipt)})
 	}
 	return append(list, jsonwrite.Event{Data: jsonwrite.Done})
 }
@@ -75,6 +77,7 @@ func (c *chatEncoder) Collect(e tts.Event) {
 func (c *chatEncoder) Full(p *jsonwrite.Reply, u tts.Usage) {
 	r := c.response("chat.completion", c.report.usage(u))
 	r.Choices, r.Scaling, r.Truncation, r.Receipt = []chatChoice{}, c.report.summary(), newTruncation(c.dropped), c.builder.Receipt()
+	r.Timings = c.clock.timings(u)
 	p.Filled(r, "choices", len(c.choices.List), func(i int) { c.choice(p, i, c.choices.List[i]) })
 }
 
@@ -101,6 +104,7 @@ func (c *chatEncoder) Event(e tts.Event) any {
 	if c.report.update(e) {
 		return c.KeepAlive()
 	}
+	c.clock.note(e)
 	ch := chatChoice{Index: e.Choice, Delta: &chatDelta{}}
 	switch w := e.What.(type) {
 	case tts.Opening:
@@ -167,9 +171,9 @@ func (c *chatEncoder) KeepAlive() any {
 }
 
 func (c *chatEncoder) End(u tts.Usage, fault *api.Fault) any {
-	return c.ended(fault, func(u optionalUsage, receipt *receipt.Receipt) any {
+	return c.ended(fault, func(u optionalUsage, timings *Timings, receipt *receipt.Receipt) any {
 		r := c.response("chat.completion.chunk", u)
-		r.Choices, r.Receipt = []chatChoice{}, receipt // an empty list, not null
+		r.Choices, r.Timings, r.Receipt = []chatChoice{}, timings, receipt // an empty list, not null
 		return r
 	}, u)
 }

@@ -24,6 +24,7 @@ func (t *textEncoder) response(usage optionalUsage, choices ...textChoice) *text
 func (t *textEncoder) Full(p *jsonwrite.Reply, u tts.Usage) {
 	r := t.response(t.report.usage(u))
 	r.Choices, r.Scaling, r.Receipt = []textChoice{}, t.report.summary(), t.builder.Receipt()
+	r.Timings = t.clock.timings(u)
 	p.Filled(r, "choices", len(t.choices.List), func(i int) { t.choice(p, i, t.choices.List[i]) })
 }
 
@@ -59,6 +60,7 @@ func (t *textEncoder) Event(e tts.Event) any {
 	if t.report.update(e) {
 		return t.KeepAlive()
 	}
+	t.clock.note(e)
 	var text tts.Text
 	var finish tts.Finish
 	switch w := e.What.(type) {
@@ -104,9 +106,9 @@ func (t *textEncoder) KeepAlive() any {
 }
 
 func (t *textEncoder) End(u tts.Usage, fault *api.Fault) any {
-	return t.ended(fault, func(u optionalUsage, receipt *receipt.Receipt) any {
+	return t.ended(fault, func(u optionalUsage, timings *Timings, receipt *receipt.Receipt) any {
 		r := t.response(u)
-		r.Choices, r.Receipt = []textChoice{}, receipt // an empty list, not null
+		r.Choices, r.Timings, r.Receipt = []textChoice{}, timings, receipt // an empty list, not null
 		return r
 	}, u)
 }

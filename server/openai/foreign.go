@@ -78,7 +78,7 @@ var Harmless = map[string]bool{
 	"dry_penalty_last_n": true, "dry_sequence_breakers": true, "dynatemp_exponent": true, "id_slot": true, "mirostat_eta": true,
 	"mirostat_tau": true, "n_cache_reuse": true, "n_discard": true, "n_keep": true, "preserved_tokens": true, "reasoning_in_content": true,
 	"repeat_last_n": true, "speculative.n_max": true, "speculative.n_min": true, "speculative.p_min": true, "sse_ping_interval": true,
-	"timings_per_token": true, "verbose": true, "xtc_threshold": true,
+	"verbose": true, "xtc_threshold": true,
 
 	// ollama
 	"keep_alive": true,

@@ -3,6 +3,7 @@ package openai
 import (
 	"context"
 	"errors"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/lutra-lm/lutra/internal/cpulimit"
@@ -83,13 +84,20 @@ func receiptSearch(ctx context.Context, s *tts.Search) (*receipt.Search, error) 
 		}
 	}
 	out := &receipt.Search{}
-	judges, ok := s.Verifiers.ByName[plan.Verifier].(interface{ Model() *tts.Model }) // of its own
-	if ok && judges.Model() != nil {
-		m, err := receiptModel(ctx, judges.Model())
-		if err != nil {
-			return nil, err
+	for name := range strings.SplitSeq(plan.Verifier, tts.Times) {
+		switch judge := s.Verifiers.ByName[name].(type) {
+		case interface{ Model() *tts.Model }: // of its own
+			if judge.Model() == nil {
+				continue
+			}
+			m, err := receiptModel(ctx, judge.Model())
+			if err != nil {
+				return nil, err
+			}
+			out.Verifier = &m
+		case interface{ Digest() string }:
+			out.Probe = &receipt.Probe{Name: name, SHA256: judge.Digest()}
 		}
-		out.Verifier = &m
 	}
 	out.Plan = receipt.NewPlan(&plan)
 	return out, nil

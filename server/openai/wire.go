@@ -64,6 +64,7 @@ type chatResponse struct {
 	Scaling any           `json:"test_time_scaling,omitempty"` // *searchOutcome or *searchProgress
 	// Truncation is on the completion, or the first chunk.
 	Truncation *truncation      `json:"truncation,omitempty"`
+	Timings    *Timings         `json:"timings,omitempty"` // on the completion, or the last chunk
 	Receipt    *receipt.Receipt `json:"receipt,omitempty"` // on the completion, or the last chunk
 }
 
@@ -206,7 +207,8 @@ type textResponse struct {
 	Choices []textChoice     `json:"choices"`
 	Usage   optionalUsage    `json:"usage,omitempty"`
 	Scaling any              `json:"test_time_scaling,omitempty"` // *searchOutcome or *searchProgress
-	Receipt *receipt.Receipt `json:"receipt,omitempty"`           // on the completion, or the last chunk
+	Timings *Timings         `json:"timings,omitempty"`           // on the completion, or the last chunk
+	Receipt *receipt.Receipt `json:"receipt,omitempty"`           // as Timings
 }
 
 type textChoice struct {

@@ -93,6 +93,7 @@ func apart(was, now *Receipt) (reasons []string) {
 		} else {
 			model("search.verifier", before, after)
 		}
+		note("search.probe", probe(was.Search), probe(now.Search))
 	}
 	note("prompts", len(was.Prompts), len(now.Prompts))
 	for i := range min(len(was.Prompts), len(now.Prompts)) {
@@ -102,6 +103,14 @@ func apart(was, now *Receipt) (reasons []string) {
 	}
 	note("choices", len(was.Choices), len(now.Choices))
 	return reasons
+}
+
+// probe returns the hash of the probe that judged in a search.
+func probe(s *Search) string {
+	if s.Probe == nil {
+		return ""
+	}
+	return s.Probe.SHA256
 }
 
 // adapters writes the files of a model's adapters, whatever their names, and their scales.

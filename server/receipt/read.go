@@ -214,6 +214,11 @@ func readSearch(f *jsonread.Fields) *Search {
 		s.Verifier = &Model{}
 		s.Verifier.read(m)
 	})
+	f.In("probe", func(p *jsonread.Fields) {
+		s.Probe = &Probe{}
+		p.String("name", &s.Probe.Name)
+		p.String("sha256", &s.Probe.SHA256)
+	})
 	reasons, _ := f.List("stop_reasons", maxChoices)
 	for _, raw := range reasons {
 		reason, ok := jsonread.Text(raw)

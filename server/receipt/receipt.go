@@ -105,9 +105,16 @@ type Search struct {
 	// Plan is what is in force, as the field test_time_scaling of a request has it.
 	Plan     json.RawMessage `json:"plan"`
 	Verifier *Model          `json:"verifier,omitempty"` // a reward model
+	Probe    *Probe          `json:"probe,omitempty"`    // that reads the model's states
 	Stopped  []string        `json:"stop_reasons"`       // of each prompt's search
 	Chosen   bool            `json:"chosen,omitempty"`   // plan and model were, for a quality or a deadline
 	Degraded bool            `json:"degraded,omitempty"` // for want of memory: a larger pool has other candidates
+}
+
+// Probe is the file that a verifier of a model's own states was read from.
+type Probe struct {
+	Name   string `json:"name"`
+	SHA256 string `json:"sha256"`
 }
 
 // plan is a search plan in JSON.

@@ -93,7 +93,11 @@ func (r *Registry) offer(m *Model, set *Settings) *offer {
 			o.Methods = append(o.Methods, method)
 		}
 	}
-	for _, name := range r.names { // the first is the default
+	for _, p := range m.Probes { // the first is the default
+		o.probes = append(o.probes, p.Name)
+	}
+	o.Verifiers = append(o.Verifiers, o.probes...)
+	for _, name := range r.names { // likewise, where there are none
 		if judge := r.byName[name]; m.Verifiers.ByName[name] != nil && name == judge.Name {
 			o.Verifiers = append(o.Verifiers, name)
 		}

@@ -102,6 +102,8 @@ type offer struct {
 	MaxTurns  int              `json:"max_turns,omitempty"`
 	Thinking  bool             `json:"thinking"` // its answers may begin with thinking
 	Defaults  defaults         `json:"defaults"`
+
+	probes []string // of Verifiers
 }
 
 // defaults hold for requests that say nothing else.
@@ -307,11 +309,11 @@ func (r *Registry) Card(id string, m *Model) Card {
 	return c
 }
 
-// OfferOnly has the card offer those verifiers alone that may be used.
+// OfferOnly has the card offer those verifiers alone that may be used, and the model's own probes.
 func (c *Card) OfferOnly(may func(verifier string) bool) {
 	if c.Offer != nil {
 		o := *c.Offer
-		o.Verifiers = slices.DeleteFunc(slices.Clone(o.Verifiers), func(name string) bool { return !may(name) })
+		o.Verifiers = slices.DeleteFunc(slices.Clone(o.Verifiers), func(name string) bool { return !may(name) && !slices.Contains(o.probes, name) })
 		c.Offer = &o
 	}
 }

@@ -13,6 +13,7 @@ ENDLESS = dict.fromkeys(
         "test_structured_output_pydantic_2_v1",
         "test_structured_output_optional_param",
         "test_agent_loop",
+        "test_tool_choice",
     ),
     "texts within JSON have no bound: the model must end them, and this API has no logit_bias",
 )

@@ -13,7 +13,7 @@ from pydantic import BaseModel
 from conftest import CONTEXT, EMBEDDER, LONG, MODEL, NAMES, PAIR, PIXEL, QUESTION, SLOW, URL, USER
 
 GREEDY = {"temperature": 0}  # no parameter of the client's any more
-ASK = {"model": MODEL, "max_tokens": 100, "messages": [USER], "extra_body": GREEDY}
+ASK = {"model": MODEL, "max_tokens": 300, "messages": [USER], "extra_body": GREEDY}
 TOOLS = [{"name": name, "description": name + " two numbers", "input_schema": PAIR} for name in NAMES]
 
 

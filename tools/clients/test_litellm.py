@@ -20,7 +20,7 @@ APIS = [
     {"model": "anthropic/" + MODEL, "api_base": URL, "api_key": "none"},
     {"model": "ollama_chat/" + MODEL, "api_base": URL, "api_key": "none"},
 ]
-CHAT = {"messages": [USER], "temperature": 0, "max_tokens": 100, "num_retries": 0}
+CHAT = {"messages": [USER], "temperature": 0, "max_tokens": 300, "num_retries": 0}
 TOOLS = [{"type": "function", "function": {"name": name, "description": name + " two numbers", "parameters": PAIR}} for name in NAMES]
 every_api = pytest.mark.parametrize("api", APIS, ids=lambda api: api["model"].partition("/")[0])
 demanding = pytest.mark.parametrize("api", APIS[:2], ids=["openai", "anthropic"])  # Ollama's API cannot demand a call

@@ -12,7 +12,7 @@ import pytest
 
 from conftest import MODEL, NAMES, PAIR, QUESTION, SLOW, URL, USER, Estimate
 
-CHAT = {"model": MODEL, "messages": [USER], "max_tokens": 100, "temperature": 0}
+CHAT = {"model": MODEL, "messages": [USER], "max_tokens": 300, "temperature": 0}
 TOOLS = [{"type": "function", "function": {"name": name, "description": name + " two numbers", "parameters": PAIR}} for name in NAMES]
 
 
@@ -261,7 +261,9 @@ def test_agents_loop(client):
     history, rounds = [USER], 0
     while rounds < 3:
         message = (
-            client.chat.completions.create(**CHAT | {"messages": history}, tools=TOOLS, tool_choice="none" if rounds == 2 else "required")
+            client.chat.completions.create(
+                **CHAT | {"messages": history}, tools=TOOLS, parallel_tool_calls=False, tool_choice="none" if rounds == 2 else "required"
+            )
             .choices[0]
             .message
         )

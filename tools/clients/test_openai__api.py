@@ -8,7 +8,7 @@ import pytest
 
 from conftest import EMBEDDER, LONG, MODEL, PIXEL, URL, USER
 
-CHAT = {"model": MODEL, "messages": [USER], "max_tokens": 100, "temperature": 0}
+CHAT = {"model": MODEL, "messages": [USER], "max_tokens": 300, "temperature": 0}
 
 
 @pytest.fixture(scope="session")

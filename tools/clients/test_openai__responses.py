@@ -8,7 +8,7 @@ import pytest
 
 from conftest import LONG, MODEL, NAMES, PAIR, PIXEL, QUESTION, URL, USER, Estimate
 
-ASK = {"model": MODEL, "input": QUESTION, "temperature": 0, "max_output_tokens": 100}
+ASK = {"model": MODEL, "input": QUESTION, "temperature": 0, "max_output_tokens": 300}
 TOOLS = [{"type": "function", "name": name, "description": name + " two numbers", "parameters": PAIR, "strict": True} for name in NAMES]
 
 
@@ -235,7 +235,7 @@ def test_search(client):
         ("prompt", {"id": "p"}),
         ("max_output_tokens", -1),
         ("input", []),
-        ("tools", [{"type": "web_search"}]),
+        ("tools", [{"type": "file_search"}]),
     ],
 )
 def test_bad_request(client, field, value):

@@ -18,7 +18,7 @@ from pydantic import Field
 from conftest import LONG, MODEL, PIXEL, QUESTION, URL, Estimate
 
 agents.set_tracing_disabled(True)
-LED = {"temperature": 0, "max_tokens": 100, "parallel_tool_calls": False}
+LED = {"temperature": 0, "max_tokens": 300, "parallel_tool_calls": False}
 Number = Annotated[int, Field(ge=0, le=999)]
 
 

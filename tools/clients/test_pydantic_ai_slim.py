@@ -17,7 +17,7 @@ from pydantic_ai.providers.openai import OpenAIProvider
 from conftest import LONG, MODEL, PIXEL, QUESTION, URL
 
 Number = Annotated[int, Field(ge=0, le=999)]
-LED = {"temperature": 0, "max_tokens": 100, "parallel_tool_calls": False}
+LED = {"temperature": 0, "max_tokens": 300, "parallel_tool_calls": False}
 
 
 class Order(BaseModel):

@@ -175,10 +175,20 @@ func (v *Scorer) Reads(m *tts.Model) bool {
 	return true
 }
 
-// VerifiersFor returns those of the named scorers that can judge what m writes, and m itself. The
-// first one is the default.
+// isWriter tells whether a scorer writes critiques.
+func isWriter(s tts.Scorer) bool {
+	_, writes := s.(tts.Generative)
+	return writes
+}
+
+// VerifiersFor returns those of the named scorers that can judge what m writes, m's probes, and m
+// itself. The first probe times the first scorer is the default, or the one that there is.
 func VerifiersFor(m *tts.Model, scorers iter.Seq2[string, *Scorer]) tts.Verifiers {
 	v := tts.Verifiers{ByName: map[string]tts.Scorer{scaling.VerifierSelf: judge.Self()}}
+	for _, p := range m.Probes {
+		v.ByName[p.Name] = p.Scorer
+	}
+	reward := ""
 	for name, scorer := range scorers {
 		if !scorer.Reads(m) {
 			continue
@@ -187,9 +197,17 @@ func VerifiersFor(m *tts.Model, scorers iter.Seq2[string, *Scorer]) tts.Verifier
 		if scorer.writer != nil {
 			v.ByName[name] = scorer.writer
 		}
-		if v.Default == "" {
-			v.Default = name
+		if reward == "" {
+			reward = name
 		}
+	}
+	switch {
+	case len(m.Probes) == 0:
+		v.Default = reward
+	case reward == "", isWriter(v.ByName[reward]):
+		v.Default = m.Probes[0].Name
+	default:
+		v.Default = m.Probes[0].Name + tts.Times + reward
 	}
 	return v
 }

@@ -171,6 +171,9 @@ type Plan struct {
 
 // StepRule says where a solution step ends. The delimiter stays in the text. A call of a tool is
 // a candidate's last solution step, whatever it holds.
+//
+// Where lines end steps, a sentence ends one in a line that is long, and in a fenced block of code
+// several lines are one.
 type StepRule struct {
 	Stop      []string // delimiters; none: a line's end
 	Members   bool     // within JSON, steps end with members of objects and with items that are objects or arrays; where nothing sets Stop, answers in JSON have it
@@ -252,7 +255,6 @@ func (e *Error) Error() string {
 const (
 	CodeUnknownMethod    = "unknown_method"
 	CodeNotDivisible     = "n_not_divisible"
-	CodeVerifierRequired = "verifier_required"
 	CodeVerifierNotFound = "verifier_not_found"
 	CodeTemperatureZero  = "temperature_zero"
 	CodeSearchLimit      = "search_limit_exceeded"
@@ -287,6 +289,9 @@ const (
 // DefaultTemperature is a search's where nobody has asked for one: candidates
 // are to differ, but not for the worse.
 const DefaultTemperature = 0.8
+
+// Lines tells whether solution steps end with lines.
+func (r *StepRule) Lines() bool { return len(r.Stop) == 1 && r.Stop[0] == "\n" }
 
 // Stepwise reports whether the method works step by step.
 func (p *Plan) Stepwise() bool { return p.Method.Judged() || p.Method == Auto }
@@ -339,7 +344,7 @@ func (p Plan) Validate(l Limits) error {
 	case p.Method == "":
 		return Errorf(CodeUnknownMethod, "method", "a method is required: %s", namesWith("or"))
 	case !slices.Contains(Methods(), p.Method):
-		return Errorf(CodeUnknownMethod, "method", "there is no method %.40q; there are %s", string(p.Method), namesWith("and"))
+		return Errorf(CodeUnknownMethod, "method", "there is no method %.40q; there are %s, and short forms such as bon8, sc16, beam16x4 and q95", string(p.Method), namesWith("and"))
 	}
 	if err := p.Aggregate.Validate(); err != nil {
 		return Errorf(CodeValue, "aggregate", "%v", err)

@@ -6,12 +6,14 @@
   const list = document.getElementById('site-results');
   const count = document.getElementById('site-count');
   const shown = 20; // results
+  // Pages that say how the project is made, or why: few look for them.
+  const inner = /^(CONTRIBUTING|CHANGELOG|adr\/|considered|testing|architecture|npu|soak|performance)/;
   let pages; // what search.js holds; undefined until it is there
 
   // searchable is called by search.js, which is loaded when somebody wants to search.
   window.searchable = (all) => {
-    pages = all.map((page) => ({...page, sections: page.sections.map(([anchor, heading, text, names]) =>
-      ({anchor, heading, text, low: text.toLowerCase(), lowHeading: `${page.title} ${heading}`.toLowerCase(), names: names.toLowerCase()}))}));
+    pages = all.map((page) => ({...page, low: page.title.toLowerCase(), inner: page.decision || inner.test(page.path), sections: page.sections.map(([anchor, heading, text, names]) =>
+      ({anchor, heading, text, low: text.toLowerCase(), lowHeading: heading.toLowerCase(), names: names.toLowerCase()}))}));
     show();
   };
   const load = () => {
@@ -30,28 +32,43 @@
   const empty = new Set(('a an and are as at be by can do does for from get have how i if in into is it its me my of on or set should '
     + 'so than that the there this to use using want was what when where which who why will with you your').split(' '));
 
+  // What the documents call what people ask for, by the stems of their words.
+  const also = {
+    temperatur: 'sampling', top_p: 'sampling', randomnes: 'sampling', quantiz: 'quantis', compres: 'quantis', nginx: 'proxy',
+    embedd: 'vectors', speculativ: 'speculation', voting: 'self_consistency', ram: 'memory', kill: 'stopping', best: 'best_of_n',
+    think: 'reasoning', delet: 'uninstalling', remov: 'uninstalling', updat: 'upgrading', password: 'keys', rerank: 'rankings', monitor: 'metrics',
+  };
+
+  // stem is a word without what nouns and verbs end in.
+  const stem = (word) => (/^[a-z]{6,}$/.test(word) ? word.replace(/(ing|es|e|s)$/, '') : word);
+
   // wanted are the words of a query, with what finds each: where it begins a word, and where it is one.
   const wanted = (query) => {
     const all = [...new Set(query.toLowerCase().split(/[\s?!,;]+/).filter(Boolean))].slice(0, 12);
     const words = all.filter((word) => !empty.has(word));
-    return (words.length > 0 ? words : all).map((word) => {
-      const begins = /^[a-z0-9]/.test(word) ? `(?<![a-z0-9])${literal(word)}` : literal(word);
-      return {word, begins: new RegExp(begins), whole: new RegExp(`${begins}(?![a-z0-9])`), name: new RegExp(`(^|[\n ,.])${literal(word)}($|[\n ,:=])`)};
+    return (words.length > 0 ? words : all).map((asked) => {
+      const word = stem(asked);
+      const from = (text) => (/^[a-z0-9]/.test(text) ? `(?<![a-z0-9])${literal(text)}` : literal(text));
+      const begins = also[word] ? `(?:${from(word)}|${from(also[word])})` : from(word);
+      return {word, asked, begins: new RegExp(begins), whole: new RegExp(`(?:${from(asked)}${also[word] ? `|${from(also[word])}` : ''})s?(?![a-z0-9])`),
+        name: new RegExp(`(^|[\n ,.])${literal(asked)}($|[\n ,:=])`)};
     });
   };
 
-  // score says how many of the words a section has, and how well it fits them: what it is called and what its
-  // tables explain says more than what it mentions.
-  const score = (section, words) => {
+  // score says how well a section fits words, each of which counts by how rare it is: what a section is called and
+  // what its tables explain says more than what it mentions, and a short one more than a long one.
+  const score = ({page, section}, words) => {
     let found = 0;
     let points = 0;
-    for (const {begins, whole, name} of words) {
+    for (const {begins, whole, name, rare} of words) {
       const of = (text, most, least) => (whole.test(text) ? most : begins.test(text) ? least : 0);
-      const here = of(section.lowHeading, 10, 5) + (name.test(section.names) ? 8 : of(section.names, 4, 2)) + of(section.low, 2, 1);
+      const here = of(section.lowHeading, 12, 8) + of(page.low, 4, 2) + (name.test(section.names) ? 6 : of(section.names, 3, 2))
+        + of(section.low, 3, 2) / (1 + section.low.length / 4000);
       found += here > 0 ? 1 : 0;
-      points += here;
+      points += here * rare;
     }
-    return {found, points: points + (words.length > 1 && section.low.includes(words.map(({word}) => word).join(' ')) ? 6 : 0)};
+    const together = words.length > 1 && `${section.lowHeading} ${section.low}`.includes(words.map(({asked}) => asked).join(' '));
+    return (points + (together ? 8 : 0)) * (found / words.length) * (page.inner ? 0.4 : page.path === 'index.html' ? 0.7 : 1);
   };
 
   // marked is text with the words in it marked; never parsed as markup.
@@ -86,11 +103,12 @@
     list.hidden = words.length === 0 || !pages;
     count.textContent = '';
     if (list.hidden) return;
-    const all = pages.flatMap((page) => page.sections.map((section) => ({page, section, ...score(section, words)})));
-    const most = Math.max(...all.map((hit) => hit.found));
-    // Without a section that has all words, those with most of them. Decisions say why, which few look for.
-    const hits = all.filter((hit) => hit.found > 0 && hit.found === most)
-      .sort((a, b) => Boolean(a.page.decision) - Boolean(b.page.decision) || b.points - a.points);
+    const all = pages.flatMap((page) => page.sections.map((section) => ({page, section})));
+    for (const word of words) {
+      const has = all.filter(({section}) => word.begins.test(section.lowHeading) || word.begins.test(section.low)).length;
+      word.rare = Math.log(1 + all.length / (1 + has));
+    }
+    const hits = all.map((hit) => ({...hit, points: score(hit, words)})).filter((hit) => hit.points > 0).sort((a, b) => b.points - a.points);
     count.textContent = hits.length === 0 ? 'Nothing found' : `${hits.length} sections`;
     list.replaceChildren(...hits.slice(0, shown).map((hit) => result(hit, words.map(({word}) => word))));
     if (hits.length === 0) {

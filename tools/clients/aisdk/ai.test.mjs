@@ -29,7 +29,7 @@ const apis = {
 
 for (const [api, model] of Object.entries(apis)) {
   describe(api, () => {
-    const ask = { model: model(name), temperature: 0, maxOutputTokens: 100, maxRetries: 0 };
+    const ask = { model: model(name), temperature: 0, maxOutputTokens: 300, maxRetries: 0 };
     let multiplied;
     const multiply = tool({
       description: 'The product of two numbers.',

@@ -1,0 +1,170 @@
+package probe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"strings"
+	"time"
+
+	"github.com/lutra-lm/lutra/batcher"
+	"github.com/lutra-lm/lutra/models"
+	"github.com/lutra-lm/lutra/tts"
+	"github.com/lutra-lm/lutra/tts/probe"
+)
+
+// Trainer has the problems that a probe is trained on, and what its model made of them.
+type Trainer struct {
+	problems []problem
+	n        int    // candidates of a problem
+	verifier string // whose scores answers have; empty: nobody's
+	read     *models.Probe
+	hidden   int
+	most     int // answers of a problem that are read for training
+}
+
+// mostFeatures is how many numbers of the states of a token are read unless layers are named: more
+// want more answers than anyone samples.
+const mostFeatures = 8192
+
+// memory bounds what features take, in bytes.
+const memory = 2 << 30
+
+// New makes a trainer for a model of that shape, which reads layers, or as many as mostFeatures allow,
+// evenly spaced.
+func New(c *models.Config, layers []int) (*Trainer, error) {
+	if !c.Generates() {
+		return nil, errors.New("probe: the model writes no text")
+	}
+	if len(layers) == 0 {
+		n := max(1, min(c.Layers, mostFeatures/c.Hidden))
+		for i := range n {
+			layers = append(layers, (i+1)*c.Layers/n-1)
+		}
+	}
+	for i, l := range layers {
+		if l < 0 || l >= c.Layers || i > 0 && l <= layers[i-1] {
+			return nil, fmt.Errorf("probe: layer %d: want ascending numbers below %d", l, c.Layers)
+		}
+	}
+	return &Trainer{read: &models.Probe{Layers: layers}, hidden: c.Hidden}, nil
+}
+
+// Reads returns what an engine has to read for the trainer.
+func (t *Trainer) Reads() *models.Probe { return t.read }
+
+// width returns how many features an answer has.
+func (t *Trainer) width() int { return 2*len(t.read.Layers)*t.hidden + len(probe.TokenFeatures) }
+
+// divide says what each problem serves for: one in ten is held out, one in ten chooses the
+// regularisation. It depends on the question alone.
+func (t *Trainer) divide() {
+	for i := range t.problems {
+		p := &t.problems[i]
+		switch hash(p.question) % 10 {
+		case 0:
+			p.part = held
+		case 1:
+			p.part = tuning
+		}
+	}
+	t.most = max(2, memory/(8*t.width()*max(1, len(t.problems))))
+}
+
+func hash(s string) uint64 {
+	h := fnv.New64a()
+	h.Write([]byte(s)) // never fails
+	return h.Sum64()
+}
+
+// features reads the states of a problem's answers: all of one that is held out, else at most t.most,
+// right and wrong ones in turns.
+func (t *Trainer) features(ctx context.Context, m *tts.Model, p *problem) error {
+	chosen := p.choose(t.most)
+	if len(chosen) == 0 {
+		return nil
+	}
+	return busily(ctx, func() error {
+		root, err := m.Engine.OpenBackground(ctx, p.prompt)
+		if err != nil {
+			return err
+		}
+		defer root.Close()
+		for _, a := range chosen {
+			if err := t.featuresOf(ctx, m, root, p, a); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// busily does what an engine may be too busy for, until it is not.
+func busily(ctx context.Context, do func() error) error {
+	for {
+		err := do()
+		if !errors.Is(err, batcher.ErrBusy) {
+			return err
+		}
+		select {
+		case <-time.After(10 * time.Millisecond):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// choose returns the answers whose states are read.
+func (p *problem) choose(most int) (list []*answer) {
+	var sides [2][]*answer
+	for i := range p.answers {
+		a := &p.answers[i]
+		side := 0
+		if a.right {
+			side = 1
+		}
+		sides[side] = append(sides[side], a)
+	}
+	for i := range p.answers {
+		for _, side := range sides {
+			if i < len(side) && (len(list) < most || p.part == held) {
+				list = append(list, side[i])
+			}
+		}
+	}
+	return list
+}
+
+// featuresOf reads one answer, which follows what root holds.
+func (t *Trainer) featuresOf(ctx context.Context, m *tts.Model, root *batcher.Sequence, p *problem, a *answer) error {
+	forks, err := root.Fork(ctx, 1)
+	if err != nil {
+		return err
+	}
+	seq := forks[0]
+	defer seq.Close()
+	seq.Append(a.ids...)
+	toks, err := seq.Scores(ctx, len(p.prompt), 0)
+	if err != nil {
+		return err
+	}
+	var ends []int // of lines, but for the last
+	for i, id := range a.ids[:len(a.ids)-1] {
+		if strings.Contains(string(m.Tokenizer.Piece(id)), "\n") {
+			ends = append(ends, i)
+		}
+	}
+	end := -1
+	if len(ends) > 0 && p.part != held {
+		end = ends[int(hash(fmt.Sprint(p.question, a.ids))%uint64(len(ends)))]
+	}
+	var r tts.Readings
+	for i := range toks {
+		if r.Add(&toks[i]); i == end {
+			a.begun = probe.Features(make([]float32, 0, t.width()), &r)
+		}
+	}
+	a.whole = probe.Features(make([]float32, 0, t.width()), &r)
+	return nil
+}

@@ -1,0 +1,54 @@
+package models
+
+import "github.com/lutra-lm/lutra/kernels/vector"
+
+// Probe is what a step reads of the residual stream behind some layers, of each row that wants
+// logits: numbers that are linear in it, each a dot product a layer, or the stream itself.
+type Probe struct {
+	Layers   []int       // that are read, from 0 on, each once
+	Channels int         // numbers that are read of a row; 0: the stream itself, [Layers][Hidden]
+	Weights  [][]float32 // [Layers] of [Channels][Hidden]
+}
+
+// Width returns how many numbers a row's reading has, of a model of that shape.
+func (p *Probe) Width(c *Config) int {
+	switch {
+	case p == nil:
+		return 0
+	case p.Channels == 0:
+		return len(p.Layers) * c.Hidden
+	}
+	return p.Channels
+}
+
+// probing reads a shard's rows.
+type probing struct {
+	by       *Probe    // nil: nothing is read
+	at       int       // of its layers, the next
+	readings []float32 // [rows that want logits][by.Width], and those of later shards
+}
+
+// probe reads the residual stream behind a layer. Rows are read one by one, and layers in their
+// order, so that readings depend on nothing else in the step.
+func (s *rowShard) probe(layer int) {
+	p := s.probing.by
+	if p == nil || s.probing.at == len(p.Layers) || p.Layers[s.probing.at] != layer {
+		return
+	}
+	at, width, n := s.probing.at, p.Width(s.cfg), 0
+	s.probing.at++
+	for row := range s.rows {
+		if !s.wanted[row] {
+			continue
+		}
+		x, out := rowOf(s.x, row, s.cfg.Hidden), rowOf(s.probing.readings, n, width)
+		n++
+		if p.Channels == 0 {
+			copy(rowOf(out, at, s.cfg.Hidden), x)
+			continue
+		}
+		for i := range out {
+			out[i] += vector.Dot(rowOf(p.Weights[at], i, s.cfg.Hidden), x)
+		}
+	}
+}

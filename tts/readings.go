@@ -1,0 +1,44 @@
+package tts
+
+import (
+	"slices"
+
+	"github.com/lutra-lm/lutra/batcher/sampling"
+)
+
+// Readings is what the engine's probe has read of a candidate's tokens so far, of the states that
+// they were sampled from, added up in their order.
+type Readings struct {
+	Tokens int
+	Sum    []float32 // [Width] over the tokens
+	Last   []float32 // [Width] of the last
+
+	Logprob   float64 // sum
+	Least     float32 // log-probability of a token
+	Certainty float64 // sum
+}
+
+// Add takes in a further token. Tokens without a reading count for nothing.
+func (r *Readings) Add(tok *sampling.Token) {
+	if tok.Reading == nil {
+		return
+	}
+	if r.Sum == nil {
+		r.Sum = make([]float32, len(tok.Reading))
+	}
+	for i, x := range tok.Reading {
+		r.Sum[i] += x
+	}
+	r.Tokens++
+	r.Last = tok.Reading
+	r.Logprob += float64(tok.Logprob)
+	r.Certainty += float64(tok.Certainty)
+	r.Least = min(r.Least, tok.Logprob)
+}
+
+// clone returns a copy that further tokens do not change.
+func (r *Readings) clone() Readings {
+	c := *r
+	c.Sum = slices.Clone(r.Sum)
+	return c
+}
