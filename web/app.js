@@ -10,9 +10,9 @@ import { openEngine } from './js/engine.js';
 import { notice, openHistory, refresh, searchHistory, toggleHistory } from './js/history.js';
 import { offers } from './js/offer.js';
 import { keepOffline } from './js/offline.js';
-import { openPareto } from './js/pareto.js';
+import { hidePanels } from './js/panels.js';
 import { Server } from './js/server.js';
-import { choose, current, nameOf, openSettings, plan, several, showModels, singly, tools, valid, way } from './js/settings.js';
+import { choose, current, judge, nameOf, openSettings, plan, several, showModels, singly, tools, valid, way } from './js/settings.js';
 import { openShortcuts } from './js/shortcuts.js';
 import { showStatus } from './js/status.js';
 import { welcome } from './js/welcome.js';
@@ -24,7 +24,6 @@ translate();
 /** @type {HTMLButtonElement} */ const send = byId('send');
 /** @type {HTMLButtonElement} */ const stop = byId('stop');
 /** @type {HTMLElement} */ const scroll = byId('scroll');
-const narrow = matchMedia('(max-width: 59.99rem)');
 const touch = matchMedia('(pointer: coarse)').matches;
 
 /** The view follows the answer unless the person has scrolled away from it. */
@@ -41,6 +40,7 @@ const chats = new Chats(byId('conversation'), {
   tools,
   way,
   nameOf,
+  judge,
   model: () => (several() ? current().id : undefined),
   whyLimited(read) {
     const { maxTurns } = current();
@@ -77,9 +77,14 @@ const chats = new Chats(byId('conversation'), {
   scroll.scrollTop = chats.current.empty ? 0 : scroll.scrollHeight;
 });
 
+/** An empty conversation is the first screen: the question in the middle. */
 function greet() {
-  byId('welcome').hidden = !known || !chats.current.empty;
+  const { empty } = chats.current;
+  byId('stage').classList.toggle('fresh', empty);
+  byId('welcome').hidden = byId('examples').hidden = !known || !empty;
 }
+
+greet();
 
 function renew() {
   chats.renew();
@@ -89,14 +94,9 @@ function renew() {
 /** @param {string} text @param {import('./js/settings.js').Way[]} rivals that it is asked in too */
 function ask(text, rivals) {
   following = true;
-  if (narrow.matches) closePanels();
+  hidePanels();
   chats.current.ask(text, rivals).then(look);
   look();
-}
-
-/** Where panels lie above the conversation, they would hide it. */
-function closePanels() {
-  document.querySelectorAll('.panel').forEach((panel) => panel.removeAttribute('open'));
 }
 
 /** @param {import('./js/welcome.js').Example} example */
@@ -123,20 +123,19 @@ question.addEventListener('keydown', (event) => {
 });
 question.addEventListener('input', grow);
 function grow() {
-  question.style.blockSize = 'auto';
-  question.style.blockSize = `${question.scrollHeight}px`;
+  question.style.blockSize = '';
+  if (question.value) question.style.blockSize = `${question.scrollHeight}px`;
 }
 stop.addEventListener('click', () => chats.current.stop());
 document.addEventListener('keydown', (event) => {
   if (event.key !== 'Escape' || event.defaultPrevented || document.querySelector('dialog:modal')) return;
   if (chats.current.busy) chats.current.stop();
-  else if (narrow.matches) closePanels();
 });
 byId('new').addEventListener('click', renew);
-question.addEventListener('focus', () => { if (narrow.matches) closePanels(); });
-byId('close-settings').addEventListener('click', () => {
-  byId('settings').open = false;
-  byId('settings').querySelector('summary').focus();
+byId('show-plan').addEventListener('click', () => {
+  const shows = byId('plan').classList.toggle('shown');
+  byId('show-plan').setAttribute('aria-expanded', String(shows));
+  if (shows) byId('method').focus();
 });
 
 /** Presses a button of the last exchange. @param {string} which */
@@ -195,7 +194,11 @@ openSettings(() => {
   showPareto();
 });
 openCompare();
-const showPareto = openPareto(() => current().id, choose);
+/** What the model reaches, once somebody looks. */
+async function showPareto() {
+  if (byId('pareto').open) (await import('./js/pareto.js')).show(current().id, choose);
+}
+byId('pareto').addEventListener('toggle', showPareto);
 openHistory(chats);
 chats.restore();
 const server = new Server(async (now, before) => {

@@ -10,12 +10,13 @@
 //	                      │                                     tools that a model may call
 //	                      ├─ js/schema, form                    answers that are held to a schema
 //	                      ├─ js/attach                          files that go with a question
-//	                      ├─ js/history, library, transfer,     those that are kept, and as files
-//	                      │     conversation, shape
+//	                      ├─ js/history, drawer, dates,         those that are kept, and as files
+//	                      │     library, conversation, shape,
+//	                      │     transfer, foreign
 //	                      ├─ js/words ─ chinese                 the person's language
 //	                      ├─ js/apikey, shortcuts               keys of both kinds
-//	                      ├─ js/settings, fields, named,        what the chosen model offers
-//	                      │     offer, welcome
+//	                      ├─ js/settings, panels, fields,       what the chosen model offers
+//	                      │     named, offer, welcome, plans
 //	                      ├─ js/compare                         methods side by side
 //	                      ├─ js/pareto                          what methods reach and cost
 //	                      ├─ js/search, searchview, candidates, test-time scaling

@@ -34,7 +34,7 @@ export class Actions {
     }, { 'aria-live': 'polite' });
     // It may be said again, and of another text.
     for (const event of ['blur', 'pointerleave']) this.#copy.addEventListener(event, () => { this.#copy.textContent = t`Copy`; });
-    this.#resume = button(t`Continue`, 'change', () => acts.resume(exchange));
+    this.#resume = button(t`Continue`, 'change resume', () => acts.resume(exchange));
     this.#again = button(t`Ask again`, 'change again', () => acts.again(exchange));
     this.element = el('div', { class: 'actions' }, this.#branches, this.#copy, this.#resume, this.#again);
   }
@@ -57,7 +57,7 @@ export class Actions {
   render() {
     const { answer, reasoning, state, finish, needsKey, rounds, schema } = this.#exchange;
     const asking = state === 'asking';
-    const short = finish === 'length' || state === 'stopped' || state === 'failed';
+    const short = finish === 'length' || finish === 'repetition' || state === 'stopped' || state === 'failed';
     this.#copy.hidden = asking || !answer;
     this.#resume.hidden = asking || !short || Boolean(schema) || // what is held to a schema is written in one go
       !(answer || reasoning && !rounds?.length);

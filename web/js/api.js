@@ -11,7 +11,7 @@ import { t } from './words.js';
  * @typedef {{ method?: string, n?: number, width?: number, verifier?: string, include?: string[] }} ScalingRequest
  * @typedef {{ model: string, messages: ChatMessage[], truncation?: string, temperature?: number, max_tokens?: number,
  *   top_p?: number, top_k?: number, min_p?: number, seed?: number, stop?: string[], chat_template_kwargs?: { enable_thinking: boolean },
- *   continue_final_message?: boolean, tools?: import('./toolset.js').Tool[],
+ *   continue_final_message?: boolean, repetition_detection?: Record<string, number>, tools?: import('./toolset.js').Tool[],
  *   response_format?: { type: 'json_schema', json_schema: { name: string, schema: any } }, test_time_scaling?: ScalingRequest }} ChatRequest
  *
  * What /readyz says: `ready`, or why not. A server that is not ready may answer for some of its models.

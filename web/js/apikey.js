@@ -15,11 +15,16 @@ export function openKey(used) {
   const reason = byId('key-reason');
   const forget = byId('forget-key');
   const show = () => { forget.hidden = !key(); };
+  /** Nothing can be asked before. @param {boolean} asks */
+  const ask = (asks) => {
+    form.hidden = !asks;
+    byId('composer').inert = asks;
+  };
   form.addEventListener('submit', (/** @type {Event} */ event) => {
     event.preventDefault();
     setKey(byId('key').value, byId('keep-key').checked);
     byId('key').value = '';
-    form.hidden = true;
+    ask(false);
     show();
     used();
   });
@@ -35,7 +40,7 @@ export function openKey(used) {
     const mistaken = Boolean(key());
     form.classList.toggle('wrong', mistaken);
     reason.textContent = mistaken ? refusal : t`This server answers those who have a key. Whoever runs it gives them out.`;
-    form.hidden = false;
+    ask(true);
     byId('key').focus();
   };
 }

@@ -3,6 +3,7 @@
 
 import { el } from './dom.js';
 import { read } from './reader.js';
+import { selfScored } from './search.js';
 import { t } from './words.js';
 
 /** @typedef {import('./search.js').Candidate} Candidate */
@@ -33,8 +34,9 @@ export class Candidates {
     if (c) read(c, { candidates: this.#all, label: (one) => label(one, stateOf(one, this.#running)), promote: this.#promote });
   }
 
-  /** @param {Candidate[]} candidates @param {boolean} running */
-  update(candidates, running) {
+  /** @param {import('./search.js').Search} search @param {boolean} running */
+  update(search, running) {
+    const { candidates } = search;
     this.#all = candidates;
     this.#running = running;
     const winner = candidates.find((c) => c.chosen);
@@ -44,7 +46,7 @@ export class Candidates {
         this.#cards.set(c.index, (card = new Card(c.index, () => this.#read(c.index))));
         this.#list.insertBefore(card.element, this.#list.children[i] ?? null);
       }
-      card.update(c, running, winner);
+      card.update(c, running, winner, selfScored(search));
     });
     if (winner && !this.#shown) this.#show(/** @type {Card} */ (this.#cards.get(winner.index)).element);
     this.#shown = Boolean(winner);
@@ -73,8 +75,8 @@ class Card {
       el('div', { class: 'foot' }, this.#facts, el('button', { type: 'button', class: 'quiet', 'aria-label': t`Read candidate ${index + 1}`, on: { click: read } }, t`Read`)));
   }
 
-  /** @param {Candidate} c @param {boolean} running @param {Candidate | undefined} winner */
-  update(c, running, winner) {
+  /** @param {Candidate} c @param {boolean} running @param {Candidate | undefined} winner @param {boolean} sure */
+  update(c, running, winner, sure) {
     const state = stateOf(c, running);
     const lost = winner !== undefined && !c.chosen && (c.answer !== winner.answer || !c.answer);
     this.element.className = `card ${state}${c.chosen ? ' chosen' : lost ? ' lost' : ''}`;
@@ -85,7 +87,7 @@ class Card {
     if (this.#text.textContent !== text) this.#text.textContent = text;
     this.#text.scrollTop = this.#text.scrollHeight; // the end is new, and has the answer
     this.#tokens.textContent = c.tokens === null ? '' : c.tokens === 1 ? t`1 token` : t`${c.tokens} tokens`;
-    this.#facts.textContent = facts(c);
+    this.#facts.textContent = facts(c, sure);
   }
 }
 
@@ -100,10 +102,10 @@ function label({ answer, chosen }, state) {
   return chosen ? t`${end} · chosen` : end;
 }
 
-/** @param {Candidate} c */
-function facts({ logprob, score }) {
+/** @param {Candidate} c @param {boolean} sure its score is how sure the model was */
+function facts({ logprob, score }, sure) {
   const parts = [];
   if (logprob !== null) parts.push(t`logprob ${logprob.toFixed(2).replace('-', '−')}`);
-  if (score !== null) parts.push(t`score ${score.toFixed(2)}`);
+  if (score !== null) parts.push(sure ? t`certainty ${score.toFixed(2)}` : t`score ${score.toFixed(2)}`);
   return parts.join(' · ');
 }

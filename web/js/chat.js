@@ -15,13 +15,14 @@ import { t } from './words.js';
 /** @typedef {import('./settings.js').Way} Way */
 
 /**
- * What the page does for the conversation that is shown. Only `plan`, `tools`, `way`, `nameOf`, `model`, `whyLimited` and
+ * What the page does for the conversation that is shown. Only `plan`, `tools`, `way`, `nameOf`, `judge`, `model`, `whyLimited` and
  * `comesBack` are asked of one that is not.
  * @typedef {object} Hooks
  * @property {(way: Way) => Omit<import('./api.js').ChatRequest, 'messages'> & { system: string }} plan what the person has set, answered in a way
  * @property {() => Promise<import('./toolset.js').Tool[]>} tools of servers that are offered
  * @property {() => Way} way that is set
  * @property {(way: Way) => string} nameOf
+ * @property {(way: Way) => string} judge of a way's candidates
  * @property {() => string | undefined} model that answers, where there are several
  * @property {(read: number) => string} whyLimited says why the model reads no more than so many questions, this one included
  * @property {(busy: boolean) => void} busy
@@ -184,9 +185,7 @@ export class Chat {
   }
 
   /** @param {Exchange} exchange */
-  #pathTo(exchange) {
-    return pathTo(this.#all, exchange.id);
-  }
+  #pathTo(exchange) { return pathTo(this.#all, exchange.id); }
 
   #draw() {
     this.#thread.draw(this.#path, this.#all, this.busy);
@@ -235,7 +234,7 @@ export class Chat {
 
   /** @param {Exchange} exchange @param {{ request: import('./api.js').ChatRequest, answered: number[], left: number }} asked @param {AbortSignal} signal */
   async #receive(exchange, { request, answered, left }, signal) {
-    const take = receiver(exchange);
+    const take = receiver(exchange, this.#hooks.judge(this.#hooks.way()));
     this.#thread.view(exchange.id)?.render();
     for await (const chunk of chat(request, signal)) {
       take(chunk);
@@ -252,7 +251,7 @@ export class Chat {
 
   /** Answers in a way that the answer is compared with. @param {import('./exchange.js').Rival} rival @param {Exchange} exchange @param {AbortSignal} signal */
   async #receiveRival(rival, exchange, signal) {
-    const take = receiver(rival);
+    const take = receiver(rival, this.#hooks.judge(rival.way));
     const { tools, ...plan } = this.#hooks.plan(rival.way); // calls are of the answer alone
     for await (const chunk of chat(question(this.#pathTo(exchange), plan).request, signal)) {
       take(chunk);

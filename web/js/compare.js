@@ -14,7 +14,7 @@ const most = 3;
 let rivals = [];
 
 /** @param {Way} a @param {Way} b */
-const same = (a, b) => nameOf(a) === nameOf(b) && a.verifier === b.verifier;
+const same = (a, b) => a.method === b.method && nameOf(a) === nameOf(b) && a.verifier === b.verifier;
 
 /** Makes the button add the way that is set now. */
 export function openCompare() {

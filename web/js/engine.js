@@ -1,4 +1,4 @@
-// The live panel: what the engine does, read each second while the page is visible.
+// What the engine does, read each second while the page is visible: a line, and a panel with more.
 
 import { metrics } from './api.js';
 import { byId, el } from './dom.js';
@@ -25,8 +25,6 @@ const rows = [
  * @param {() => void} silent the server does not answer
  */
 export function openEngine(silent) {
-  /** @type {HTMLDetailsElement} */
-  const panel = byId('engine');
   const brief = byId('engine-brief');
   const cells = Array.from({ length: lanes }, () => el('i'));
   const fill = el('strong', {}, '–');
@@ -67,6 +65,7 @@ export function openEngine(silent) {
   /** @param {Reading} r */
   const show = (r) => {
     brief.textContent = r.tokens > 0 ? t`${count(r.tokens)} tokens/s` : t`idle`;
+    brief.classList.toggle('on', r.tokens > 0);
     fill.textContent = percent(r.fill);
     cells.forEach((cell, i) => cell.classList.toggle('on', r.fill !== null && i < Math.round(r.fill * lanes)));
     fillSpark.push(r.fill);
@@ -75,9 +74,5 @@ export function openEngine(silent) {
       spark.push(row.of(r));
     }
   };
-  const wide = matchMedia('(min-width: 60rem)');
-  const settle = () => { panel.open = wide.matches; };
-  wide.addEventListener('change', settle);
-  settle();
   tick();
 }

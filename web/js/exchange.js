@@ -3,6 +3,7 @@
 import { Actions, Edit } from './actions.js';
 import { el, eachFrame } from './dom.js';
 import { Markdown } from './markdown.js';
+import { agreement } from './search.js';
 import { Votes } from './votes.js';
 import { t } from './words.js';
 
@@ -209,7 +210,8 @@ class Column {
     if (!name) return;
     this.#title.textContent = name;
     if (this.#take) this.#take.hidden = !answer || !finish;
-    this.#took.textContent = [stats && tokens(stats.tokens), stats && seconds(stats.total), search?.agreement != null && t`${Math.round(100 * search.agreement)} % agree`].filter(Boolean).join(' · ');
+    const agree = search ? agreement(search) : null;
+    this.#took.textContent = [ending(finish), stats && tokens(stats.tokens), stats && seconds(stats.total), agree !== null && t`${Math.round(100 * agree)} % agree`].filter(Boolean).join(' · ');
     if (search) this.#votes.update(search);
     if (!this.#title.isConnected) this.element.replaceChildren(this.#title, this.#form ?? this.#text, this.#votes.element, this.#took, this.#take ?? '');
   }
@@ -229,6 +231,9 @@ class Column {
 /** @param {number} n */
 const tokens = (n) => (n === 1 ? t`1 token` : t`${n.toLocaleString('en')} tokens`);
 
+/** Why an answer ended before its end; empty: it did not. @param {string} [finish] */
+const ending = (finish) => (finish === 'length' ? t`cut at the token limit` : finish === 'repetition' ? t`ended: it repeated itself` : '');
+
 /** What stands above a thought. @param {Exchange} exchange */
 function thinking({ answer, state, search, stats }) {
   if (search) return t`Reasoning`;
@@ -245,7 +250,7 @@ function facts({ state, finish, stats, needsKey, model, name, promoted, picked }
   if (needsKey) parts.push(t`waiting for an API key`);
   if (state === 'waiting') parts.push(t`waiting for the server`);
   if (state === 'stopped') parts.push(t`stopped`);
-  if (finish === 'length') parts.push(t`cut at the token limit`);
+  if (ending(finish)) parts.push(ending(finish));
   if (stats?.tokens) parts.push(tokens(stats.tokens), t`${rate(stats.tokens / stats.total)} tokens/s`);
   if (stats?.first) parts.push(t`first text after ${seconds(stats.first)}`);
   if (stats && state === 'done') parts.push(t`${seconds(stats.total)} in all`);

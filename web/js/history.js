@@ -1,16 +1,16 @@
 // The list of conversations: beside the page where there is room, else a drawer.
 
-import { mostTitle } from './conversation.js';
-import { byId, el } from './dom.js';
+import { mostExchanges, mostTitle } from './conversation.js';
+import { byDate } from './dates.js';
+import { byId, eachFrame, el } from './dom.js';
+import { Drawer } from './drawer.js';
 import * as library from './library.js';
 import { ShapeError } from './shape.js';
-import { keep, kept } from './store.js';
-import * as transfer from './transfer.js';
 import { t } from './words.js';
 
 /** @typedef {import('./conversation.js').Head} Head */
 
-const wide = matchMedia('(min-width: 75rem)');
+const drawer = new Drawer('history', '(min-width: 75rem)');
 /** @type {import('./chats.js').Chats} */
 let chats;
 /** What was deleted last. @type {Head | null} */
@@ -19,6 +19,8 @@ let deleted = null;
 let asked = 0;
 /** What the list shows: it is drawn again for other things alone, so that a menu that is open stays so. */
 let drawn = '';
+/** There have been conversations, so that the list may have a column. */
+let settled = false;
 
 /**
  * Fills the list, now and when it changes.
@@ -26,12 +28,6 @@ let drawn = '';
  */
 export function openHistory(all) {
   chats = all;
-  const drawer = byId('history');
-  byId('show-history').addEventListener('click', toggleHistory);
-  wide.addEventListener('change', () => place(wide.matches && !kept('hidden', false)));
-  drawer.addEventListener('close', () => byId('show-history').setAttribute('aria-expanded', 'false'));
-  drawer.addEventListener('click', (/** @type {MouseEvent} */ event) => { if (event.target === drawer && !wide.matches) drawer.close(); });
-  byId('close-history').addEventListener('click', () => drawer.close());
   byId('find').addEventListener('input', refresh);
   byId('find-form').addEventListener('submit', (/** @type {Event} */ event) => event.preventDefault());
   byId('export').addEventListener('click', exportAll);
@@ -41,37 +37,24 @@ export function openHistory(all) {
     const id = event.target.closest('.open')?.dataset.id;
     if (id) open(id);
   });
+  const soon = eachFrame(refresh); // an import changes hundreds
   // While an answer is written that happens each second; what is found then stays as it is.
-  library.listen(({ gone }) => { if (gone || !byId('find').value) refresh(); });
-  place(wide.matches && !kept('hidden', false));
+  library.listen(({ gone }) => { if (gone || !byId('find').value) soon(); });
   refresh();
 }
 
 /** Shows the list or hides it. */
-export function toggleHistory() {
-  const shows = !byId('history').open;
-  if (wide.matches) keep('hidden', shows ? null : true);
-  place(shows);
-}
+export const toggleHistory = () => drawer.toggle();
 
 /** Shows the list with the focus in its search. */
 export function searchHistory() {
-  place(true);
+  drawer.show();
   byId('find').focus();
-}
-
-/** @param {boolean} shows */
-function place(shows) {
-  const drawer = byId('history');
-  drawer.close();
-  if (shows && wide.matches) drawer.open = true; // without taking the focus
-  else if (shows) drawer.showModal();
-  byId('show-history').setAttribute('aria-expanded', String(shows));
 }
 
 /** @param {string} id */
 function open(id) {
-  if (!wide.matches) byId('history').close();
+  drawer.yield();
   return chats.open(id);
 }
 
@@ -83,19 +66,23 @@ export async function refresh() {
   const [list, found, works] = await Promise.all([library.heads(), words ? library.find(words, wanted) : null, library.works]);
   if (!wanted()) return;
   const rows = list.filter((head) => !found || found.has(head.id) || head.title.toLowerCase().includes(words.toLowerCase()));
-  const look = JSON.stringify([chats.current.head.id, rows.map(({ id, title }) => [id, title, found?.get(id)])]);
-  if (look !== drawn && !byId('conversations').querySelector('.renaming')) draw(rows, found); // a title that is edited is drawn when that has ended
+  if (!settled && list.length) drawer.settle(true); // who has none yet has the page for the question
+  settled ||= list.length > 0;
+  const groups = byDate(rows);
+  const look = JSON.stringify([chats.current.head.id, groups.map(({ name, heads }) => [name, heads.map(({ id, title }) => [id, title, found?.get(id)])])]);
+  if (look !== drawn && !byId('conversations').querySelector('.renaming')) draw(groups, found); // a title that is edited is drawn when that has ended
   drawn = byId('conversations').querySelector('.renaming') ? '' : look;
   byId('no-conversations').textContent = !works ? t`This browser keeps no conversations for this page.`
     : rows.length ? '' : words ? t`Nothing is found.` : t`Conversations are kept here, in this browser alone.`;
   byId('export').disabled = list.length === 0;
 }
 
-/** @param {Head[]} rows @param {Map<string, string> | null} found */
-function draw(rows, found) {
+/** @param {ReturnType<typeof byDate>} groups @param {Map<string, string> | null} found */
+function draw(groups, found) {
   const list = byId('conversations');
   const focused = list.contains(document.activeElement) ? /** @type {any} */ (document.activeElement).closest('li')?.querySelector('.open')?.dataset.id : null;
-  list.replaceChildren(...rows.map((head) => row(head, found?.get(head.id) ?? '')));
+  list.replaceChildren(...groups.map(({ name, heads }) => el('section', { 'aria-label': name },
+    el('h2', {}, name), el('ol', {}, ...heads.map((head) => row(head, found?.get(head.id) ?? ''))))));
   if (focused) list.querySelector(`[data-id="${focused}"]`)?.focus();
 }
 
@@ -175,10 +162,12 @@ export function notice(words, action, act, closed) {
 /** @param {string} id */
 async function exportOne(id) {
   const conversation = await library.read(id);
+  const transfer = await import('./transfer.js');
   if (conversation) transfer.save(transfer.fileName(conversation.head.title), transfer.write([conversation]));
 }
 
 async function exportAll() {
+  const transfer = await import('./transfer.js');
   const all = await Promise.all((await library.heads()).map(({ id }) => library.read(id)));
   transfer.save('conversations.lutra.json', transfer.write(all.filter((c) => c !== null)));
 }
@@ -188,13 +177,19 @@ async function importFile({ target }) {
   const [file] = target.files;
   target.value = '';
   if (!file) return;
+  const { mostBytes, read } = await import('./transfer.js');
   try {
-    if (file.size > transfer.mostBytes) throw new ShapeError(t`The file is larger than ${transfer.mostBytes >> 20} MiB.`);
-    const conversations = transfer.read(await file.text());
-    for (const { head, exchanges } of conversations) await library.add(head, exchanges);
+    if (file.size > mostBytes) throw new ShapeError(t`The file is larger than ${mostBytes >> 20} MiB.`);
+    const { conversations, left } = await read(await file.text());
+    await Promise.all(conversations.map(({ head, exchanges }) => library.add(head, exchanges)));
     await library.makeRoom();
-    notice(conversations.length === 1 ? t`“${conversations[0].head.title}” was added.` : t`${conversations.length} conversations were added.`);
-    if (conversations.length === 1) await chats.open(conversations[0].head.id);
+    const kept = new Set((await library.heads()).map(({ id }) => id));
+    const added = conversations.filter(({ head }) => kept.has(head.id));
+    const missing = left + conversations.length - added.length;
+    const words = [added.length === 1 ? t`“${added[0].head.title}” was added.` : t`${added.length} conversations were added.`];
+    if (missing) words.push(t`${missing} are left out: the latest ${library.mostConversations} are kept, of at most ${mostExchanges} questions each.`);
+    notice(words.join(' '));
+    if (added.length === 1) await chats.open(added[0].head.id);
   } catch (err) {
     if (!(err instanceof ShapeError)) throw err;
     notice(err.message);

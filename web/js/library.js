@@ -130,10 +130,10 @@ export async function makeRoom() {
   for (const head of [...old, ...left.slice(mostConversations)]) await forget(head.id);
 }
 
-/** Adds a conversation. One that is there keeps what it has, and gains what it lacks. @param {Head} head @param {Exchange[]} exchanges */
+/** Adds a conversation as of its own time. One that is there keeps what it has, and gains what it lacks. @param {Head} head @param {Exchange[]} exchanges */
 export async function add(head, exchanges) {
   const there = await read(head.id);
-  if (!there) await write({ ...head, updated: Date.now() }, ...exchanges);
+  if (!there) await write(head, ...exchanges);
   else await write({ ...there.head, gone: undefined }, ...exchanges.filter((e) => !there.exchanges.some(({ id }) => id === e.id)).slice(0, Math.max(0, mostExchanges - there.exchanges.length)));
 }
 

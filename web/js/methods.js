@@ -6,7 +6,7 @@ import { t } from './words.js';
 /** @type {Record<string, { name: string, hint: string }>} */
 export const methods = {
   '': { name: t`Server default`, hint: '' },
-  none: { name: t`Single answer`, hint: t`One answer, token by token.` },
+  none: { name: t`Single answer`, hint: '' },
   self_consistency: { name: t`Self-consistency`, hint: t`n answers; the most frequent one wins.` },
   best_of_n: { name: t`Best of n`, hint: t`n answers; the best-scored one wins.` },
   deepconf: { name: t`DeepConf`, hint: t`Up to n answers; unsure ones end early, and sure ones weigh more in the vote.` },

@@ -56,7 +56,7 @@ export function openNamed(id, label, fields, read, set) {
 
   /** @param {string} chosen */
   function show(chosen) {
-    menu.replaceChildren(el('option', { value: '' }, named.size ? t`none` : t`none is saved`), ...[...named.keys()].map((name) => el('option', { value: name }, name)));
+    menu.replaceChildren(el('option', { value: '' }, named.size ? t`none` : t`none yet`), ...[...named.keys()].map((name) => el('option', { value: name }, name)));
     menu.value = chosen;
     remove.disabled = !menu.value;
   }

@@ -3,9 +3,8 @@
 
 import { profiles } from './api.js';
 import { byId, el, svg } from './dom.js';
-import { methods } from './methods.js';
+import { parse, wordsOf } from './plans.js';
 import { number, objects, string } from './read.js';
-import { nameOf } from './settings.js';
 import { t } from './words.js';
 
 /** @typedef {{ plan: string, quality: number, low: number, high: number, tokens: number, ms: number }} Point */
@@ -27,23 +26,16 @@ let points = [];
 let asked = '';
 
 /**
- * Fills the panel whenever it is opened.
- * @param {() => string} model that is chosen
+ * Shows what a model reaches.
+ * @param {string} model
  * @param {(wanted: { method: string, n?: number, width?: number }) => void} choose
  */
-export function openPareto(model, choose) {
-  const panel = byId('pareto');
-  const refresh = async () => {
-    if (!panel.open) return;
-    asked = model();
-    const name = asked;
-    const list = await profiles().catch(() => null); // older servers have none
-    if (name !== asked) return;
-    points = read(objects(list).find((p) => p.model === name));
-    draw(list === null, choose);
-  };
-  panel.addEventListener('toggle', refresh);
-  return refresh;
+export async function show(model, choose) {
+  asked = model;
+  const list = await profiles().catch(() => null); // older servers have none
+  if (model !== asked) return;
+  points = read(objects(list).find((p) => p.model === model));
+  draw(list === null, choose);
 }
 
 /** @param {any} profile @returns {Point[]} */
@@ -74,8 +66,8 @@ function draw(failed, choose) {
     }, costs[c].label))),
     picture(joined),
     el('ol', { class: 'frontier', 'aria-label': t`Plans that nothing beats` }, ...joined.map((p) => {
-      const wanted = parse(p.plan);
-      const words = [el('span', { class: 'name' }, nameOfPlan(p.plan)), el('span', { class: 'facts' }, [percent(p.quality), costs.ms.show(p.ms), t`${costs.tokens.show(p.tokens)} tokens`].join(' · '))];
+      const wanted = settable(p.plan);
+      const words = [el('span', { class: 'name' }, wordsOf(p.plan)), el('span', { class: 'facts' }, [percent(p.quality), costs.ms.show(p.ms), t`${costs.tokens.show(p.tokens)} tokens`].join(' · '))];
       return el('li', { title: p.plan }, wanted ? el('button', { type: 'button', class: 'quiet', on: { click: () => choose(wanted) } }, ...words) : el('p', {}, ...words));
     })),
     el('p', { class: 'hint' }, t`Right answers to the profile's problems; times as the server expects them now.`));
@@ -99,22 +91,11 @@ function picture(joined) {
     svg('text', { x: size.width - size.right, y: base + 14, class: 'tick end' }, cost === 'tokens' ? t`${costs.tokens.show(10 ** to)} tokens` : costs.ms.show(10 ** to)),
     svg('path', { class: 'front', d: path }),
     ...points.map((p) => svg('circle', { class: joined.includes(p) ? 'best' : 'other', cx: x(p), cy: level(p.quality), r: joined.includes(p) ? 4 : 3 },
-      svg('title', {}, t`${p.plan}: ${percent(p.quality)} (${percent(p.low)} to ${percent(p.high)}), ${costs.ms.show(p.ms)}, ${costs.tokens.show(p.tokens)} tokens`))));
+      svg('title', {}, t`${wordsOf(p.plan)}: ${percent(p.quality)} (${percent(p.low)} to ${percent(p.high)}), ${costs.ms.show(p.ms)}, ${costs.tokens.show(p.tokens)} tokens`))));
 }
 
 /** What the menus can be set to for a plan; null: it has other settings. @param {string} plan */
-function parse(plan) {
-  const [method, ...settings] = plan.split(';');
-  if (method === 'single') return settings.length ? null : { method: 'none' };
-  const set = Object.fromEntries(settings.map((s) => s.split('=')));
-  if (!methods[method] || Object.keys(set).some((key) => !['n', 'width'].includes(key))) return null;
-  return { method, n: Number(set.n) || undefined, width: Number(set.width) || undefined };
-}
-
-/** @param {string} plan */
-function nameOfPlan(plan) {
+function settable(plan) {
   const wanted = parse(plan);
-  if (wanted) return nameOf({ verifier: '', n: 8, width: 4, ...wanted });
-  const [method, ...settings] = plan.split(';');
-  return `${method === 'single' ? methods.none.name : methods[method]?.name ?? method}; ${settings.join('; ')}`;
+  return wanted && !Object.keys(wanted.more).length ? wanted : null;
 }

@@ -14,9 +14,9 @@ export const mostCalls = 32, mostArguments = 1 << 16;
 
 /**
  * What adds the chunks of an answer to a result, from now on. A result with an answer is continued.
- * @param {Result} result
+ * @param {Result} result @param {string} [judge] of a search's candidates
  */
-export function receiver(result) {
+export function receiver(result, judge) {
   const start = performance.now();
   const before = result.stats ?? { first: 0, thought: 0, total: 0, tokens: 0 };
   const continued = before.total > 0;
@@ -28,7 +28,7 @@ export function receiver(result) {
   let round = null;
   /** @param {any} chunk */
   return (chunk) => {
-    if (!continued) result.search = absorb(result.search ?? null, chunk);
+    if (!continued) result.search = absorb(result.search ?? null, chunk, judge);
     const choice = chunk.choices?.find((/** @type {any} */ c) => (c.index ?? 0) === 0);
     const text = choice?.delta?.content;
     const reasoning = choice?.delta?.reasoning_content;

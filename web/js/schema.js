@@ -13,7 +13,7 @@ const types = oneOf('object', 'array', 'string', 'number', 'integer', 'boolean',
 /** @param {any} v @param {string} at @param {number} [depth] */
 function schema(v, at, depth = 0) {
   if (typeof v === 'boolean' && depth) return;
-  if (depth > deepest || !v || typeof v !== 'object' || Array.isArray(v)) throw new ShapeError(t`${at} is no JSON schema: an object of keywords.`);
+  if (depth > deepest || !v || typeof v !== 'object' || Array.isArray(v)) throw new ShapeError(t`${at} is no JSON schema, such as {"type": "object"}.`);
   const each = (/** @type {any} */ all, /** @type {string} */ where) => { for (const [key, one] of Object.entries(all)) schema(one, `${where}.${key}`, depth + 1); };
   for (const [key, value] of Object.entries(v)) {
     const where = `${at}.${key}`;

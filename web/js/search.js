@@ -26,6 +26,7 @@ import { number, objects, string } from './read.js';
  * @property {boolean} done
  * @property {string} method
  * @property {string} select the rule that chooses
+ * @property {string} [verifier] that judges the candidates
  * @property {number | null} n
  * @property {number | null} width
  * @property {number | null} stepsTaken
@@ -51,13 +52,20 @@ const mostText = 1 << 16;
 /** Candidates of these are written step by step. @param {Search} search */
 export const byStep = (search) => ['beam_search', 'dvts', 'particle_filtering'].includes(search.method);
 
+/** The share of a search's candidates that give the leading answer; null: they are not independent of each other. @param {Search} search */
+export const agreement = (search) => (byStep(search) ? null : search.agreement);
+
+/** Scores are how sure the model was of its own words: no verifier has read them. @param {Search} search */
+export const selfScored = ({ verifier = '' }) => ['logprob', 'self_certainty'].includes(verifier);
+
 /**
  * Adds what a chunk reports to what is known.
  * @param {Search | null} known
  * @param {any} chunk of a stream
+ * @param {string} [judge] that is expected to judge, where the server does not say
  * @returns {Search | null} a new object if the chunk reported anything
  */
-export function absorb(known, chunk) {
+export function absorb(known, chunk, judge = '') {
   const report = chunk.test_time_scaling;
   const choices = objects(chunk.choices).filter((c) => c.test_time_scaling);
   const used = chunk.usage?.test_time_scaling;
@@ -71,6 +79,7 @@ export function absorb(known, chunk) {
   const t = report ?? {};
   next.method = string(t.method) || next.method;
   next.select = string(t.select) || next.select;
+  next.verifier = string(t.verifier) || next.verifier || judge;
   next.reason = string(t.stop_reason) || next.reason;
   next.leader = string(t.leader) || next.leader;
   next.degraded = t.degraded === true || next.degraded;
@@ -108,7 +117,7 @@ export function absorb(known, chunk) {
 function empty() {
   return {
     done: false, method: '', select: '', n: null, width: null, stepsTaken: null, live: null, finished: null, tokens: null,
-    leader: '', agreement: null, reason: '', degraded: false, score: null, candidates: [], beams: [], nodes: [], steps: [], votes: [], usage: null,
+    leader: '', verifier: '', agreement: null, reason: '', degraded: false, score: null, candidates: [], beams: [], nodes: [], steps: [], votes: [], usage: null,
   };
 }
 

@@ -3,8 +3,9 @@
 import { Candidates } from './candidates.js';
 import { el } from './dom.js';
 import { methods } from './methods.js';
+import { inWords, stepped } from './plans.js';
 import { Replay } from './replay.js';
-import { byStep } from './search.js';
+import { agreement, byStep, selfScored } from './search.js';
 import { spentWords } from './spent.js';
 import { Tree } from './tree.js';
 import { Votes } from './votes.js';
@@ -67,8 +68,8 @@ export class SearchView {
     this.#asTree.setAttribute('aria-pressed', String(view === 'tree'));
     this.#cards.element.hidden = view !== 'cards' || !can.cards;
     this.#tree.show(view === 'tree' && can.tree);
-    if (view === 'cards') this.#cards.update(search.candidates, running && !search.done);
-    else this.#tree.update(search.steps, search.done, search.method === 'particle_filtering');
+    if (view === 'cards') this.#cards.update(search, running && !search.done);
+    else this.#tree.update(search);
     this.#votes.update(search);
     this.#spent.textContent = search.done ? spentWords(search) : '';
     this.#spent.hidden = !this.#spent.textContent;
@@ -86,10 +87,11 @@ export class SearchView {
 
 /** @param {Search} s */
 function summary(s) {
-  const parts = [methods[s.method]?.name ?? t`Search`];
+  const plan = { method: s.method, n: s.n ?? undefined, width: s.width ?? undefined };
+  const whole = plan.n && (plan.width || !stepped(s.method));
+  const parts = [methods[s.method] && whole ? inWords(plan) : methods[s.method]?.name ?? t`Search`];
   const writing = s.candidates.filter((c) => c.state === 'writing').length;
   const known = s.candidates.length > 0 && !byStep(s);
-  if (s.n !== null) parts.push(`n = ${s.n}`);
   if (s.stepsTaken !== null && (s.stepsTaken > 1 || byStep(s))) parts.push(s.stepsTaken === 1 ? t`1 step` : t`${s.stepsTaken} steps`);
   if (!s.done && s.live !== null) {
     const [live, complete] = known ? [writing, s.candidates.length - writing] : [s.live, s.finished];
@@ -98,8 +100,9 @@ function summary(s) {
   }
   if (!s.done && s.tokens !== null) parts.push(t`${s.tokens} tokens`);
   if (!s.done && s.leader) parts.push(t`${s.leader} leads`);
-  if (s.agreement !== null && (s.done || s.leader)) parts.push(t`${Math.round(100 * s.agreement)} % agree`);
-  if (s.done && s.score !== null) parts.push(t`score ${s.score.toFixed(2)}`);
+  const agree = agreement(s);
+  if (agree !== null && (s.done || s.leader)) parts.push(t`${Math.round(100 * agree)} % agree`);
+  if (s.done && s.score !== null) parts.push(selfScored(s) ? t`certainty ${s.score.toFixed(2)}` : t`score ${s.score.toFixed(2)}`);
   if (s.reason) parts.push(reasons[s.reason] ?? s.reason.replaceAll('_', ' '));
   if (s.degraded) parts.push(t`fewer candidates than requested: memory is short`);
   return parts.join(' · ');

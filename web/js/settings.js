@@ -6,6 +6,8 @@ import { check, stopsOf } from './fields.js';
 import { methods } from './methods.js';
 import { openNamed } from './named.js';
 import { anyModel } from './offer.js';
+import { showPanel } from './panels.js';
+import { inWords, parse, stepped, wordsOf } from './plans.js';
 import { strings } from './read.js';
 import { readSchema } from './schema.js';
 import { keep, kept, recall, remember } from './store.js';
@@ -16,6 +18,12 @@ import { t } from './words.js';
 /** @typedef {import('./offer.js').Offer} Offer */
 
 const widths = [2, 4, 8];
+/** Tokens of an answer, where neither the person nor the server sets a limit: Continue goes on. */
+const mostTokens = 1024;
+/** What ends an answer that repeats itself: a pattern of so many tokens, so often. */
+const loops = { min_pattern_size: 8, max_pattern_size: 64, min_count: 8 };
+/** Verifiers that read what the model itself was sure of. */
+const certain = ['logprob', 'self_certainty'];
 /** What a search reports, so that it can be drawn. */
 const include = ['candidates', 'steps', 'tree', 'partial'];
 /** Begins the menu's value of a preset. */
@@ -63,7 +71,7 @@ export function openSettings(switched) {
   });
   form.addEventListener('submit', (event) => event.preventDefault());
   form.addEventListener('input', faulty);
-  byId('settings').addEventListener('toggle', showServers);
+  byId('advanced').addEventListener('toggle', showServers);
   openNamed('prompts', t`Saved prompts`, ['system'], read, fill);
   openNamed('samplings', t`Saved sampling`, sampling, read, fill);
   refreshMenus();
@@ -71,7 +79,7 @@ export function openSettings(switched) {
 
 /** Shows the servers of tools, once somebody looks. */
 async function showServers() {
-  if (!byId('settings').open) return;
+  if (!byId('advanced').open) return;
   const { showServers: show } = await import('./servers.js');
   show(byId('servers'), chosen, change).catch(() => {}); // the server is watched elsewhere
 }
@@ -106,7 +114,8 @@ function faulty() {
 export function valid() {
   const [first] = faulty();
   if (!first) return true;
-  byId('settings').open = true;
+  showPanel('settings');
+  byId('advanced').open ||= Boolean(first.closest('#advanced'));
   first.focus();
   return false;
 }
@@ -136,16 +145,17 @@ export function showModels(list) {
   if (same) return refreshMenus();
   if (offered.some((o) => o.id === saved.model)) model.value = saved.model;
   model.disabled = offered.length === 0;
+  /** @type {any} */ (model.parentElement).hidden = model.disabled;
   refreshMenus();
 }
 
 /** Offers what the chosen model can do, and keeps the settings as far as possible. */
 function refreshMenus() {
-  const { scaling, methods: can, presets, verifiers, demo, temperature, sampling: others, maxTokens, context, thinks, extended } = current();
+  const { scaling, methods: can, presets, verifiers, sampling: others, thinks, extended } = current();
   const names = [...(scaling ? [''] : []), 'none', ...can];
-  method.replaceChildren(...names.map((value) => el('option', { value }, methods[value].name + (value ? '' : ` (${scaling})`))));
+  method.replaceChildren(...names.map((value) => el('option', { value }, value ? methods[value].name : `${methods[''].name}: ${wordsOf(scaling)}`)));
   if (presets.length) {
-    method.append(el('optgroup', { label: t`Presets` }, ...presets.map((name) => el('option', { value: preset + name }, name))));
+    method.append(el('optgroup', { label: t`Presets` }, ...presets.map((name) => el('option', { value: preset + name }, wordsOf(name)))));
   }
   pick(method, saved.method, names[0]);
   verifier.replaceChildren(el('option', { value: '' }, t`the default`), ...verifiers.map((name) => el('option', { value: name }, name)));
@@ -153,11 +163,9 @@ function refreshMenus() {
   byId('verifier-label').hidden = verifiers.length === 0;
   byId('thinking-label').hidden = !thinks;
   for (const name of ['top_k', 'min_p']) byId(`${name}-label`).hidden = !extended;
-  form.temperature.placeholder = demo || temperature !== null ? t`${demo ? 0 : temperature}; 0.8 in a search` : t`default; 0.8 in a search`;
   form.top_p.placeholder = String(others.top_p ?? 1);
   form.top_k.placeholder = others.top_k ? String(others.top_k) : t`all`;
   form.min_p.placeholder = String(others.min_p ?? 0);
-  form.max_tokens.placeholder = maxTokens ?? (context ? t`as ${context.toLocaleString('en')} of context allow` : t`as the model allows`);
   byId('question').placeholder = placeholder(current());
   adjust();
 }
@@ -185,9 +193,14 @@ export function choose(wanted) {
 /** Shows what the method needs, and allows no width that n is not a multiple of. */
 function adjust() {
   const known = methods[method.value];
+  const { demo, temperature, maxTokens } = current();
+  const single = method.value === 'none';
+  form.temperature.placeholder = String(single ? (demo ? 0 : temperature ?? t`as the model does`) : 0.8);
+  form.max_tokens.placeholder = (maxTokens ?? bound(method.value))?.toLocaleString('en') ?? t`as the model allows`;
   byId('n-label').hidden = !known || ['', 'none'].includes(method.value);
   byId('width-label').hidden = !stepped(method.value);
-  byId('method-hint').textContent = known ? known.hint : t`A search preset of this server.`;
+  byId('method-hint').textContent = known?.hint ?? '';
+  byId('show-plan').classList.toggle('set', !single);
   for (const option of width.options) option.disabled = Number(option.value) > Number(n.value);
   if (Number(width.value) > Number(n.value)) width.value = n.value;
 }
@@ -207,27 +220,35 @@ export const singly = { method: 'none', n: 1, width: 1, verifier: '', likeliest:
 export const offersWay = (way) => [...method.options].some((o) => o.value === way.method);
 
 /** What a way is called. @param {Way} way */
-export function nameOf({ method, n, width }) {
-  if (!methods[method]) return method.slice(preset.length);
-  const size = ['', 'none'].includes(method) ? '' : stepped(method) ? ` ${n} × ${width}` : ` ${n}`;
-  return methods[method].name + size;
+export const nameOf = ({ method, n, width }) => (method.startsWith(preset) ? wordsOf(method.slice(preset.length)) : inWords({ method, n, width }));
+
+/** What judges the candidates of a way, as far as the page knows: a verifier, or how sure the model was. @param {Way} way */
+export function judge({ method, verifier }) {
+  const [first = 'self'] = current().verifiers;
+  return verifier || parse(method.slice(preset.length))?.more.verifier || (['self', ...certain].includes(first) ? 'logprob' : first);
 }
 
-/** The method has a width. @param {string} method */
-const stepped = (method) => ['beam_search', 'dvts', 'auto'].includes(method);
+/** The page's limit of tokens; null: the server, a preset or a small context sets one. @param {string} method */
+function bound(method) {
+  const { maxTokens, context } = current();
+  const theirs = maxTokens !== null || context !== null && context <= 2 * mostTokens || method === '' || method.startsWith(preset);
+  return theirs ? null : mostTokens;
+}
 
 /**
  * The settings as fields of a request that is answered in a way; empty ones are left out, for the server's defaults.
  * @param {Way} way
  */
 export function plan({ method, n, width, verifier, likeliest }) {
-  const { id, demo } = current();
+  const { id, demo, extended } = current();
   const values = Object.fromEntries(fields().filter((f) => !f.closest('[hidden]')).map((f) => [f.name, f.value.trim()]));
   /** @type {Omit<import('./api.js').ChatRequest, 'messages'> & { system: string }} */
   const set = { model: id, system: values.system, truncation: 'auto' };
   for (const name of /** @type {('temperature' | 'top_p' | 'top_k' | 'min_p' | 'max_tokens' | 'seed')[]} */ (sampling.slice(0, 6))) {
     if (values[name]) set[name] = Number(values[name]);
   }
+  set.max_tokens ??= bound(method) ?? undefined;
+  if (extended) set.repetition_detection = loops;
   if (values.stop) set.stop = stopsOf(form.stop.value);
   if (values.thinking) set.chat_template_kwargs = { enable_thinking: values.thinking === 'on' };
   const tools = [...(values.builtin ? toolset.builtIn : []), ...toolset.read(values.tools)];

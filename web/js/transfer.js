@@ -34,7 +34,7 @@ const candidate = record({
 });
 const search = record({
   done: flag, method: words, select: words, n: count, width: count, stepsTaken: count, live: count, finished: count, tokens: count,
-  leader: words, agreement: score, reason: words, degraded: flag, score, candidates: list(candidate, 512), beams: list(candidate, 512),
+  leader: words, 'verifier?': words, agreement: score, reason: words, degraded: flag, score, candidates: list(candidate, 512), beams: list(candidate, 512),
   steps: list(record({
     parent: whole(-1, MOST), depth: whole(0, MOST), text: text(1 << 16), score, fate: oneOf('kept', 'pruned', 'chosen', 'live'), count: whole(1, 1e9), 'key?': words,
   }), MOST * 2),
@@ -50,7 +50,7 @@ const rounds = list(record({
 }), 17);
 const exchange = record({
   ...result, 'rounds?': rounds, id: name, parent: orNull(name), created: time, question: text(mostText), 'name?': words,
-  state: oneOf('asking', 'waiting', 'done', 'stopped', 'failed'), 'error?': words, 'model?': words, 'unread?': whole(0, mostExchanges), 'limit?': words,
+  'state?': oneOf('asking', 'waiting', 'done', 'stopped', 'failed'), 'error?': words, 'model?': words, 'unread?': whole(0, mostExchanges), 'limit?': words,
   'promoted?': whole(0, 1 << 20), 'picked?': flag, 'schema?': text(mostSchema),
   'rivals?': list(record({ ...result, name: words, way: record({ method: words, n: whole(1, 1e6), width: whole(1, 1e6), verifier: words, 'likeliest?': flag }) }), 3),
 });
@@ -74,18 +74,20 @@ function stripped({ search, rivals, ...exchange }) {
 }
 
 /**
- * Reads a file, or throws a ShapeError that says what is wrong with it.
+ * Reads a file of the page, or an export of ChatGPT or Open WebUI, or throws a ShapeError that says what is wrong with it.
  * @param {string} content
- * @returns {Conversation[]}
+ * @returns {Promise<{ conversations: Conversation[], left: number }>} and how many it has besides that are not taken
  */
-export function read(content) {
+export async function read(content) {
   let parsed;
   try {
     parsed = JSON.parse(content);
   } catch {
-    throw new ShapeError(t`The file is not JSON.`);
+    throw new ShapeError(content.startsWith('PK') ? t`The file is an archive: unpack it, and choose the conversations.json in it.` : t`The file is not JSON.`);
   }
-  return file(parsed, '').conversations.map((/** @type {any} */ c, /** @type {number} */ i) => conversation(c, `conversations[${i}]`));
+  const foreign = parsed?.format === format ? null : (await import('./foreign.js')).read(parsed);
+  const conversations = file(foreign ? { format, version, conversations: foreign.conversations } : parsed, '').conversations.map((/** @type {any} */ c, /** @type {number} */ i) => conversation(c, `conversations[${i}]`));
+  return { conversations, left: foreign?.left ?? 0 };
 }
 
 /** @param {any} read @param {string} at @returns {Conversation} */
@@ -97,7 +99,7 @@ function conversation({ exchanges, ...head }, at) {
     if (e.parent !== null && !known.has(e.parent)) throw new ShapeError(t`${here}.parent is no exchange before it.`);
     known.add(e.id);
     e.conversation = head.id;
-    if (e.state === 'asking' || e.state === 'waiting') e.state = 'stopped';
+    e.state = e.state === 'asking' || e.state === 'waiting' ? 'stopped' : e.state ?? 'done';
     for (const r of [e, ...(e.rivals ?? [])]) tree(r.search, here);
   });
   if (!exchanges.length) throw new ShapeError(t`${at}.exchanges is empty.`);

@@ -3,6 +3,7 @@
 
 import { el, svg } from './dom.js';
 import { isSmall, layout } from './layout.js';
+import { selfScored } from './search.js';
 import { t } from './words.js';
 
 /** @typedef {import('./forest.js').Step} Step */
@@ -25,6 +26,8 @@ export class Tree {
   #steps = [];
   /** Of particles: how often each step was drawn. @type {number[]} */
   #draws = [];
+  /** Scores are how sure the model was. */
+  #sure = false;
   /** Steps already drawn: only new ones fade in. @type {Set<string>} */
   #seen = new Set();
 
@@ -42,8 +45,11 @@ export class Tree {
     this.controls.hidden = this.element.hidden = !seen;
   }
 
-  /** @param {Step[]} steps @param {boolean} done @param {boolean} [particles] the steps are drawn, not ranked */
-  update(steps, done, particles = false) {
+  /** @param {import('./search.js').Search} search */
+  update(search) {
+    const { steps, done } = search;
+    const particles = search.method === 'particle_filtering'; // are drawn, not ranked
+    this.#sure = selfScored(search);
     const at = (this.#layout = layout(steps));
     this.#steps = steps;
     this.#draws = particles ? draws(steps) : [];
@@ -65,7 +71,7 @@ export class Tree {
   }
 
   #spell() {
-    if (this.#words.open) this.#outline.replaceChildren(outline(this.#steps, this.#draws));
+    if (this.#words.open) this.#outline.replaceChildren(outline(this.#steps, this.#draws, this.#sure));
   }
 
   /** @param {Step} step @param {import('./layout.js').Box} box @param {boolean} fresh @param {string} family of fonts @param {number} [drawn] of a particle */
@@ -78,9 +84,9 @@ export class Tree {
     const top = box.y - (lines.length - 1) * 7 - (small ? 0 : 1);
     return svg('g', {
       class: `step ${step.fate}${fresh ? ' fresh' : ''}`,
-      on: { click: () => { this.#detail.textContent = describe(step, drawn); } },
+      on: { click: () => { this.#detail.textContent = describe(step, drawn, this.#sure); } },
     },
-    svg('title', {}, describe(step, drawn)),
+    svg('title', {}, describe(step, drawn, this.#sure)),
     svg('rect', { x: box.x, y: box.y - box.h / 2, width: box.w, height: box.h, rx: small ? 5 : 8 }),
     step.score === null ? null : svg('rect', {
       class: `gauge ${step.score >= 0.8 ? 'high' : step.score >= 0.4 ? 'mid' : 'low'}`,
@@ -153,10 +159,10 @@ function draws(steps) {
   return times;
 }
 
-/** @param {Step} step @param {number} [drawn] of a particle */
-function describe(step, drawn) {
+/** @param {Step} step @param {number | undefined} drawn of a particle @param {boolean} sure the score is how sure the model was */
+function describe(step, drawn, sure) {
   const facts = [];
-  if (step.score !== null) facts.push(t`score ${step.score.toFixed(3)}`);
+  if (step.score !== null) facts.push(sure ? t`certainty ${step.score.toFixed(3)}` : t`score ${step.score.toFixed(3)}`);
   if (step.count > 1) facts.push(t`written ${step.count} times`);
   if (drawn && drawn > 1) facts.push(t`drawn ${drawn} times`);
   if (step.fate !== 'kept') facts.push(step.fate === 'live' ? t`being written` : step.fate === 'chosen' ? t`chosen` : drawn !== undefined ? t`not drawn` : t`pruned`);
@@ -189,13 +195,13 @@ function wrap(text, room, font) {
   return [cut(words.slice(0, n).join(' '), room, font), cut(words.slice(n).join(' '), room, font)];
 }
 
-/** The nested list. @param {Step[]} steps @param {number[]} draws of particles */
-function outline(steps, draws) {
+/** The nested list. @param {Step[]} steps @param {number[]} draws of particles @param {boolean} sure */
+function outline(steps, draws, sure) {
   const top = el('ul');
   /** @type {HTMLElement[]} */
   const items = [];
   for (const [i, s] of steps.entries()) {
-    const item = el('li', { class: s.fate }, describe(s, draws[i]));
+    const item = el('li', { class: s.fate }, describe(s, draws[i], sure));
     items.push(item);
     const parent = s.parent < 0 ? null : items[s.parent];
     const list = parent ? parent.querySelector(':scope > ul') ?? parent.appendChild(el('ul')) : top;

@@ -2,6 +2,7 @@
 // weight in the choice.
 
 import { el } from './dom.js';
+import { byStep, selfScored } from './search.js';
 import { t } from './words.js';
 
 const most = 8;
@@ -11,7 +12,8 @@ export class Votes {
   element = el('ol', { class: 'votes', 'aria-label': t`Votes`, hidden: true });
 
   /** @param {import('./search.js').Search} search */
-  update({ votes, select }) {
+  update(search) {
+    const { votes } = search;
     const top = Math.max(Number.MIN_VALUE, ...votes.map((v) => v.weight));
     this.element.hidden = votes.length === 0;
     this.element.replaceChildren(...votes.slice(0, most).map((v) => {
@@ -20,17 +22,19 @@ export class Votes {
       return el('li', { class: v.chosen ? 'chosen' : null },
         el('span', { class: 'answer', title: v.answer }, v.answer),
         el('span', { class: 'track', 'aria-hidden': 'true' }, bar),
-        el('span', { class: 'tally' }, words(v, select)));
+        el('span', { class: 'tally' }, words(v, search)));
     }));
     if (votes.length > most) this.element.append(el('li', { class: 'more' }, t`and ${votes.length - most} more`));
   }
 }
 
-/** @param {import('./search.js').Vote} vote @param {string} select */
-function words({ votes, weight, judged }, select) {
-  const count = votes === 1 ? t`1 vote` : t`${votes} votes`;
+/** @param {import('./search.js').Vote} vote @param {import('./search.js').Search} search */
+function words({ votes, weight, judged }, search) {
+  const { method, select } = search;
+  const [one, many] = !byStep(search) ? [t`1 vote`, t`${votes} votes`] : method === 'particle_filtering' ? [t`1 particle`, t`${votes} particles`] : [t`1 beam`, t`${votes} beams`];
+  const count = votes === 1 ? one : many;
   if (!judged) return count;
   if (select === 'weighted_vote') return t`${count}, weight ${weight.toFixed(2)}`;
-  if (['max', 'knockout', 'round_robin'].includes(select)) return t`${count}, best score ${weight.toFixed(2)}`;
+  if (['max', 'knockout', 'round_robin'].includes(select)) return selfScored(search) ? t`${count}, best certainty ${weight.toFixed(2)}` : t`${count}, best score ${weight.toFixed(2)}`;
   return count;
 }

@@ -8,7 +8,7 @@ import { keep, kept } from './store.js';
 const languages = { en: 'English', 'zh-Hans': '简体中文' };
 
 /** The tag of the page's language: what is set, or else the browser's first that there is. */
-const language = [kept('language', ''), ...(globalThis.navigator?.languages ?? [])].map((tag) => (/^zh/i.test(tag) ? 'zh-Hans' : /^en/i.test(tag) ? 'en' : '')).find(Boolean) ?? 'en';
+export const language = [kept('language', ''), ...(globalThis.navigator?.languages ?? [])].map((tag) => (/^zh/i.test(tag) ? 'zh-Hans' : /^en/i.test(tag) ? 'en' : '')).find(Boolean) ?? 'en';
 
 /** @type {any} */
 const loaded = language === 'en' ? {} : await import('./chinese.js').catch(() => ({}));

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { test } from 'node:test';
 import { beamSearch } from './beam.mjs';
-import { answerWith, ask, browse, call, card, cards, complaints, context, divert, ended, fake, fitsItsWidth, open, page, script, shot } from './browser.mjs';
+import { answerWith, ask, browse, call, card, cards, complaints, context, divert, ended, fake, fitsItsWidth, open, page, panel, script, shot } from './browser.mjs';
 import { startScripted } from './scripted.mjs';
 import { startServer } from './server.mjs';
 import { vote } from './vote.mjs';
@@ -64,8 +64,11 @@ async function search(chunks) {
 test('the welcome, with all panels open', { skip: without }, async () => {
   await open(server);
   await accessible('welcome');
-  await page.evaluate(() => document.querySelectorAll('.panel').forEach((panel) => { panel.open = true; }));
-  await accessible('panels');
+  for (const screens of [['desktop'], ['phone', 'narrow']]) {
+    await page.setViewportSize(sizes[screens[0]]);
+    for (const name of ['engine', 'pareto', 'settings']) await panel(name);
+    await accessible(`panels-${screens[0]}`, screens);
+  }
 });
 
 test('what a model writes', { skip: without }, async () => {
@@ -83,7 +86,7 @@ test('an answer as a form, tools of servers, a call and Chinese', { skip: withou
   await fake('**/mcp', 200, { data: [{ id: 'docs' }] });
   await fake('**/mcp/docs', 200, { jsonrpc: '2.0', id: 1, result: { protocolVersion: '2025-06-18', tools: [{ name: 'echo', description: 'Says it again.', inputSchema: {} }] } });
   await open(server);
-  await page.locator('#settings summary').first().click();
+  await panel();
   await page.locator('[name=schema]').fill('{"type": "object"}');
   await answerWith('{"name": "Ada", "home": {"street": "Main"}, "visits": [{"city": "Rome"}, {"city": "Paris"}], "tags": ["a"]}');
   await ask('Who?');

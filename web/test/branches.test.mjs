@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { beamSearch } from './beam.mjs';
-import { answerWith, ask, browse, divert, ended, fitsItsWidth, lastAnswer, open, page, phone, reload, shot } from './browser.mjs';
-import { startScripted } from './scripted.mjs';
+import { answerWith, ask, browse, divert, ended, fitsItsWidth, lastAnswer, open, page, panel, phone, reload, shot } from './browser.mjs';
+import { delta, startScripted } from './scripted.mjs';
 import { startServer } from './server.mjs';
 import { vote } from './vote.mjs';
 
@@ -56,7 +56,7 @@ test('edited and repeated questions are branches, and nothing is lost', async ()
 
 test('an answer that was cut goes on where it ended', async () => {
   await open(server);
-  await page.locator('#settings summary').click();
+  await panel();
   await page.locator('[name=max_tokens]').fill('4');
   await ask('What is 12 * 7?');
   await page.locator('.meta', { hasText: 'cut at the token limit' }).waitFor();
@@ -69,6 +69,41 @@ test('an answer that was cut goes on where it ended', async () => {
   assert.equal((await lastAnswer()).replace(/\s+/g, ' '), '12*7=84. Answer: 84');
   assert.equal(await page.locator('button', { hasText: 'Continue' }).count(), await page.locator('button:has-text("Continue")[hidden]').count(), 'it is complete');
   assert.equal(await page.locator('.place:visible').count(), 0, 'it is the same answer');
+});
+
+test('an answer that repeated itself says so, and can go on', async () => {
+  await open(server);
+  await page.route('**/v1/chat/completions', (route) => route.fulfill({ contentType: 'text/event-stream', body: `data: ${JSON.stringify(delta({ content: 'la la la' }, { finish_reason: 'repetition' }))}\n\ndata: [DONE]\n\n` }));
+  await ask('Sing');
+  await page.locator('.meta', { hasText: 'ended: it repeated itself' }).waitFor();
+  assert.ok(await page.locator('button', { hasText: 'Continue' }).isVisible());
+});
+
+test('the buttons of a message are there for who points at it, moves to it by keyboard, or touches', async () => {
+  await open(server);
+  await answerWith('Yes.');
+  await ask('Is it?');
+  await ended();
+  const seen = () => page.locator('.copy, .again, .edit').evaluateAll((all) => all.map((b) => getComputedStyle(b).opacity));
+  await page.mouse.move(0, 0);
+  assert.deepEqual(await seen(), ['0', '0', '0']);
+  await page.locator('.exchange').hover();
+  assert.deepEqual(await seen(), ['1', '1', '1']);
+  await page.mouse.move(0, 0);
+  await page.locator('#question').focus();
+  for (let i = 0; i < 3; i++) await page.keyboard.press('Shift+Tab'); // out of the composer, into the answer
+  while (await page.evaluate(() => !document.activeElement.closest('.exchange'))) await page.keyboard.press('Shift+Tab');
+  assert.deepEqual(await seen(), ['1', '1', '1']);
+  const touched = await page.context().browser().newContext({ hasTouch: true, isMobile: true, viewport: phone });
+  const other = await touched.newPage();
+  await other.goto(server.url);
+  await other.route('**/v1/chat/completions', (route) => route.fulfill({ contentType: 'text/event-stream', body: `data: ${JSON.stringify(delta({ content: 'Yes.' }, { finish_reason: 'stop' }))}\n\ndata: [DONE]\n\n` }));
+  await other.locator('#model:enabled').waitFor();
+  await other.locator('#question').fill('Is it?');
+  await other.locator('#send').click();
+  await other.locator('.copy').waitFor();
+  assert.deepEqual(await other.locator('.copy, .again, .edit').evaluateAll((all) => all.map((b) => getComputedStyle(b).opacity)), ['1', '1', '1']);
+  await touched.close();
 });
 
 for (const [where, plain] of [['over https', false], ['over plain http', true]]) {

@@ -128,6 +128,14 @@ export const call = (name, given, id = 'c1', index = 0) => [
   { tool_calls: [{ index, function: { arguments: given.slice(5) } }] },
 ];
 
+/** Opens a panel of the drawer, with all its fields. */
+export async function panel(name = 'settings', at = page) {
+  if (!await at.locator('#panels').isVisible()) await at.locator('#show-panels').click();
+  await at.locator('#panels').evaluate((_, name) => { for (const id of [name, 'advanced']) document.getElementById(id).open = true; }, name);
+}
+/** Closes the drawer of panels. */
+export const closePanels = () => page.locator('#close-panels').click();
+
 /** Presses a button. */
 export const press = (name) => page.getByRole('button', { name, exact: true }).click();
 

@@ -13,7 +13,8 @@ browse(async () => {
 
 test('the page leads to the documents, whose search leads to a section', async () => {
   await page.goto(`${server.url}/`);
-  await page.getByRole('link', { name: 'Docs' }).click();
+  await page.locator('#show-panels').click();
+  await page.getByRole('link', { name: 'Documentation' }).click();
   await page.waitForURL('**/docs/');
   await page.keyboard.press('/');
   await page.keyboard.type('--api-keys-file');

@@ -1,7 +1,7 @@
 // Answers that are held to a JSON schema, as forms.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { answerWith, ask, browse, ended, fitsItsWidth, open, page, phone, reload, restored, shot } from './browser.mjs';
+import { answerWith, ask, browse, ended, fitsItsWidth, open, page, panel, phone, reload, restored, shot } from './browser.mjs';
 import { readSchema } from '../js/schema.js';
 import { startServer } from './server.mjs';
 
@@ -24,7 +24,7 @@ const answer = {
 };
 
 async function hold(text) {
-  await page.locator('#settings summary').first().click();
+  await panel();
   await page.locator('[name=schema]').fill(text);
   await page.locator('[name=schema]').blur();
 }
@@ -75,7 +75,7 @@ test('a schema that is none is refused at once, and one with tools', async () =>
   await open(server);
   for (const [text, fault] of [['{', /not JSON/], ['[]', /schema is no JSON schema/], ['{"type": "text"}', /schema\.type/], ['{"properties": {"a": 1}}', /schema\.properties\.a is no JSON schema/],
     ['{"required": [1]}', /schema\.required\[0\]/], ['{"items": {"anyOf": {}}}', /schema\.items\.anyOf/]]) {
-    if (await page.locator('[name=schema]').isVisible() === false) await page.locator('#settings summary').first().click();
+    if (await page.locator('[name=schema]').isVisible() === false) await panel();
     await page.locator('[name=schema]').fill(text);
     assert.match(await page.locator('#schema-fault').innerText(), fault, text);
     assert.throws(() => readSchema(text));

@@ -1,7 +1,7 @@
 // The page in the person's language.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { answerWith, ask, browse, context, ended, fitsItsWidth, open, page, phone, shot } from './browser.mjs';
+import { answerWith, ask, browse, context, ended, fitsItsWidth, open, page, panel, phone, shot } from './browser.mjs';
 import { startServer } from './server.mjs';
 
 let server;
@@ -19,9 +19,9 @@ test('the page speaks Chinese where the browser does, and another language where
   await open(server);
   assert.equal(await lang(), 'zh-Hans');
   assert.equal(await page.locator('#send').innerText(), '发送');
-  assert.equal(await page.locator('#question').getAttribute('placeholder'), '提一道算术应用题（英语）');
+  assert.equal(await page.locator('#question').getAttribute('placeholder'), '提一道数数的应用题（英语）');
   assert.equal(await page.locator('#method option').first().innerText(), '单个回答');
-  await page.locator('#settings summary').first().click();
+  await panel();
   assert.equal(await page.locator('[name=system]').getAttribute('placeholder'), '无');
   await page.locator('[name=top_p]').fill('2');
   assert.equal(await page.locator('#top_p-fault').innerText(), 'Top p 须为 0 到 1 之间的数字。');
@@ -40,7 +40,7 @@ test('the page speaks Chinese where the browser does, and another language where
   await fitsItsWidth();
   await shot('chinese-phone');
 
-  await page.locator('#settings').evaluate((panel) => { panel.open = true; });
+  await panel();
   await page.locator('#language').selectOption('en');
   await page.locator('#send', { hasText: 'Send' }).waitFor();
   assert.equal(await lang(), 'en');

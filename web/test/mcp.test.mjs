@@ -4,7 +4,7 @@ import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { ask, browse, call, ended, fitsItsWidth, lastAnswer, open, page, phone, press, reload, script, shot, complaints } from './browser.mjs';
+import { ask, browse, call, complaints, ended, fitsItsWidth, lastAnswer, open, page, panel, phone, press, reload, script, shot } from './browser.mjs';
 import { startMCP } from './mcpserver.mjs';
 import { startServer } from './server.mjs';
 
@@ -18,7 +18,7 @@ browse(async () => {
 });
 
 async function offer() {
-  await page.locator('#settings summary').first().click();
+  await panel();
   await page.locator('#servers .check', { hasText: 'docs' }).click();
   await page.locator('#servers summary', { hasText: '3 tools' }).click();
 }

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { beamSearch } from './beam.mjs';
-import { answerWith, ask, browse, complaints, divert, ended, fitsItsWidth, lastAnswer, open, page, phone, reload, shot } from './browser.mjs';
+import { answerWith, ask, browse, complaints, divert, ended, fake, fitsItsWidth, lastAnswer, open, page, panel, phone, reload, shot } from './browser.mjs';
 import { startScripted } from './scripted.mjs';
 import { startServer } from './server.mjs';
 
@@ -34,7 +34,7 @@ test('an example is answered word by word, and stays after a reload', async () =
 
 test('an answer can be stopped, and the server stops with it', async () => {
   await open(server);
-  await page.locator('#settings summary').click();
+  await panel();
   await page.locator('[name=temperature]').fill('2');
   await page.locator('[name=temperature]').dispatchEvent('change');
   // The real stream, held open: the browser has the headers and no text yet.
@@ -65,7 +65,7 @@ test('everything can be done from the keyboard alone', async () => {
     await page.keyboard.press('Tab');
     reached.push(await page.evaluate(() => document.activeElement.id || document.activeElement.name || document.activeElement.textContent.trim().split(' ')[0]));
   }
-  for (const part of ['model', 'new', 'Engine', 'Settings', 'Ask', 'question', 'send', 'method']) {
+  for (const part of ['model', 'new', 'show-engine', 'show-panels', 'Edit', 'Ask', 'question', 'send', 'method']) {
     assert.ok(reached.includes(part), `Tab reaches ${part}: ${reached}`);
   }
   const unlabelled = await page.evaluate(() => [...document.querySelectorAll('input, select, textarea, button')]
@@ -88,14 +88,22 @@ test('a server that wants a key is given one', async () => {
   await page.goto(keyed.url);
   await page.locator('#key-form').waitFor();
   assert.match(await page.locator('#key-reason').innerText(), /^This server answers those who have a key/, 'who typed nothing has made no mistake');
+  assert.ok(await page.locator('#composer').evaluate((composer) => composer.inert), 'nothing can be asked yet');
+  assert.ok(await page.locator('#model').isHidden(), 'no model is known');
   await shot('key');
-  await ask('What is 12 * 7?');
-  await ended();
-  assert.match(await page.locator('.meta').innerText(), /waiting for an API key/);
   await page.locator('#key').fill('lake');
   await page.keyboard.press('Enter');
   await page.locator('#key-reason', { hasText: 'Incorrect or missing API key' }).waitFor(); // the server's words
   complaints.length = 0; // the browser reports each refusal it sees
+  await page.locator('#key').fill('river');
+  await page.keyboard.press('Enter');
+  await page.locator('#model:enabled').waitFor();
+  await fake('**/v1/chat/completions', 401, { error: { message: 'Incorrect or missing API key.' } }); // it has been withdrawn
+  await ask('What is 12 * 7?');
+  await ended();
+  assert.match(await page.locator('.meta').innerText(), /waiting for an API key/);
+  assert.ok(await page.locator('#composer').evaluate((composer) => composer.inert));
+  await page.unroute('**/v1/chat/completions');
   await page.locator('#key').fill('river');
   await page.keyboard.press('Enter');
   await page.locator('.text .result').waitFor();
@@ -105,7 +113,7 @@ test('a server that wants a key is given one', async () => {
 
 test('a refusal is shown as the server words it', async () => {
   await open(server);
-  await page.locator('#settings summary').click();
+  await panel();
   await page.locator('[name=system]').fill('word '.repeat(3000));
   await page.locator('[name=system]').dispatchEvent('change');
   await ask('What is 12 * 7?');
@@ -135,6 +143,9 @@ test('it follows the system between light and dark, and fits a phone', async () 
 
 test('the engine panel shows what the engine has done', async () => {
   await open(server);
+  await page.locator('#engine-brief', { hasText: 'idle' }).waitFor();
+  assert.ok(await page.locator('#engine-body').isHidden(), 'a line is enough while nothing runs');
+  await page.locator('#show-engine').click();
   await page.locator('#examples button').nth(2).click();
   await page.locator('#engine-brief', { hasText: 'tokens/s' }).waitFor();
   await page.locator('.lanes .on').first().waitFor();

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { answer, beamSearch } from './beam.mjs';
-import { ask, browse, divert, ended, fitsItsWidth, lastAnswer, lastSingle, open, page, phone, reload, shot } from './browser.mjs';
+import { ask, browse, closePanels, divert, ended, fitsItsWidth, lastAnswer, lastSingle, open, page, panel, phone, reload, shot } from './browser.mjs';
 import { startScripted } from './scripted.mjs';
 import { startServer } from './server.mjs';
 import { answer as voted, vote } from './vote.mjs';
@@ -42,8 +42,8 @@ test('a search is drawn while it runs, with what was pruned and what was chosen'
   assert.equal(await lastAnswer(), answer);
   assert.equal(await page.locator('.tree g.chosen').count(), 5, 'the chosen path has its five steps');
   assert.equal(await page.locator('.tree g.chosen .count').first().textContent(), '×3', 'equal steps are one node');
-  assert.match(await page.locator('.votes .chosen').innerText(), /408\s+2 votes, weight 1.98/);
-  assert.match(await page.locator('figcaption').innerText(), /Beam search · n = 8 · 5 steps .* all candidates are complete/);
+  assert.match(await page.locator('.votes .chosen').innerText(), /408\s+2 beams, weight 1.98/);
+  assert.match(await page.locator('figcaption').innerText(), /Beam search 8 × 4 · 5 steps .* all candidates are complete/);
   assert.match(await page.locator('.meta').innerText(), /614 tokens/);
   const asked = beam.requests.at(-1);
   assert.deepEqual(asked.test_time_scaling, { method: 'beam_search', n: 8, width: 4, include: ['candidates', 'steps', 'tree', 'partial'] });
@@ -126,9 +126,9 @@ test('the candidates of a stopped vote are no longer being written', async () =>
 
 test('the examples of a search show it beside a single answer that is wrong', async () => {
   await open(server);
-  await page.locator('#settings summary').click();
+  await panel();
   await page.locator('[name=seed]').fill('1'); // one in a hundred finds none
-  await page.locator('#settings summary').click();
+  await closePanels();
   const right = [73, 408, 79, 28];
   for (const [i, answer] of right.entries()) {
     await page.locator('#new').click();
@@ -151,9 +151,9 @@ test('the examples of a search show it beside a single answer that is wrong', as
 
 test('a question is answered, alone and by every search', async () => {
   await open(server);
-  await page.locator('#settings summary').click();
+  await panel();
   await page.locator('[name=seed]').fill('1');
-  await page.locator('#settings summary').click();
+  await closePanels();
   await page.locator('#method').selectOption('none');
   await ask('Susan owns 241 beads. Next, the number of beads doubles. She sells half of them. Later she doubles the number of beads. Susan wants to have 595 beads. How many more does she need?');
   await ended();
@@ -171,9 +171,9 @@ test('a question is answered, alone and by every search', async () => {
     assert.match(await lastAnswer(), /595-482=113[^]*Answer: 113$/, method);
     await shot(`search-${method}`);
   }
-  await page.locator('#settings summary').click();
+  await panel();
   await page.locator('[name=temperature]').fill('1.5'); // candidates that differ
-  await page.locator('#settings summary').click();
+  await closePanels();
   await page.locator('.again').click();
   await ended();
   assert.ok(await page.locator('.tree g.pruned').count() >= 1, 'something was pruned');

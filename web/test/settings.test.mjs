@@ -1,7 +1,7 @@
 // What a person sets: sampling, named settings, the key, the model, shortcuts.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { answerWith, ask, browse, card, cards, complaints, context, ended, fake, fitsItsWidth, lastAnswer, open, page, phone, reload, shot } from './browser.mjs';
+import { answerWith, ask, browse, card, cards, closePanels, complaints, context, ended, fake, fitsItsWidth, lastAnswer, open, page, panel, phone, reload, shot } from './browser.mjs';
 import { startServer } from './server.mjs';
 
 let server, keyed;
@@ -14,7 +14,7 @@ browse(async () => {
 const models = '**/v1/models';
 const field = (name) => page.locator(`[name=${name}]`);
 const named = (id, part) => page.locator(`#${id} ${part}`);
-const openSettings = () => page.locator('#settings summary').click();
+const openSettings = () => panel();
 
 test('what the server would refuse is refused at once, and is not sent', async () => {
   await open(server);
@@ -32,7 +32,7 @@ test('what the server would refuse is refused at once, and is not sent', async (
     await field(name).fill(wrong);
     assert.equal(await page.locator(`#${name}-fault`).innerText(), words);
     if (name === 'temperature') await shot('settings-wrong');
-    await page.locator('#settings summary').click();
+    await closePanels();
     await ask('Is it?');
     assert.equal(await page.evaluate(() => document.activeElement.name), name, 'the field is shown');
     assert.equal(await page.locator('#question').inputValue(), 'Is it?', 'the question is still there');
@@ -91,7 +91,7 @@ test('prompts and sampling are kept by name', async () => {
   await field('temperature').fill('');
   const other = await context.newPage();
   await other.goto(server.url);
-  await other.locator('#settings summary').click();
+  await panel('settings', other);
   assert.deepEqual(await other.locator('#samplings option').allInnerTexts(), ['none', 'Wild <b>'], 'another tab has them');
   await other.close();
   await reload();
@@ -104,7 +104,7 @@ test('prompts and sampling are kept by name', async () => {
   assert.equal(requests[0].messages[0].content, 'You are an otter.');
   assert.deepEqual([requests[0].temperature, requests[0].top_p], [1.5, 0.8]);
   await named('prompts', 'button:has-text("Delete")').click();
-  assert.deepEqual(await named('prompts', 'option').allInnerTexts(), ['none is saved']);
+  assert.deepEqual(await named('prompts', 'option').allInnerTexts(), ['none yet']);
   assert.equal(await page.evaluate(() => localStorage.getItem('lutra.prompts')), null);
   await page.evaluate(() => localStorage.setItem('lutra.samplings', '[["a",{"temperature":7}],["b",{"temperature":"1"}],4]'));
   await reload();
@@ -118,15 +118,55 @@ test('on a phone the settings close', async () => {
   await openSettings();
   await fitsItsWidth();
   await shot('settings-phone');
-  const shown = () => page.locator('#settings[open]').count();
-  await page.locator('#close-settings').click();
-  assert.equal(await shown(), 0);
-  await openSettings();
-  await page.keyboard.press('Escape');
-  assert.equal(await shown(), 0);
-  await openSettings();
-  await page.locator('#question').focus();
-  assert.equal(await shown(), 0, 'who writes a question wants to see the answer');
+  for (const close of [closePanels, () => page.keyboard.press('Escape'), () => page.mouse.click(8, 300)]) {
+    await openSettings();
+    await page.locator('#panels:modal').waitFor();
+    await close();
+    await page.locator('#panels').waitFor({ state: 'hidden' });
+  }
+});
+
+test('a few settings are basic, the others are behind Advanced, and all show what holds without them', async () => {
+  await fake(models, 200, cards(card('sea', { methods: ['none', 'best_of_n'], presets: ['abon16', 'calm'], verifiers: ['self', 'logprob'], defaults: { temperature: 0.6, top_p: 0.95, top_k: 20, max_tokens: null, scaling: 'sc8' } }, { max_model_len: 32768 })));
+  await open(server);
+  await page.locator('#show-panels').click();
+  await page.locator('#settings > summary').click();
+  const visible = () => page.locator('#settings-form [name]').evaluateAll((all) => all.filter((f) => f.checkVisibility()).map((f) => f.name));
+  assert.deepEqual(await visible(), ['system', 'temperature', 'max_tokens']);
+  await page.locator('#advanced summary').click();
+  assert.ok((await visible()).length > 8);
+  const shown = () => page.locator('#settings-form').evaluate((form) => ['temperature', 'top_p', 'top_k', 'min_p', 'max_tokens'].map((name) => form[name].placeholder));
+  await page.locator('#method').selectOption('none');
+  assert.deepEqual(await shown(), ['0.6', '0.95', '20', '0', '1,024']);
+  await page.locator('#method').selectOption('best_of_n');
+  assert.equal((await shown())[0], '0.8', 'of a search');
+  assert.deepEqual(await page.locator('#method option').allInnerTexts(), ['Server default: Vote of 8', 'Single answer', 'Best of n', 'Best of 16, stops early', 'calm'], 'plans in words');
+  await page.locator('#advanced summary').click();
+  await field('seed').evaluate((f) => { f.value = '-1'; });
+  await closePanels();
+  await ask('Is it?');
+  assert.equal(await page.evaluate(() => document.activeElement.name), 'seed', 'what is wrong is shown, wherever it is');
+});
+
+test('an answer has at most 1,024 tokens, unless the person, the server or a preset says otherwise', async () => {
+  const lutra = { methods: ['none', 'best_of_n'], presets: ['sc8'], verifiers: [] };
+  await fake(models, 200, cards(card('sea', lutra, { max_model_len: 32768 }), card('lake', { ...lutra, defaults: { max_tokens: 300 } }), card('pond', lutra, { max_model_len: 1024 }), card('old', undefined)));
+  await open(server);
+  const requests = await answerWith('Yes.');
+  const bound = async (model, method, said = '') => {
+    await page.locator('#model').selectOption(model);
+    await page.locator('#method').selectOption(method);
+    await panel();
+    await field('max_tokens').fill(said);
+    await closePanels();
+    await ask('Is it?');
+    await ended();
+    return requests.at(-1).max_tokens;
+  };
+  const got = [];
+  for (const [model, method, said] of [['sea', 'none'], ['sea', 'best_of_n'], ['sea', '+sc8'], ['sea', 'none', '5000'], ['lake', 'none'], ['pond', 'none'], ['old', 'none']]) got.push(await bound(model, method, said));
+  assert.deepEqual(got, [1024, 1024, undefined, 5000, undefined, undefined, 1024]);
+  assert.deepEqual(requests.map((r) => r.repetition_detection?.max_pattern_size), [64, 64, 64, 64, 64, 64, undefined], 'what repeats itself is ended, where the server knows how');
 });
 
 test('a key is remembered where that is wanted, and forgotten', async () => {
@@ -146,7 +186,7 @@ test('a key is remembered where that is wanted, and forgotten', async () => {
   const third = await context.newPage();
   await third.goto(keyed.url);
   await third.locator('#model:enabled').waitFor(); // it is the device's
-  await third.locator('#settings summary').click();
+  await panel('settings', third);
   await third.locator('#forget-key').click();
   await third.locator('#key-form').waitFor();
   assert.deepEqual(await third.evaluate(() => [localStorage.getItem('lutra.key'), sessionStorage.getItem('lutra.key')]), [null, null]);

@@ -1,7 +1,7 @@
 // Tools that a model calls, and what the person allows and answers.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ask, browse, call, ended, lastAnswer, open, page, press, reload, restored, script, shot } from './browser.mjs';
+import { ask, browse, call, ended, lastAnswer, open, page, panel, press, reload, restored, script, shot } from './browser.mjs';
 import { calculate } from '../js/calculator.js';
 import { startServer } from './server.mjs';
 
@@ -13,7 +13,7 @@ browse(async () => {
 
 const calculator = call('calculator', '{"expression":"12*7"}');
 async function offer(tools = '') {
-  await page.locator('#settings summary').click();
+  await panel();
   await page.locator('[name=builtin]').selectOption('on');
   await page.locator('[name=tools]').fill(tools);
   await page.locator('[name=tools]').blur();
@@ -85,7 +85,7 @@ test('what is wrong with a list of tools is said by name', async () => {
   await open(server);
   for (const [tools, fault] of [['{', /not JSON/], ['[{"type":"mcp"}]', /tools\[0\]\.type/], ['[{"type":"function","function":{"name":"a b"}}]', /tools\[0\]\.function\.name/],
     ['[{"type":"function","function":{"name":"calculator"}}]', /there twice/]]) {
-    if (await page.locator('[name=tools]').isVisible() === false) await page.locator('#settings summary').click();
+    if (await page.locator('[name=tools]').isVisible() === false) await panel();
     await page.locator('[name=tools]').fill(tools);
     assert.match(await page.locator('#tools-fault').innerText(), fault);
   }
