@@ -115,11 +115,11 @@ func TestACardSaysHowAnswersAreSampledWhereARequestDoesNot(t *testing.T) {
 	}
 }
 
-func TestACardWithoutAVerifierOffersNoMethodThatNeedsOne(t *testing.T) {
+func TestACardWithoutAVerifierOffersEveryMethod(t *testing.T) {
 	f := start(t, &toy.Model{}, func(o *Options) { o.DefaultScaling, o.ReasoningFormat = "sc4", "none" })
 	o := f.cards(t)["toy"].Lutra
-	if o.Demo || o.MaxTurns != nil || !slices.Equal(o.Methods, []string{"none", "self_consistency", "best_of_n", "deepconf", "auto"}) ||
-		!slices.Equal(o.Verifiers, []string{"self", "logprob", "self_certainty"}) || !slices.Equal(o.Presets, []string{"bon8", "cert8", "sc16", "sc8"}) {
+	if o.Demo || o.MaxTurns != nil || !slices.Equal(o.Methods, []string{"none", "self_consistency", "best_of_n", "deepconf", "beam_search", "dvts", "particle_filtering", "auto"}) ||
+		!slices.Equal(o.Verifiers, []string{"self", "logprob", "self_certainty"}) || !slices.Equal(o.Presets, []string{"beam16x4", "bon8", "cert8", "sc16", "sc8"}) {
 		t.Errorf("it offers %+v", o)
 	}
 	if *o.Defaults.Scaling != "sc4" || o.Defaults.ReasoningFormat != "none" {

@@ -8,7 +8,7 @@ import (
 )
 
 // movedCommands are of the program lutra-lab.
-var movedCommands = []string{"bench", "convert", "docs", "eval", "imatrix", "logits", "npu", "perplexity", "quantize", "schema"}
+var movedCommands = []string{"bench", "convert", "docs", "eval", "imatrix", "logits", "npu", "perplexity", "probe", "quantize", "schema"}
 
 // newMoved makes a command that only says where it went. Help and shells do not list it.
 func newMoved(name string) *cobra.Command {

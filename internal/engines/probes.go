@@ -77,7 +77,8 @@ func (r *Runtime) checkProbes() error {
 	return nil
 }
 
-// attachProbes has the engine of a model read what its probes want to know.
+// attachProbes has the engine of a model read what its probes want to know. The embedded ones are not for
+// models on accelerators, which compute whole layers only where nobody reads states.
 func (r *Runtime) attachProbes(h *Host, opt *batcher.Options) {
 	shape := h.Bundle.Model.Config()
 	if !shape.Generates() {
@@ -89,6 +90,9 @@ func (r *Runtime) attachProbes(h *Host, opt *batcher.Options) {
 	}
 	var list []*probe.Probe
 	for _, p := range r.probes {
+		if embedded := (config.Verifier{Embedded: p.Name}).IsProbe(); embedded && r.cfg.BackendOf(h.Config) != config.CPU {
+			continue
+		}
 		if p.Of.Fits(&shape) == nil {
 			list = append(list, p)
 		}

@@ -39,6 +39,9 @@ func (e *evaluation) meter(cfg *config.Config, w *engines.Watcher) (*npu.Meter, 
 	shapes := map[string]soc.Model{}
 	list := cfg.Models
 	for _, v := range cfg.Verifiers {
+		if v.IsProbe() {
+			continue // a few products beside the model's own
+		}
 		list = append(list[:len(list):len(list)], v.Model())
 	}
 	for _, m := range list {

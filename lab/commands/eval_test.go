@@ -98,7 +98,7 @@ func TestEvalWritesAProfileThatServersRead(t *testing.T) {
 	if p.Problems != 2 || c.Name != "lutra-tiny-s" || len(c.Sketch) != 16 || len(c.StepMS) == 0 || len(c.Points) != 3 {
 		t.Fatalf("the profile is %+v of %+v", p, c)
 	}
-	if best := c.Points[1]; best.Plan != "best_of_n;n=2" || best.Verifier != "lutra-tiny-prm" || best.Tokens == 0 || best.MS == 0 || best.Low > best.Quality || best.High < best.Quality {
+	if best := c.Points[1]; best.Plan != "best_of_n;n=2" || best.Verifier != "lutra-tiny-s-probe*lutra-tiny-prm" || best.Tokens == 0 || best.MS == 0 || best.Low > best.Quality || best.High < best.Quality {
 		t.Errorf("best of 2 is %+v", best)
 	}
 	if last := c.Points[2]; last.Verifier != "" {

@@ -11,10 +11,10 @@ import (
 
 	"github.com/lutra-lm/lutra/internal/cli"
 	"github.com/lutra-lm/lutra/internal/engines"
-	"github.com/lutra-lm/lutra/lab/eval"
 	"github.com/lutra-lm/lutra/internal/output"
-	"github.com/lutra-lm/lutra/lab/probe"
 	"github.com/lutra-lm/lutra/internal/usage"
+	"github.com/lutra-lm/lutra/lab/eval"
+	"github.com/lutra-lm/lutra/lab/probe"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/gguf"
 )

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/lutra-lm/lutra/lab/eval"
 	"github.com/lutra-lm/lutra/internal/parallel"
+	"github.com/lutra-lm/lutra/lab/eval"
 	"github.com/lutra-lm/lutra/models/template"
 	"github.com/lutra-lm/lutra/models/tokenizer"
 	"github.com/lutra-lm/lutra/tts"
