@@ -164,7 +164,7 @@ var features = map[string][]string{
 		`,"response_format":{"type":"json_object"}`, `,"response_format":{"type":"json_schema","json_schema":{"name":"c","schema":` + citySchema + `}}`, `,"guided_choice":["yes","no"]`, `,"guided_regex":"[a-c]+"`,
 		`,"grammar":"root ::= \"a\" | \"b\""`, `,"reasoning_format":"none"`, `,"include_reasoning":false`, `,"receipt":true`, `,"add_generation_prompt":false`, `,"echo":true`,
 		`,"test_time_scaling":"sc4"`, `,"test_time_scaling":"bon4","n":2`, `,"test_time_scaling":"beam4x2"`, `,"test_time_scaling":"dvts4x2"`, `,"test_time_scaling":"auto4"`,
-		`,"test_time_scaling":"asc4;adaptive.first=2"`, `,"test_time_scaling":"deepconf4;include=candidates"`, `,"test_time_scaling":{"method":"particle_filtering","n":4,"verifier":"logprob","particles":{"iterations":2}}`, `,"test_time_scaling":"beam4x2;lookahead=1;verifier=logprob"`,
+		`,"test_time_scaling":"asc4;adaptive.first=2"`, `,"test_time_scaling":"deepconf4;include=candidates"`, `,"test_time_scaling":{"method":"particle_filtering","n":4,"verifier":"logprob","particles":{"iterations":2}}`, `,"test_time_scaling":"beam4x2;verifier=logprob"`,
 		`,"test_time_scaling":{"method":"best_of_n","n":3,"include":["candidates","steps","tree"]}`, `,"test_time_scaling":"sc4;stream_mode=candidates"`, `,"test_time_scaling":"sc4;stream_mode=reasoning"`, `,"test_time_scaling":"beam4x2;stream_mode=reasoning"`,
 		`,"test_time_scaling":"sc1"`, `,"test_time_scaling":"none"`, `,"metadata":{"test_time_scaling":"sc2"}`, `,"min_tokens":4`, `,"bad_words":["the"]`, `,"logit_bias":{"5":10}`, `,"thinking_token_budget":2`,
 	},

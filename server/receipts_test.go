@@ -111,7 +111,6 @@ func TestAnAnswerIsComputedAgainFromItsReceipt(t *testing.T) {
 		"particles":              {"/v1/chat/completions", fewEggs + `,"test_time_scaling":"pf6;particles.temperature=2","receipt":true}`, ""},
 		"a check":                {"/v1/chat/completions", fewEggs + `,"test_time_scaling":{"method":"best_of_n","n":4,"verify":{"arithmetic":true}},"receipt":true}`, ""},
 		"particle Gibbs":         {"/v1/chat/completions", fewEggs + `,"test_time_scaling":"pf6;particles.iterations=2","receipt":true}`, ""},
-		"a search looking ahead": {"/v1/chat/completions", fewEggs + `,"test_time_scaling":"beam4x2;lookahead=1","receipt":true}`, ""},
 		"completions":            {"/v1/completions", text + `,"test_time_scaling":"none","receipt":true}`, ""},
 		"completions' best_of":   {"/v1/completions", text + `,"best_of":4,"receipt":true}`, ""},
 		"searches of two":        {"/v1/completions", text + `,"test_time_scaling":"bon8","receipt":true}`, ""},

@@ -193,7 +193,6 @@ func TestEveryFaultOfAPlanHasItsCodeAndItsField(t *testing.T) {
 		{"toy", body(`{"method":"auto","adaptive":true}`), nil, "invalid_value", "test_time_scaling.adaptive"},
 		{"toy", body(`{"method":"deepconf","deepconf":{"window":0}}`), nil, "invalid_value", "test_time_scaling.deepconf.window"},
 		{"toy", body(`{"method":"deepconf","verifier":"logprob"}`), nil, "invalid_value", "test_time_scaling.verifier"},
-		{"toy", body(`{"method":"best_of_n","lookahead":1}`), nil, "invalid_value", "test_time_scaling.lookahead"},
 		{"toy", body(`{"method":"particle_filtering","n":8,"verifier":"logprob","particles":{"iterations":3}}`), nil, "n_not_divisible", "test_time_scaling.n"},
 		{"toy", body(`{"method":"best_of_n","select":"luck"}`), nil, "invalid_value", "test_time_scaling.select"},
 		{"toy", body(`{"method":"best_of_n","early_stop":{"consensus":0}}`), nil, "invalid_value", "test_time_scaling.early_stop.consensus"},

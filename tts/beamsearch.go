@@ -58,10 +58,7 @@ func (r *searchRun) step(live []*beam, first int) error {
 		if err := r.extend(r.work, live, func(*beam) error { return nil }); err != nil {
 			return err
 		}
-		if err := r.scoreAll(live); err != nil {
-			return err
-		}
-		return r.lookAhead(live, first)
+		return r.scoreAll(live)
 	})
 	if err != nil {
 		return err

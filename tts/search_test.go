@@ -165,7 +165,7 @@ func TestAllMethodsOfOneCandidateAreThePlainStrategy(t *testing.T) {
 
 func TestASeedGivesTheSameTreeIdleOrUnderLoad(t *testing.T) {
 	m := ttstest.RunOn(t, thinks(t), 160, batcher.DefaultOptions()) // the load must preempt and evict
-	for _, written := range []string{"beam16x4", "dvts8x2", "sc16", "bon8", "auto;n=16", "asc16", "deepconf16", "pf16", "beam8x2;lookahead=1", "pf16;particles.iterations=2"} {
+	for _, written := range []string{"beam16x4", "dvts8x2", "sc16", "bon8", "auto;n=16", "asc16", "deepconf16", "pf16", "pf16;particles.iterations=2"} {
 		s := scriptedSearch(t, m, written)
 		idle := carryOut(t, s, ttstest.Request(3, 2))
 		ctx, cancel := context.WithCancel(t.Context())
@@ -199,7 +199,7 @@ func TestASeedCostsTheSameIdleOrUnderLoad(t *testing.T) {
 	for _, written := range []string{
 		"sc16", "sc16;select=weighted_vote", "sc16;early_stop.consensus=0.6", "bon8", "beam16x4", "dvts8x2", "auto;n=16",
 		"sc16;budget.tokens=70", "bon8;budget.tokens=33", "beam16x4;budget.tokens=50", "dvts8x2;budget.tokens=51", "auto;n=16;budget.tokens=90", "beam8x2;verifier=logprob",
-		"asc16", "abon16;select=max", "deepconf16;deepconf.window=2", "pf16", "pf8;particles.resampling=systematic;budget.tokens=50", "beam8x2;lookahead=1", "pf12;particles.iterations=2;budget.tokens=90",
+		"asc16", "abon16;select=max", "deepconf16;deepconf.window=2", "pf16", "pf8;particles.resampling=systematic;budget.tokens=50", "pf12;particles.iterations=2;budget.tokens=90",
 	} {
 		s := Search{Model: m, Plan: plan(t, written), Verifiers: verifiers}
 		idle := carryOut(t, s, ttstest.Request(3, 2))

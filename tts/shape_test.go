@@ -47,7 +47,7 @@ func (f *found) steps(c *Candidate) (list []string) {
 }
 
 // stepwise are plans of all methods that work in solution steps.
-var stepwise = []string{"beam8x2", "beam4x2;lookahead=1", "dvts4x2", "pf4", "pf4;particles.iterations=2", "beam4x2;step.max_tokens=8"}
+var stepwise = []string{"beam8x2", "dvts4x2", "pf4", "pf4;particles.iterations=2", "beam4x2;step.max_tokens=8"}
 
 func TestACallIsTheLastSolutionStepOfACandidate(t *testing.T) {
 	const look, second, rest = "I look.\nAt both.\n", "<tool_call>\n{\"name\": \"g\", \"arguments\": {}}\n</tool_call>", "\nThen I talk.\nAnd go on.\n"

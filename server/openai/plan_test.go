@@ -19,11 +19,11 @@ func parsed(t *testing.T, body string) Fields {
 }
 
 func TestAFieldOfTheObjectIsTheSameAsAWordOfTheString(t *testing.T) {
-	object := `{"method":"beam_search","n":16,"width":4,"max_steps":9,"lookahead":2,"step":{"stop":["\n",";"],"members":true,"max_tokens":12},"verifier":"v","aggregate":"min",
+	object := `{"method":"beam_search","n":16,"width":4,"max_steps":9,"step":{"stop":["\n",";"],"members":true,"max_tokens":12},"verifier":"v","aggregate":"min",
 		"select":"max","answer":{"extract":"number","normalize":"text"},"temperature":0.5,"early_stop":{"consensus":0.95},"adaptive":{"first":2,"threshold":0.9,"price":0.5,"step_cost":[1,2.5]},
 		"deepconf":{"warmup":2,"eta":50,"window":9,"top_k":5,"weight":"tail","tau":0.75},"particles":{"resampling":"systematic","temperature":2,"iterations":4,"references":2},
 		"budget":{"tokens":500,"time_ms":1500},"stream_mode":"final","include":["tree","steps","candidates"]}`
-	text := `beam_search;n=16;width=4;max_steps=9;lookahead=2;step.stop="\n";step.stop=";";step.members=true;step.max_tokens=12;verifier=v;aggregate=min;select=max;` +
+	text := `beam_search;n=16;width=4;max_steps=9;step.stop="\n";step.stop=";";step.members=true;step.max_tokens=12;verifier=v;aggregate=min;select=max;` +
 		`answer.extract=number;answer.normalize=text;temperature=0.5;early_stop.consensus=0.95;adaptive.first=2;adaptive.threshold=0.9;adaptive.price=0.5;adaptive.step_cost=1,2.5;` +
 		`deepconf.warmup=2;deepconf.eta=50;deepconf.window=9;deepconf.top_k=5;deepconf.weight=tail;deepconf.tau=0.75;particles.resampling=systematic;particles.temperature=2;particles.iterations=4;particles.references=2;budget.tokens=500;budget.time_ms=1500;stream_mode=final;include=candidates,steps,tree`
 	f := parsed(t, `{"test_time_scaling":`+object+`}`)

@@ -294,7 +294,7 @@ func TestSolutionStepsAreJudgedWithinABeamSearch(t *testing.T) {
 		last := shown[len(shown)-1]
 		return "", map[string]float32{"Yes": float32(strings.Count(last, "3")) * 3, "No": 1}
 	}))
-	for _, written := range []string{"beam4x2;verifier=gen", "beam4x2;verifier=self", "dvts4x2;verifier=gen;judge.critiques=2", "pf4;verifier=gen", "beam4x2;verifier=gen;lookahead=1", "auto;n=8;verifier=gen"} {
+	for _, written := range []string{"beam4x2;verifier=gen", "beam4x2;verifier=self", "dvts4x2;verifier=gen;judge.critiques=2", "pf4;verifier=gen", "auto;n=8;verifier=gen"} {
 		out, used := carryOut(t, search(t, m, written, gen), ttstest.Request(2, 1))
 		for _, c := range out.Candidates {
 			if strings.Contains(written, "gen") && out.Method != scaling.SelfConsistency && len(c.StepScores) < 2 || len(c.Critiques) < len(c.StepScores) {

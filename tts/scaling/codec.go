@@ -41,7 +41,6 @@ func (p *Plan) Read(src Source) {
 	src.CountOrAuto("n", &p.N)
 	src.Count("width", &p.Width)
 	src.Count("max_steps", &p.MaxSteps)
-	src.Count("lookahead", &p.Lookahead)
 	var t float32
 	if src.Temperature("temperature", &t) {
 		p.Temperature = &t
@@ -103,7 +102,7 @@ func (i *Include) add(name string) {
 }
 
 // Set sets one field by its path in JSON and its value as text: method, n,
-// width, max_steps, lookahead, step.stop (adds one), step.members (true or false), step.max_tokens, verifier,
+// width, max_steps, step.stop (adds one), step.members (true or false), step.max_tokens, verifier,
 // aggregate, select, answer.extract, answer.normalize, temperature, early_stop
 // (true or false), early_stop.consensus, adaptive (true or false; its settings switch it
 // on), adaptive.first, adaptive.threshold, adaptive.price, adaptive.step_cost (a

@@ -171,8 +171,6 @@ func (p *Plan) validateMethod() error {
 		return Errorf(CodeValue, "deepconf.warmup", "%d is more than the %d candidates", d.Warmup, p.N)
 	case p.Method == DeepConfidence && p.Verifier != "":
 		return Errorf(CodeValue, "verifier", "deepconf judges by the tokens' own probabilities; leave it out")
-	case p.Lookahead > 0 && !p.hasWidth():
-		return Errorf(CodeValue, "lookahead", "only beam_search, dvts and auto look ahead, not %s", p.Method)
 	case p.Method == ParticleFiltering:
 		return p.validateIterations()
 	}
@@ -203,7 +201,6 @@ const leastHeat, mostHeat = 0.01, 100.0
 // MethodSettings are the settings of single methods that are in force, as an answer tells of
 // them.
 type MethodSettings struct {
-	Lookahead int        `json:"lookahead,omitempty"`
 	Judge     *Judge     `json:"judge,omitempty"` // of a verifier that writes critiques
 	Adaptive  *Adaptive  `json:"adaptive,omitempty"`
 	DeepConf  *DeepConf  `json:"deepconf,omitempty"`
@@ -212,7 +209,6 @@ type MethodSettings struct {
 
 // MethodSettings returns those of a plan that has its defaults.
 func (p *Plan) MethodSettings() (s MethodSettings) {
-	s.Lookahead = p.Lookahead
 	if p.Judge != (Judge{}) {
 		s.Judge = &p.Judge
 	}

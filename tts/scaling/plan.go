@@ -149,7 +149,6 @@ type Plan struct {
 	N           int // candidates, or beams of a beam search; 0: 8
 	Width       int // children of a surviving beam; 0: 4, or N when that is less
 	MaxSteps    int // solution steps at most; 0: 40
-	Lookahead   int // solution steps that a beam search writes beyond each one before it is scored
 	Step        StepRule
 	Verifier    string // who scores; "": the default one
 	Verify      Verify // scores by what can be checked, in place of a verifier
@@ -399,7 +398,6 @@ func (p *Plan) validateSizes(l *Limits) error {
 	}{
 		{"width", p.Width, 1, l.N},
 		{"max_steps", p.MaxSteps, 1, l.MaxSteps},
-		{"lookahead", p.Lookahead, 0, l.MaxSteps},
 		{"step.max_tokens", p.Step.MaxTokens, 1, l.Tokens},
 		{"budget.tokens", p.Budget.Tokens, 1, l.Tokens},
 		{"budget.time_ms", int(p.Budget.Time.Milliseconds()), 1, int(l.Time.Milliseconds())},

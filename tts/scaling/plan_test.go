@@ -42,8 +42,7 @@ func TestWrittenPlansAreRead(t *testing.T) {
 		"deepconf;n=auto;deepconf.weight=tail": {Method: DeepConfidence, N: AutoN, DeepConf: DeepConf{Weight: MeasureTail}},
 		"pf16;particles.resampling=systematic;particles.temperature=2": {Method: ParticleFiltering, N: 16, Particles: Particles{Resampling: Systematic, Temperature: 2}},
 		"pf12;particles.iterations=3;particles.references=2":           {Method: ParticleFiltering, N: 12, Particles: Particles{Iterations: 3, References: 2}},
-		"beam8x4;lookahead=2":                            {Method: BeamSearch, N: 8, Width: 4, Lookahead: 2},
-		"sc8;include=candidates, tree;stream_mode=final": {Method: SelfConsistency, N: 8, Include: Include{Candidates: true, Tree: true}, Stream: StreamFinal},
+		"sc8;include=candidates, tree;stream_mode=final":               {Method: SelfConsistency, N: 8, Include: Include{Candidates: true, Tree: true}, Stream: StreamFinal},
 	} {
 		got, err := Parse(written)
 		if err != nil || !reflect.DeepEqual(got, want) {
@@ -61,9 +60,6 @@ func TestFaultyPlansAreRefusedWithTheirCode(t *testing.T) {
 		"magic;n=4":                  {Code: CodeUnknownMethod, Field: "method"},
 		"beam_search;n=10;width=4":   {Code: CodeNotDivisible, Field: "n"},
 		"beam6x4":                    {Code: CodeNotDivisible, Field: "n"},
-		"beam8x4;lookahead=257":      {Code: CodeSearchLimit, Field: "lookahead"},
-		"bon8;lookahead=1":           {Code: CodeValue, Field: "lookahead"},
-		"pf8;lookahead=1":            {Code: CodeValue, Field: "lookahead"},
 		"pf8;particles.iterations=3": {Code: CodeNotDivisible, Field: "n"},
 		"pf8;particles.iterations=8": {Code: CodeValue, Field: "particles.references"},
 		"pf8;particles.references=1": {Code: CodeValue, Field: "particles.references"},

@@ -31,7 +31,7 @@ export const words = {
   'Keys alone, too, outside of fields': '输入框之外也可单独按键', 'KV cache': 'KV 缓存',
   'Lanes of a kernel tile that carried a token, on average over the last second': '最近一秒内平均承载词元的内核通道数', 'Language of the page': '页面语言', 'Larger': '放大',
   'Later version': '下一个版本', 'Let it search, and it writes many answers at once and keeps the best.': '使用搜索时，它会同时写出多个回答并保留最好的。', 'Loading {}': '正在载入 {}',
-  'logprob {}': '对数概率 {}', 'looks one step ahead': '前瞻 1 步', 'looks {} steps ahead': '前瞻 {} 步',
+  'logprob {}': '对数概率 {}',
   'Lutra: language models on this server\'s processor that search for their answers.': 'Lutra：在此服务器处理器上运行、会搜索答案的语言模型。', 'Maximum tokens': '最大词元数', 'Method': '方法',
   'Min p': 'Min p', 'Model': '模型', 'moderate': '中等', 'Moment of the search': '搜索的时刻', 'more candidates were not worth their price': '更多候选得不偿失',
   'More for {}': '{} 的更多操作', 'n answers; the best-scored one wins.': 'n 个回答；得分最高的胜出。', 'n answers; the most frequent one wins.': 'n 个回答；出现最多的胜出。',

@@ -36,7 +36,6 @@ export function inWords({ method, n = 8, width = 4, more = {} }) {
     if (key === 'adaptive') parts.push(...(value === 'true' ? [t`stops early`] : []));
     else if (key === 'temperature') parts.push(value === '0' ? t`the likeliest words` : t`temperature ${value}`);
     else if (key === 'verifier') parts.push(['logprob', 'self_certainty'].includes(value) ? t`by certainty` : t`judged by ${value}`);
-    else if (key === 'lookahead') parts.push(value === '1' ? t`looks one step ahead` : t`looks ${value} steps ahead`);
     else if (key === 'early_stop.consensus') parts.push(t`stops when ${Math.round(100 * Number(value))} % sure`);
     else parts.push(`${key.replaceAll(/[._]/g, ' ')} ${value}`);
   }
