@@ -39,7 +39,7 @@ func rank(cands []*Candidate, sel scaling.Select) ranking {
 	voters, cut := voters(cands)
 	rk := ranking{sel: sel}
 	for _, c := range voters {
-		if c.calls && !rk.byScore() {
+		if c.calls && rk.sel != scaling.SelectMax {
 			rk.rivals.add(c)
 		} else {
 			rk.side.add(c)
@@ -62,9 +62,6 @@ func rank(cands []*Candidate, sel scaling.Select) ranking {
 	return rk
 }
 
-// byScore reports whether the rule takes no votes. The games of a tournament come later.
-func (rk *ranking) byScore() bool { return rk.sel == scaling.SelectMax || rk.sel.Tournament() }
-
 // voters divides candidates into those that vote and those that come last: those that were cut
 // off, or filtered, unless all were.
 func voters(cands []*Candidate) (voters, cut []*Candidate) {
@@ -85,11 +82,11 @@ func voters(cands []*Candidate) (voters, cut []*Candidate) {
 // to vote on, the best comes first.
 func (rk *ranking) vote(voters []*Candidate) (order []*Candidate, groups []*answerGroup) {
 	groups, silent := groupAnswers(voters)
-	if len(silent)*2 > len(voters) && !rk.sel.Tournament() {
+	if len(silent)*2 > len(voters) {
 		rk.sel = scaling.SelectMax
 	}
 	slices.SortStableFunc(groups, rk.heavier)
-	if rk.byScore() {
+	if rk.sel == scaling.SelectMax {
 		order = slices.Clone(voters)
 		slices.SortStableFunc(order, better)
 		return order, groups
@@ -173,7 +170,7 @@ func groupAnswers(cands []*Candidate) (all []*answerGroup, silent []*Candidate) 
 func (r *searchRun) decided(n int) (StopReason, bool) {
 	sel := r.plan.Select
 	left := n - len(r.tree.done)
-	if r.plan.EarlyStop.Off || left == 0 || sel.Tournament() || len(r.tree.done) < r.req.choices() {
+	if r.plan.EarlyStop.Off || left == 0 || len(r.tree.done) < r.req.choices() {
 		return "", false
 	}
 	if sel == scaling.SelectMax {
@@ -231,7 +228,7 @@ func (r *searchRun) outcome() *Outcome {
 	nodes := r.tree.nodes
 	out := &Outcome{
 		Plan: r.plan, Method: r.method, N: r.plan.N, Steps: r.steps, Reason: r.reason, Select: rk.sel, Agreement: rk.agreement,
-		Degraded: r.degraded.Load(), Candidates: rk.order, Tree: nodes, Games: r.games, Filled: r.filled,
+		Degraded: r.degraded.Load(), Candidates: rk.order, Tree: nodes, Filled: r.filled,
 	}
 	for _, c := range rk.order {
 		nodes[c.Node].Fate = FatePruned

@@ -1,10 +1,6 @@
 package tts
 
-import (
-	"context"
-
-	"github.com/lutra-lm/lutra/tts/scaling"
-)
+import "github.com/lutra-lm/lutra/tts/scaling"
 
 // Generative is a Scorer that writes critiques: as many, and as long, as a plan wants.
 type Generative interface {
@@ -15,30 +11,24 @@ type Generative interface {
 }
 
 // Critic is a Judge that writes what it makes of candidates: rows of an engine's steps, as
-// the candidates are. Grant and Written are for the first of a request's judges, Compare too.
+// the candidates are. Grant and Written are for the first of a request's judges.
 type Critic interface {
 	Judge
-	// Grant bounds the tokens of all critiques that a later Score, or Compare, writes.
+	// Grant bounds the tokens of all critiques that a later Score writes.
 	Grant(tokens int)
 	// Written counts the tokens of critiques: those of candidates that have been charged
-	// for and of pairs, and all.
+	// for, and all.
 	Written() (charged, all int)
-	// Compare asks which of two candidates is better, in both orders. It returns each one's
-	// share of the votes, and what was written.
-	Compare(ctx context.Context, a, b *Candidate) (shares [2]float32, critiques []Critique, err error)
 }
 
-// Critique is what a verifier has written of a candidate, a solution step or a pair.
+// Critique is what a verifier has written of a candidate or a solution step.
 type Critique struct {
-	Step   int // solution steps of the candidate that it judges; of a pair 0
+	Step   int // solution steps of the candidate that it judges
 	Text   string
-	Tokens int // generated
-	// Score is in [0, 1]; of a pair it is the first-shown candidate's.
-	Score float32
+	Tokens int     // generated
+	Score  float32 // in [0, 1]
 	// Labels say which solution steps it finds right, where it says so one by one.
 	Labels []bool
-	// First is the index of the candidate of a pair that was shown first.
-	First int
 }
 
 // grant divides what critiques may still take among n judgements to come. What has been

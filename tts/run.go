@@ -102,9 +102,6 @@ func (s Search) run(ctx context.Context, req *Request, yield func(Event, error) 
 	root := r.newBeam(seq, judge)
 	r.prompt.ids, r.prompt.seq, r.prompt.judge, r.root = prompt, seq, judge, root
 	err = r.carryOut()
-	if err == nil {
-		err = r.compete()
-	}
 	if err != nil && !r.outOfTime(err) {
 		if errors.Is(err, errLeft) {
 			return err

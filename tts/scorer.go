@@ -134,11 +134,8 @@ func (v *Verifiers) resolve(ctx context.Context, p *scaling.Plan, final *answer.
 		s, p.Judge, err = writes.For(p)
 		return s, true, err
 	}
-	switch {
-	case p.Judge != (scaling.Judge{}):
+	if p.Judge != (scaling.Judge{}) {
 		err = scaling.Errorf(scaling.CodeValue, "judge", "the verifier writes no critiques; name one that does, such as %s", scaling.VerifierSelf)
-	case p.Select.Tournament():
-		err = scaling.Errorf(scaling.CodeValue, "select", "%s needs a verifier that compares answers, such as %s", p.Select, scaling.VerifierSelf)
 	}
 	return s, verified, err
 }

@@ -96,8 +96,6 @@ func (s Search) resolve(ctx context.Context, req *Request) (out resolvedPlan, er
 	switch {
 	case out.temperature == 0 && p.N > 1:
 		return out, scaling.Errorf(scaling.CodeTemperatureZero, "temperature", "at temperature 0 all %d candidates would be the same", p.N)
-	case s.Fill && p.Select.Tournament():
-		return out, scaling.Errorf(scaling.CodeValue, "select", "%s needs all candidates, and lanes to spare may not bring them", p.Select)
 	case req.choices() > p.N:
 		return out, scaling.Errorf(scaling.CodeValue, "n", "%d candidates cannot give %d choices", p.N, req.choices())
 	case req.Echo || req.NoTokens:

@@ -30,7 +30,6 @@ type searchRun struct {
 	reporter  reporter
 	elsewhere elsewhere
 	critic    Critic // the prompt's judge, where it writes critiques; else nil
-	games     []Game // of a tournament
 	root      *beam  // forked into the candidates
 	steps     int    // solution steps so far
 	method    scaling.Method

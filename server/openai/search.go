@@ -103,7 +103,6 @@ type searchOutcome struct {
 	Chosen     *chosen           `json:"chosen,omitempty"`
 	Fill       *filled           `json:"fill,omitempty"`
 	scaling.MethodSettings
-	Games      []game       `json:"games,omitempty"` // of a tournament
 	Candidates []*candidate `json:"candidates,omitempty"`
 	Tree       []node       `json:"tree,omitempty"`
 }
@@ -190,7 +189,7 @@ func (r *SearchReport) described(out *candidate, c *tts.Candidate, o *tts.Outcom
 		out.Steps = stepsTo(o.Tree, c.Node)
 	}
 	if r.include.Critiques {
-		out.Critiques = critiques(c.Critiques, false)
+		out.Critiques = critiques(c.Critiques)
 	}
 	return out
 }
@@ -235,13 +234,6 @@ func (r *SearchReport) search(i int) any {
 	}
 	if r.include.Tree {
 		out.Tree = nodes(o.Tree)
-	}
-	for _, g := range o.Games {
-		one := game{Round: g.Round, Candidates: g.Rivals, Shares: [2]float64{jsonwrite.Number(g.Shares[0]), jsonwrite.Number(g.Shares[1])}}
-		if r.include.Critiques {
-			one.Critiques = critiques(g.Critiques, true)
-		}
-		out.Games = append(out.Games, one)
 	}
 	if !r.include.Candidates {
 		return out
@@ -310,15 +302,11 @@ func newCandidate(c *tts.Candidate) *candidate {
 	return out
 }
 
-// critiques lists what was written of a candidate, or of a pair.
-func critiques(list []tts.Critique, pair bool) []critique {
+// critiques lists what was written of a candidate.
+func critiques(list []tts.Critique) []critique {
 	var out []critique
 	for _, c := range list {
-		one := critique{Step: c.Step, Score: jsonwrite.Number(c.Score), Labels: c.Labels, Tokens: c.Tokens, Text: c.Text}
-		if pair {
-			one.First = &c.First
-		}
-		out = append(out, one)
+		out = append(out, critique{Step: c.Step, Score: jsonwrite.Number(c.Score), Labels: c.Labels, Tokens: c.Tokens, Text: c.Text})
 	}
 	return out
 }

@@ -331,20 +331,11 @@ type candidate struct {
 
 // critique is what a verifier has written of a candidate, a solution step or a pair.
 type critique struct {
-	Step   int     `json:"step,omitempty"`  // solution steps that it judges
-	First  *int    `json:"first,omitempty"` // of a pair: the candidate that was shown first, whose score it is
+	Step   int     `json:"step,omitempty"` // solution steps that it judges
 	Score  float64 `json:"score"`
 	Labels []bool  `json:"labels,omitempty"` // whether it finds each solution step right
 	Tokens int     `json:"tokens"`
 	Text   string  `json:"text"`
-}
-
-// game is two candidates compared.
-type game struct {
-	Round      int        `json:"round"`
-	Candidates [2]int     `json:"candidates"`
-	Shares     [2]float64 `json:"shares"` // of the votes
-	Critiques  []critique `json:"critiques,omitempty"`
 }
 
 // solutionStep is a part of a candidate that is scored and competes.

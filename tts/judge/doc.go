@@ -3,7 +3,7 @@
 //	candidate ─▶ prompt ─▶ k critiques ─▶ the decision's words ─▶ their probabilities ─▶ score
 //
 // A Scorer judges in a form: a chain of thought that checks a solution (think-prm), one of each
-// solution step (gen-prm), or JSON by a rubric of the operator's; and all compare pairs. The model
+// solution step (gen-prm), or JSON by a rubric of the operator's. The model
 // is the generator itself, or one of its own. Critiques are rows of its engine's steps: all of a
 // request fork one computed prompt, those of a candidate one that ends with it.
 //

@@ -53,13 +53,6 @@ func graded(scale int) form {
 	return f
 }
 
-// compared decides on the better of two answers.
-var compared = form{
-	mark: `"better": "`, lead: ` "better": "`, words: []string{"A", "B", "tie"}, values: []float64{1, 0, 0.5}, end: `"}`,
-	schema: `{"type": "object", "properties": {"reason": {"type": "string"}, "better": {"enum": ["A", "B", "tie"]}},
-		"required": ["reason", "better"], "additionalProperties": false}`,
-}
-
 // decision returns where the decision's words stand in a critique: behind the mark. No string in
 // JSON holds a mark, whose quotes would be escaped there.
 func (f *form) decision(said string) (at int, ok bool) {

@@ -24,7 +24,6 @@ type planned struct {
 	*Scorer
 	how   scaling.Judge
 	stops []string // that end solution steps
-	pairs bool     // candidates are compared, not scored
 }
 
 // desk is what all judges of a request share.
@@ -117,9 +116,6 @@ func (d *desk) said(c *tts.Candidate) string {
 
 // Score implements tts.Judge.
 func (j *judge) Score(ctx context.Context, c *tts.Candidate) error {
-	if j.pairs {
-		return nil
-	}
 	askings := j.askings(j.said(c))
 	rulings := make([]*ruling, len(askings))
 	err := parallel.Each(askings, func(i int, a asking) (err error) {
@@ -155,33 +151,6 @@ func (j *judge) askings(said string) (all []asking) {
 		return []asking{checks(j.asked, divided)}
 	}
 	return []asking{j.opt.grades(j.asked, said, len(divided))}
-}
-
-// Compare implements tts.Critic.
-func (j *judge) Compare(ctx context.Context, a, b *tts.Candidate) (shares [2]float32, critiques []tts.Critique, err error) {
-	said := [2]string{j.said(a), j.said(b)}
-	if said[0] == said[1] {
-		return [2]float32{0.5, 0.5}, nil, nil
-	}
-	var rulings [2]*ruling
-	err = parallel.Each(rulings[:], func(i int, _ *ruling) (err error) {
-		asking := j.opt.compares(j.asked, said[i], said[1-i])
-		rulings[i], err = j.ask(ctx, &asking, int(j.granted.Load())/2)
-		return err
-	})
-	if err != nil {
-		return shares, nil, err
-	}
-	shares[0] = (rulings[0].score + 1 - rulings[1].score) / 2
-	shares[1] = 1 - shares[0]
-	for i, r := range rulings {
-		j.charge(r)
-		for _, critique := range r.critiques {
-			critique.First = [2]int{a.Index, b.Index}[i]
-			critiques = append(critiques, critique)
-		}
-	}
-	return shares, critiques, nil
 }
 
 // Fork implements tts.Judge.

@@ -114,9 +114,6 @@ func (s *Scorer) For(p *scaling.Plan) (tts.Scorer, scaling.Judge, error) {
 	}
 	if j.Combine == "" {
 		j.Combine = scaling.CombineMean
-		if p.Select.Tournament() {
-			j.Combine = scaling.CombineMajority
-		}
 	}
 	switch {
 	case *j.Temperature == 0 && j.Critiques > 1:
@@ -124,7 +121,7 @@ func (s *Scorer) For(p *scaling.Plan) (tts.Scorer, scaling.Judge, error) {
 	case p.Stepwise() && s.opt.Format == FormatRubric && !s.opt.Steps:
 		return nil, j, scaling.Errorf(scaling.CodeValue, "verifier", "%.80q judges whole answers, and %s judges solution steps", s.opt.Name, p.Method)
 	}
-	return &planned{Scorer: s, how: j, stops: p.Step.Stop, pairs: p.Select.Tournament()}, j, nil
+	return &planned{Scorer: s, how: j, stops: p.Step.Stop}, j, nil
 }
 
 // Open implements tts.Scorer, for searches by the default plan.

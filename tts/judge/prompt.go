@@ -16,7 +16,7 @@ import (
 type asking struct {
 	form  form
 	turns []turn
-	step  int // the latest solution step that is judged; of a pair 0
+	step  int // the latest solution step that is judged
 }
 
 // turn is a message of a prompt.
@@ -119,30 +119,6 @@ func (o *Options) grades(asked, said string, step int) asking {
 	}
 	return asking{form: graded(o.Scale), step: step, turns: user(prompt, map[string]part{
 		questionPlace: {asked, question}, answerPlace: {said, answer}, rubricPlace: {o.Rubric, own}, scalePlace: {strconv.Itoa(o.Scale), own},
-	})}
-}
-
-const pairPrompt = `Compare two answers to a question{rubric}
-
-Question:
-{question}
-
-Answer A:
-{answer}
-
-Answer B:
-{other}
-
-Reply with JSON: {"reason": why, in a sentence or two, "better": "A", "B" or "tie"}`
-
-// compares asks for the better of two answers.
-func (o *Options) compares(asked, a, b string) asking {
-	by := "."
-	if o.Rubric != "" {
-		by = " by these criteria:\n" + o.Rubric
-	}
-	return asking{form: compared, turns: user(pairPrompt, map[string]part{
-		questionPlace: {asked, question}, answerPlace: {a, answer}, "{other}": {b, answer}, rubricPlace: {by, own},
 	})}
 }
 

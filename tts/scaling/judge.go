@@ -22,11 +22,7 @@ const (
 const (
 	MostCritiques      = 16
 	MostCritiqueTokens = 4096
-	MostRivals         = 8 // candidates of a tournament
 )
-
-// Tournament tells whether candidates are compared in pairs.
-func (s Select) Tournament() bool { return s == SelectKnockout || s == SelectRoundRobin }
 
 // read reads the settings of judge.
 func (j *Judge) read(src Source) {
@@ -61,26 +57,6 @@ func (p *Plan) validateJudge(l *Limits) error {
 	}
 	if t := j.Temperature; t != nil && !(*t >= 0 && *t <= 100) {
 		return Errorf(CodeValue, "judge.temperature", "%v is not in [0, 100]", *t)
-	}
-	if p.Select.Tournament() {
-		return p.validateTournament()
-	}
-	return nil
-}
-
-// validateTournament checks what is compared in pairs.
-func (p *Plan) validateTournament() error {
-	switch {
-	case p.Method != BestOfN && p.Method != SelfConsistency:
-		return Errorf(CodeValue, "select", "%s compares whole answers of best_of_n or self_consistency, not of %s", p.Select, p.Method)
-	case p.Adaptive.On:
-		return Errorf(CodeValue, "select", "%s needs all candidates at once; leave adaptive out", p.Select)
-	case p.N == AutoN:
-		return Errorf(CodeValue, "n", "%s needs a number of candidates, at most %d", p.Select, MostRivals)
-	case p.N > MostRivals:
-		return Errorf(CodeSearchLimit, "n", "%s compares at most %d candidates in pairs, not %d", p.Select, MostRivals, p.N)
-	case p.Verify.Kind() != "":
-		return Errorf(CodeValue, "select", "%s needs a verifier that compares, and %s scores", p.Select, "verify."+p.Verify.Kind())
 	}
 	return nil
 }

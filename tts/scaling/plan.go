@@ -111,9 +111,6 @@ const (
 	SelectVote         Select = "vote"          // the best scored of the most frequent answer
 	SelectWeightedVote Select = "weighted_vote" // the same, a vote counting as much as its score
 
-	// Tournaments: a verifier compares two candidates at a time, in both orders.
-	SelectKnockout   Select = "knockout"    // the better of each pair goes on
-	SelectRoundRobin Select = "round_robin" // each pair once; most votes win
 )
 
 // StreamMode says what is delivered while a search runs.
@@ -349,9 +346,9 @@ func (p Plan) Validate(l Limits) error {
 		return Errorf(CodeValue, "aggregate", "%v", err)
 	}
 	switch p.Select {
-	case "", SelectMax, SelectVote, SelectWeightedVote, SelectKnockout, SelectRoundRobin:
+	case "", SelectMax, SelectVote, SelectWeightedVote:
 	default:
-		return Errorf(CodeValue, "select", "expected max, vote, weighted_vote, knockout or round_robin, but got %.40q", string(p.Select))
+		return Errorf(CodeValue, "select", "expected max, vote or weighted_vote, but got %.40q", string(p.Select))
 	}
 	switch p.Stream {
 	case StreamCommitted, StreamFinal, StreamCandidates, StreamReasoning:
