@@ -171,6 +171,7 @@ test('an exported conversation is the same where it is imported', async () => {
 
 test('a file that anyone may have written is refused by the name of its place, and never markup', async () => {
   await open(server);
+  await page.locator('#history').evaluate((list) => { list.open = true; });
   const id = (n) => String(n).padStart(24, '0');
   const exchange = (more = {}) => ({ id: id(1), parent: null, created: 1, question: '<img src=x onerror="document.title=1">', answer: '<script>document.title=2</script>', state: 'asking', ...more });
   const file = (conversation = {}, more = {}) => JSON.stringify({ format: 'lutra.conversations', version: 1, conversations: [{ id: id(7), title: '<b>bold</b>', created: 1, updated: 1, at: id(1), exchanges: [exchange()], ...conversation }], ...more });
@@ -178,8 +179,8 @@ test('a file that anyone may have written is refused by the name of its place, a
   const step = (parent, depth) => ({ parent, depth, text: 'x', score: 1, fate: 'kept', count: 1 });
   for (const [content, words] of [
     ['{', 'The file is not JSON.'],
-    ['[]', 'The file is not an object.'],
-    ['{"format":"other"}', 'format is not one of lutra.conversations.'],
+    ['[]', 'The file has no conversation with a question.'],
+    ['{"format":"other"}', 'The file has no conversations of this page, of ChatGPT or of Open WebUI.'],
     [file({}, { version: 2 }), 'version is not a whole number from 1 to 1.'],
     [file({ id: '../x' }), 'conversations[0].id is not a name'],
     [file({ title: 'x'.repeat(81) }), 'conversations[0].title is not a text of at most 80 characters.'],

@@ -29,7 +29,7 @@ test('the page speaks Chinese where the browser does, and another language where
   await page.locator('#method').selectOption('self_consistency');
   await ask('What is 12 * 7?');
   await ended();
-  await page.locator('.search figcaption', { hasText: '自一致性' }).waitFor();
+  await page.locator('.search figcaption', { hasText: '票投票' }).waitFor();
   assert.match(await page.locator('.spent').innerText(), /^共用 [\d,]+ 个词元：/);
   // What is English yet is the model's, a name or a unit.
   const left = await page.evaluate(() => [...document.querySelectorAll('button, label > span, summary, legend, .hint, h2, figcaption, .meta')].filter((e) => e.checkVisibility()).map((e) => e.textContent.trim())

@@ -4,7 +4,7 @@ import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { ask, browse, call, complaints, ended, fitsItsWidth, lastAnswer, open, page, panel, phone, press, reload, script, shot } from './browser.mjs';
+import { ask, browse, call, closePanels, complaints, ended, fitsItsWidth, lastAnswer, open, page, panel, phone, press, reload, script, shot } from './browser.mjs';
 import { startMCP } from './mcpserver.mjs';
 import { startServer } from './server.mjs';
 
@@ -95,6 +95,7 @@ test('a server that cannot be reached is named, and tools fit a phone', async ()
   await fitsItsWidth();
   await page.locator('#servers').scrollIntoViewIfNeeded();
   await shot('mcp-phone');
+  await closePanels();
   await ask('Anything?');
   await ended();
   assert.match(await page.locator('.exchange .error').innerText(), /MCP server 'away'/);
