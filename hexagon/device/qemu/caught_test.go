@@ -11,11 +11,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/lutra-lm/lutra/hexagon/device"
 )
 
-var faults = flag.Bool("faults", false, "seed faults into hexagon/dsp, which takes clang-19 and two minutes")
+var faults = flag.Int("faults", 0, "seed one in so many faults into hexagon/dsp, others each day; 1: all, which takes clang-19 and two minutes")
 
 const program = "build/lutra-emulator.elf"
 
@@ -83,7 +84,7 @@ func (d tree) replace(t *testing.T, file, from, to string) {
 }
 
 func TestSeededFaultsAreCaught(t *testing.T) {
-	if !*faults {
+	if *faults <= 0 {
 		t.Skip("only with -faults: it builds the program once for each fault")
 	}
 	open(t, Options{KeepTCM: true}).Close()
@@ -125,7 +126,11 @@ func TestSeededFaultsAreCaught(t *testing.T) {
 		t.Fatal("without a fault it fails")
 	}
 	right.build(t, mistakes)
+	left := int(time.Now().Unix()/86400) % *faults
 	with := func(name, from, to string, noticed func(t *testing.T, d tree) bool) {
+		if left = (left + 1) % *faults; left != 0 {
+			return
+		}
 		t.Run(filepath.Base(name)+" "+from, func(t *testing.T) {
 			t.Parallel()
 			wrong := right.clone(t)
