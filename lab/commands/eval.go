@@ -139,6 +139,7 @@ and LUTRA_API_KEY are the defaults of --url and --api-key.`,
 	if err := cmd.RegisterFlagCompletionFunc("methods", cli.Choices{Words: eval.Methods, List: true}.Complete); err != nil {
 		panic(err) // the flag is the command's
 	}
+	cmd.AddCommand(newEvalChoose())
 	return cmd
 }
 

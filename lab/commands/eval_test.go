@@ -62,6 +62,27 @@ func TestEvalReportsAndContinues(t *testing.T) {
 	if _, err := lutra(t, append(args, "--seed", "2")...); !errors.Is(err, eval.ErrSetup) {
 		t.Errorf("another seed: %v, want ErrSetup", err)
 	}
+
+	var rows []eval.ChoiceRow
+	if err := json.Unmarshal([]byte(mustLutra(t, "eval", "choose", dir, "--n", "2,4", "--rules", "score", "--compare", "vote", "--json")), &rows); err != nil {
+		t.Fatal(err)
+	}
+	// What the run chose by the highest score of 4 is chosen again.
+	if len(rows) != 4 || rows[2].Rule != "score" || rows[2].N != 4 || rows[2].Problems != 2 || rows[2].Right != results[1].Accuracy || rows[2].Against.Rule != "vote" {
+		t.Errorf("chosen again: %+v", rows)
+	}
+	for _, c := range []struct{ args, want string }{
+		{"eval choose", "JOURNAL is missing"},
+		{"eval choose " + dir + " --rules best", `there is no rule "best"`},
+		{"eval choose " + dir + " --n 5", "no problem has so many candidates"},
+		{"eval choose " + dir + " --n 0", "outside 1 to 4096"},
+		{"eval choose " + dir + " --seeds 0", "outside 1 to 1000"},
+		{"eval choose " + filepath.Join(dir, "absent"), "no such file"},
+	} {
+		if _, err := lutra(t, strings.Fields(c.args)...); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", c.args, err, c.want)
+		}
+	}
 }
 
 func TestEvalComparesMethodsProblemByProblem(t *testing.T) {

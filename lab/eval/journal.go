@@ -3,6 +3,7 @@ package eval
 import (
 	"bufio"
 	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -87,7 +88,7 @@ func OpenJournal(path string, s Setup, fresh bool) (*Journal, error) {
 	return j, nil
 }
 
-// ReadJournal calls each with what the journal at path has of every answer, texts too.
+// ReadJournal calls each with what the journal at path has of every answer, texts too. The file may be compressed by gzip.
 func ReadJournal(path string, each func(Setup, Record) error) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -95,6 +96,13 @@ func ReadJournal(path string, each func(Setup, Record) error) error {
 	}
 	defer f.Close()
 	r := bufio.NewReaderSize(f, 1<<16)
+	if head, err := r.Peek(2); err == nil && head[0] == 0x1f && head[1] == 0x8b {
+		unzipped, err := gzip.NewReader(r)
+		if err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		r = bufio.NewReaderSize(unzipped, 1<<16)
+	}
 	var setup Setup
 	for n := 1; ; n++ {
 		line, err := readLine(r, maxRecord)

@@ -1,0 +1,123 @@
+package eval
+
+import (
+	"compress/gzip"
+	"context"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// answers is a record of four candidates: the vote's answer is wrong, the highest score's and the shortest are right.
+func answers() Record {
+	return Record{Point: Point{Model: "m", Method: "best_of_n", N: 4}, Problem: 3, Sample: &Sample{Candidates: []Candidate{
+		{Text: "so it is 5", Answer: "5", Score: 0.4},
+		{Text: "7!", Answer: "7", Score: 0.7, Right: true},
+		{Text: "it is 5.0", Answer: "5.0", Score: 0.2},
+		{Text: "I do not know at all", Score: 0.3},
+	}}}
+}
+
+func TestARuleChoosesAgainAmongAJournalsCandidates(t *testing.T) {
+	want := map[string]float64{"any": 1, "shortest": 1, "longest": 0, "score": 1, "vote": 0, "weighted": 1, "examples": 0}
+	got, err := Choose(t.Context(), answers(), slices.DeleteFunc(Rules(), func(r string) bool { return r == "first" }), 4, 5)
+	if err != nil || len(got) != len(want) {
+		t.Fatalf("%v, %v", got, err)
+	}
+	for _, c := range got {
+		if c.Right != want[c.Rule] || c.N != 4 || c.Problem != 3 || c.Model != "m" {
+			t.Errorf("%+v, want %v right", c, want[c.Rule])
+		}
+	}
+	// One candidate of four is right, so that a single sample is right in a quarter of many draws.
+	first, err := Choose(t.Context(), answers(), []string{"first", "any", "vote"}, 1, 1000)
+	if err != nil || math.Abs(first[0].Right-0.25) > 0.05 {
+		t.Errorf("single samples: %v, %v", first, err)
+	}
+	for _, c := range first {
+		if c.Right != first[0].Right {
+			t.Errorf("%s chooses otherwise among one candidate: %v", c.Rule, first)
+		}
+	}
+	if got, err := Choose(t.Context(), answers(), Rules(), 5, 1); got != nil || err != nil {
+		t.Errorf("of four candidates five were drawn: %v, %v", got, err)
+	}
+	if _, err := Choose(t.Context(), answers(), []string{"best"}, 1, 1); err == nil || !strings.Contains(err.Error(), `no rule "best"`) {
+		t.Errorf("an unknown rule gave %v", err)
+	}
+}
+
+func TestExamplesOfAQuestionChooseItsCode(t *testing.T) {
+	code := func(body string, right bool) Candidate {
+		return Candidate{Text: "```python\ndef double(x):\n    return " + body + "\n```", Right: right}
+	}
+	r := Record{Sample: &Sample{
+		Question:   "Write this Python function:\n\n" + python("def double(x):\n    \"\"\" Twice x.\n    >>> double(2)\n    4\n    double(3) ➞ 6\n    \"\"\"\n"),
+		Candidates: []Candidate{code("x + 2", false), code("x + 2", false), code("2 * x", true)},
+	}}
+	got, err := Choose(t.Context(), r, []string{"vote", "examples"}, 3, 1)
+	if err != nil || got[0].Right != 0 || got[1].Right != 1 {
+		t.Errorf("%v, %v; the vote is wrong, the examples are right", got, err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Choose(ctx, r, []string{"examples"}, 3, 1); err == nil {
+		t.Error("examples ran after the end")
+	}
+	for code, want := range map[string][]string{
+		"def f(x):\n  '''\n  >>> f(1)\n  2\n  '''\n":                   {"assert (f(1)) == (2)"},
+		"def f(x):\n  '''For example, f(1) == 2\n  g(1) == 3'''\n":     {"assert (f(1)) == (2)"},
+		"def g(x) -> int:\n  pass\n\ndef f(x) -> int:\n  ''' f(1) '''": nil,
+		"x = 1": nil,
+	} {
+		if got := examples(code); !slices.Equal(got, want) {
+			t.Errorf("examples(%q) = %q, want %q", code, got, want)
+		}
+	}
+}
+
+func TestChoicesAreTalliedAndCompared(t *testing.T) {
+	var list []Choice
+	for problem := range 20 {
+		list = append(list,
+			Choice{"m", "vote", 8, problem, map[bool]float64{true: 1}[problem < 10]},
+			Choice{"m", "score", 8, problem, map[bool]float64{true: 1}[problem < 16]})
+	}
+	rows := Tally(list, "vote")
+	if len(rows) != 2 || rows[0].Right != 0.5 || rows[0].Against != nil {
+		t.Fatalf("%+v", rows)
+	}
+	d := rows[1].Against
+	if d == nil || d.Better != 6 || d.Worse != 0 || math.Abs(d.Delta-0.3) > 1e-9 || d.Low <= 0 || d.High >= 0.6 || math.Abs(d.P-McNemar(6, 0)) > 1e-9 {
+		t.Errorf("%+v", d)
+	}
+	if cells := ChoiceRows(rows); len(cells) != 3 || len(cells[1]) != len(cells[0]) || cells[2][7] != "+30.0" {
+		t.Errorf("%q", cells)
+	}
+}
+
+func TestACompressedJournalIsRead(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "journal.jsonl.gz")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := gzip.NewWriter(f)
+	w.Write([]byte("{\"data\":\"d\"}\n{\"model\":\"m\",\"problem\":1,\"candidates\":[{\"text\":\"a\"}]}\n"))
+	w.Close()
+	f.Close()
+	var got []Record
+	err = ReadJournal(path, func(s Setup, r Record) error {
+		if s.Data != "d" {
+			t.Errorf("setup %+v", s)
+		}
+		got = append(got, r)
+		return nil
+	})
+	if err != nil || len(got) != 1 || got[0].Candidates[0].Text != "a" {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
