@@ -59,14 +59,9 @@ JOURNAL is a directory of --out, or a file, which may be compressed by gzip.`,
 					path = filepath.Join(path, "journal.jsonl")
 				}
 				err := eval.ReadJournal(path, func(_ eval.Setup, r eval.Record) error {
-					for _, n := range sizes {
-						some, err := eval.Choose(cmd.Context(), r, rules, n, seeds)
-						if err != nil {
-							return err
-						}
-						list = append(list, some...)
-					}
-					return nil
+					some, err := eval.Choose(cmd.Context(), r, rules, sizes, seeds)
+					list = append(list, some...)
+					return err
 				})
 				if err != nil {
 					return err

@@ -29,8 +29,8 @@ type Choice struct {
 	Right   float64 // share of the draws
 }
 
-// Choose chooses again among the candidates that a record of a journal has, without sampling. If there are at
-// least n, it draws n of them so many times, the same ones for every rule and every time it is called.
+// Choose chooses again among the candidates that a record of a journal has, without sampling. For each size of which there are
+// so many, it draws that number of them so many times, the same ones for every rule and every time it is called.
 //
 //	any       some candidate is right: what a check of the answers reaches
 //	first     a single sample
@@ -41,8 +41,8 @@ type Choice struct {
 //	examples  the code that passes most of the examples in the question (Python); then as vote
 //
 // Errors are ctx's, and of rules that do not exist.
-func Choose(ctx context.Context, r Record, rules []string, n, draws int) ([]Choice, error) {
-	if r.Sample == nil || n < 1 || len(r.Candidates) < n {
+func Choose(ctx context.Context, r Record, rules []string, sizes []int, draws int) ([]Choice, error) {
+	if r.Sample == nil || len(r.Candidates) == 0 {
 		return nil, nil
 	}
 	all := make([]ballot, len(r.Candidates))
@@ -54,8 +54,24 @@ func Choose(ctx context.Context, r Record, rules []string, n, draws int) ([]Choi
 			return nil, err
 		}
 	}
+	var out []Choice
+	for _, n := range sizes {
+		if n < 1 || n > len(all) {
+			continue
+		}
+		some, err := draw(all, rules, n, draws, r)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, some...)
+	}
+	return out, nil
+}
+
+// draw draws n of a record's candidates so many times.
+func draw(all []ballot, rules []string, n, draws int, r Record) ([]Choice, error) {
 	if n == len(all) && !slices.Contains(rules, "first") {
-		draws = 1 // there is one draw, in any order
+		draws = 1 // all draws have the same candidates
 	}
 	choices := make([]Choice, len(rules))
 	for i, rule := range rules {

@@ -23,7 +23,7 @@ func answers() Record {
 
 func TestARuleChoosesAgainAmongAJournalsCandidates(t *testing.T) {
 	want := map[string]float64{"any": 1, "shortest": 1, "longest": 0, "score": 1, "vote": 0, "weighted": 1, "examples": 0}
-	got, err := Choose(t.Context(), answers(), slices.DeleteFunc(Rules(), func(r string) bool { return r == "first" }), 4, 5)
+	got, err := Choose(t.Context(), answers(), slices.DeleteFunc(Rules(), func(r string) bool { return r == "first" }), []int{4}, 5)
 	if err != nil || len(got) != len(want) {
 		t.Fatalf("%v, %v", got, err)
 	}
@@ -33,7 +33,7 @@ func TestARuleChoosesAgainAmongAJournalsCandidates(t *testing.T) {
 		}
 	}
 	// One candidate of four is right, so that a single sample is right in a quarter of many draws.
-	first, err := Choose(t.Context(), answers(), []string{"first", "any", "vote"}, 1, 1000)
+	first, err := Choose(t.Context(), answers(), []string{"first", "any", "vote"}, []int{1}, 1000)
 	if err != nil || math.Abs(first[0].Right-0.25) > 0.05 {
 		t.Errorf("single samples: %v, %v", first, err)
 	}
@@ -42,10 +42,10 @@ func TestARuleChoosesAgainAmongAJournalsCandidates(t *testing.T) {
 			t.Errorf("%s chooses otherwise among one candidate: %v", c.Rule, first)
 		}
 	}
-	if got, err := Choose(t.Context(), answers(), Rules(), 5, 1); got != nil || err != nil {
+	if got, err := Choose(t.Context(), answers(), Rules(), []int{5}, 1); got != nil || err != nil {
 		t.Errorf("of four candidates five were drawn: %v, %v", got, err)
 	}
-	if _, err := Choose(t.Context(), answers(), []string{"best"}, 1, 1); err == nil || !strings.Contains(err.Error(), `no rule "best"`) {
+	if _, err := Choose(t.Context(), answers(), []string{"best"}, []int{1}, 1); err == nil || !strings.Contains(err.Error(), `no rule "best"`) {
 		t.Errorf("an unknown rule gave %v", err)
 	}
 }
@@ -58,13 +58,13 @@ func TestExamplesOfAQuestionChooseItsCode(t *testing.T) {
 		Question:   "Write this Python function:\n\n" + python("def double(x):\n    \"\"\" Twice x.\n    >>> double(2)\n    4\n    double(3) ➞ 6\n    \"\"\"\n"),
 		Candidates: []Candidate{code("x + 2", false), code("x + 2", false), code("2 * x", true)},
 	}}
-	got, err := Choose(t.Context(), r, []string{"vote", "examples"}, 3, 1)
+	got, err := Choose(t.Context(), r, []string{"vote", "examples"}, []int{3}, 1)
 	if err != nil || got[0].Right != 0 || got[1].Right != 1 {
 		t.Errorf("%v, %v; the vote is wrong, the examples are right", got, err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Choose(ctx, r, []string{"examples"}, 3, 1); err == nil {
+	if _, err := Choose(ctx, r, []string{"examples"}, []int{3}, 1); err == nil {
 		t.Error("examples ran after the end")
 	}
 	for code, want := range map[string][]string{
