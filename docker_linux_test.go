@@ -21,6 +21,7 @@ import (
 	"github.com/lutra-lm/lutra/internal/clienttest"
 	"github.com/lutra-lm/lutra/internal/hub"
 	"github.com/lutra-lm/lutra/internal/hub/hubtest"
+	"github.com/lutra-lm/lutra/internal/sweep"
 )
 
 // These tests stand in for Docker, which test machines lack: they read the Dockerfile,
@@ -294,6 +295,7 @@ func (c *container) serves(t *testing.T, do func()) {
 var dockerBlock = regexp.MustCompile("(?s)```sh\n(docker build .*?)\n```")
 
 func TestAContainerIsReachedAndHealthyAsTheDocumentsRunIt(t *testing.T) {
+	sweep.Full(t)
 	if testing.Short() {
 		t.Skip("builds the program")
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/lutra-lm/lutra/batcher/sampling"
+	"github.com/lutra-lm/lutra/internal/sweep"
 )
 
 // times is what short answers took on average.
@@ -69,6 +70,7 @@ func judges(t *testing.T, e *Engine, n int) (judged *atomic.Int64) {
 }
 
 func TestSearchesDelayAnswersThatComeAndGoNoMoreThanLongOnes(t *testing.T) {
+	sweep.NoRace(t)
 	for _, clients := range []int{1, 2} {
 		engines(t, 2, func(t *testing.T, c *tally, e []*Engine) {
 			alone := answers(t, e[0], clients, 3*time.Second)

@@ -102,6 +102,7 @@ func engines(t *testing.T, n int, f func(t *testing.T, c *tally, e []*Engine)) {
 }
 
 func TestSearchesAtMostDoubleTheTimePerTokenOfStreamsAndAllAdvance(t *testing.T) {
+	sweep.NoRace(t)
 	for _, streams := range []int{1, 20, 2}[:sweep.Of(t, 2, 3)] {
 		engines(t, 2, func(t *testing.T, c *tally, e []*Engine) {
 			for range streams {
@@ -153,6 +154,7 @@ func TestSearchesAtMostDoubleTheTimePerTokenOfStreamsAndAllAdvance(t *testing.T)
 }
 
 func TestALongPromptSlowsStreamsDownByHalfWhicheverEngineComputesIt(t *testing.T) {
+	sweep.NoRace(t)
 	for _, at := range []int{0, 1} {
 		engines(t, 2, func(t *testing.T, c *tally, e []*Engine) {
 			for range 4 {
@@ -181,6 +183,7 @@ func TestALongPromptSlowsStreamsDownByHalfWhicheverEngineComputesIt(t *testing.T
 }
 
 func TestEachPromptThatWaitsSlowsStreamsDownByAsMuch(t *testing.T) {
+	sweep.NoRace(t)
 	for _, prompts := range []int{2, 4} {
 		engines(t, 2, func(t *testing.T, c *tally, e []*Engine) {
 			for range 4 {

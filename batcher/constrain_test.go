@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/lutra-lm/lutra/batcher/sampling"
+	"github.com/lutra-lm/lutra/internal/sweep"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/kv"
 	"github.com/lutra-lm/lutra/models/synthetic"
@@ -253,6 +254,7 @@ func (c counting1) Next(int32) sampling.Constraint { c.tokens++; return c }
 func (c counting1) Allow(mask []uint64)            { mask[0] = ^uint64(0) }
 
 func TestForcedTokensAreTheSameInACrowdOfARealRecurrentModel(t *testing.T) {
+	sweep.NoRace(t)
 	m, pool := recurrentModel(t, synthetic.Qwen35)
 	opt := DefaultOptions()
 	opt.Pool = pool

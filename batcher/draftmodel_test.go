@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/lutra-lm/lutra/batcher/sampling"
+	"github.com/lutra-lm/lutra/internal/sweep"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/kv"
 	"github.com/lutra-lm/lutra/models/toy"
@@ -107,6 +108,7 @@ func clocked(perStep, perRow time.Duration, logits func([]int32, []float32)) *to
 }
 
 func TestADraftModelPaysOrIsOff(t *testing.T) {
+	sweep.NoRace(t)
 	const ms = time.Millisecond
 	for _, c := range []struct {
 		name    string
@@ -231,6 +233,7 @@ func TestReadingALongPromptForDraftsDelaysStreamsNoMoreThanPromptsMay(t *testing
 }
 
 func TestTextsAreNotReadForDraftsThatAreSoonOver(t *testing.T) {
+	sweep.NoRace(t)
 	const ms = time.Millisecond
 	for _, c := range []struct {
 		name   string

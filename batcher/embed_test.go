@@ -5,6 +5,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/lutra-lm/lutra/internal/sweep"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/toy"
 )
@@ -17,6 +18,7 @@ func states(p models.Pooling) *toy.Model {
 }
 
 func TestHiddenStatesArePooledAsTheModelSays(t *testing.T) {
+	sweep.NoRace(t)
 	prompt := make([]int32, 100)
 	for i := range prompt {
 		prompt[i] = int32(i % 40)

@@ -15,10 +15,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/lutra-lm/lutra/internal/sweep"
 )
 
 // TestFilesCallOnlyThoseBelow holds the files to the order that doc.go gives.
 func TestFilesCallOnlyThoseBelow(t *testing.T) {
+	sweep.NoRace(t)
 	doc, err := os.ReadFile("doc.go")
 	if err != nil {
 		t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 
 	"github.com/lutra-lm/lutra/batcher/sampling"
+	"github.com/lutra-lm/lutra/internal/sweep"
 	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/gguf"
@@ -73,6 +74,7 @@ func answer(t *testing.T, s *Sequence, p sampling.Params) (out []string) {
 // for few of them: the candidates are forks, are computed together while they agree,
 // are preempted, and begin at checkpoints.
 func TestARecurrentModelSaysTheSameAloneAndAmongOthers(t *testing.T) {
+	sweep.NoRace(t)
 	for _, arch := range []synthetic.Arch{synthetic.Qwen35, synthetic.NemotronH} {
 		t.Run(string(arch), func(t *testing.T) { saysTheSame(t, arch) })
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/lutra-lm/lutra/batcher/sampling"
+	"github.com/lutra-lm/lutra/internal/sweep"
 	"github.com/lutra-lm/lutra/kernels/vector"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/toy"
@@ -136,6 +137,7 @@ func TestSpeculationEndsWhereGenerationEnds(t *testing.T) {
 // TestSpeculationPaysOrIsOff runs a stream on machines whose steps take a time
 // of their own, with texts that can be guessed and that cannot.
 func TestSpeculationPaysOrIsOff(t *testing.T) {
+	sweep.NoRace(t)
 	for _, c := range []struct {
 		name    string
 		perStep time.Duration

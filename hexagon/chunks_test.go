@@ -86,6 +86,7 @@ func TestWithRoomForAllRowsExpertsOnTheDeviceHaveTheCPUsBits(t *testing.T) {
 }
 
 func TestTheHostComputesWhatOverflowsToTheDevicesBits(t *testing.T) {
+	sweep.Full(t)
 	p := newPool(t)
 	for i, blocks := range []gguf.Type{gguf.TQ2_0, gguf.Q4_K} {
 		load, tokens := fileOf(tinyExperts, blocks), someTokens(100)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/lutra-lm/lutra/hexagon/device"
+	"github.com/lutra-lm/lutra/internal/sweep"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/gguf"
 	"github.com/lutra-lm/lutra/models/kv"
@@ -110,6 +111,7 @@ func (c *conversing) step(of []int, tokens [][]int32) []float32 {
 // Sequences fork, go back to checkpoints, end, begin with others' prefixes and are more than there are slots for: the
 // device's tails give the bits of those that are written anew each step, and of a text that is computed at once.
 func TestKeptTailsAreThoseOfTheStatesInEveryHistory(t *testing.T) {
+	sweep.Full(t)
 	p := newPool(t)
 	for _, c := range []struct {
 		shape *synthetic.Shape

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/lutra-lm/lutra/hexagon/device"
+	"github.com/lutra-lm/lutra/internal/sweep"
 	"github.com/lutra-lm/lutra/kernels"
 	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/models"
@@ -36,6 +37,7 @@ var (
 // A token of a mixture is a request a layer, and one more: a layer's experts are part of what follows them. Where the
 // CPU has the down of some experts, gate, up and unit are a launch. What is logged is in docs/npu.md.
 func TestAStepOfAMixtureIsARequestALayer(t *testing.T) {
+	sweep.Full(t)
 	p := newPool(t)
 	four := tinyExperts
 	four.Layers = 4
@@ -98,6 +100,7 @@ func TestAStepOfAMixtureIsARequestALayer(t *testing.T) {
 // A token has the same bits as a request a layer, in a step beside a prompt whose groups are launches, with tails and
 // room that others left, and by the host; the device's and what the CPU has of some experts agree with the CPU's.
 func TestExpertsThatArePartOfARequestHaveTheBitsOfLaunches(t *testing.T) {
+	sweep.Full(t)
 	p := newPool(t)
 	for name, c := range map[string]struct {
 		shape synthetic.Shape

@@ -12,6 +12,7 @@ import (
 
 	"github.com/lutra-lm/lutra/hexagon/device"
 	"github.com/lutra-lm/lutra/hexagon/layout"
+	"github.com/lutra-lm/lutra/internal/sweep"
 	"github.com/lutra-lm/lutra/kernels"
 	"github.com/lutra-lm/lutra/kernels/kerneltest/matrices"
 	"github.com/lutra-lm/lutra/kernels/matrix"
@@ -234,6 +235,7 @@ func TestMatricesThatReadTheSameRowsShareTheirTablesAndTiles(t *testing.T) {
 }
 
 func TestOfWideMatricesTooANeighbourChangesNoProduct(t *testing.T) {
+	sweep.Full(t)
 	r := rand.New(rand.NewPCG(7, 7))
 	const rows, cols, n = 128, 10240, 70 // more columns than are multiplied at once
 	for name, w := range deviceMatrices(t, r, rows, cols) {

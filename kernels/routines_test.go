@@ -6,11 +6,15 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/lutra-lm/lutra/internal/sweep"
 )
 
 // A routine of assembly whose row is missing in its room's table would never run,
 // and no test of products could tell.
 func TestEveryRoutineOfAssemblyIsCalled(t *testing.T) {
+	sweep.Full(t)
+	sweep.NoEmulator(t)
 	stub := regexp.MustCompile(`(?m)^//go:noescape\nfunc (\w+)\(`)
 	files, err := filepath.Glob("*/*.go")
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lutra-lm/lutra/internal/sweep"
 	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/kernels/vector"
 	"github.com/lutra-lm/lutra/models/disk"
@@ -278,6 +279,7 @@ func merge(t *testing.T, base *gguf.File, uses []Use) *gguf.File {
 
 // Workers that take shards of rows, a pool that divides products, and rows that it divides.
 func TestRowsOfOtherAdaptersInOneBatchHaveTheBitsTheyHaveAlone(t *testing.T) {
+	sweep.NoEmulator(t)
 	for _, c := range []struct {
 		model   string
 		threads int
@@ -395,6 +397,7 @@ func TestARootIsNamedAfterItsAdapterOrAfterItsScales(t *testing.T) {
 }
 
 func TestAWarmStepOfAdaptersAllocatesNothing(t *testing.T) {
+	sweep.NoEmulator(t)
 	for base, names := range map[string][]string{"llama": {"llama-all.gguf", "llama-some"}, "deepseek2": {"deepseek2-latent", "deepseek2-modules"}} {
 		warmStepOfAdapters(t, loadBase(t, base, 1, LoadOptions{}), names)
 	}

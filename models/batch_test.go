@@ -180,6 +180,7 @@ func TestABatchGivesEverySequenceTheBitsItGetsAlone(t *testing.T) {
 
 // The choice of kernel is fixed when a process starts.
 func TestEveryKernelGivesABatchTheBitsOfOneByOne(t *testing.T) {
+	sweep.Full(t)
 	if os.Getenv("LUTRA_KERNEL") != "" || testing.Short() {
 		t.Skip("runs the tests once more for every kernel")
 	}
@@ -202,6 +203,7 @@ func TestEveryKernelGivesABatchTheBitsOfOneByOne(t *testing.T) {
 }
 
 func TestAWarmStepAllocatesNothing(t *testing.T) {
+	sweep.NoEmulator(t)
 	for _, kind := range []kv.Type{kv.F16, kv.Int8} {
 		m := openModel(t, "testdata/golden/llama-tq2_0/model.gguf", oneThread(t))
 		cache, err := kv.New(m.Config().KV(), kv.Options{Type: kind, BlockLen: 16, Blocks: 400})

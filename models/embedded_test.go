@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/lutra-lm/lutra/internal/sweep"
 	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/kernels/vector"
 	"github.com/lutra-lm/lutra/models/embedded"
@@ -65,6 +66,7 @@ const (
 )
 
 func TestEmbeddedGeneratorsDecodeAsTrained(t *testing.T) {
+	sweep.NoEmulator(t)
 	for name, pick := range map[string]func(*trained) *trainedGenerator{
 		"lutra-tiny-s":   func(c *trained) *trainedGenerator { return &c.S },
 		"lutra-tiny-l":   func(c *trained) *trainedGenerator { return &c.L },
@@ -99,6 +101,7 @@ func TestEmbeddedGeneratorsDecodeAsTrained(t *testing.T) {
 }
 
 func TestTheEmbeddedRewardModelScoresAsTrained(t *testing.T) {
+	sweep.NoEmulator(t)
 	b := openEmbedded(t, "lutra-tiny-prm")
 	if n := b.Model.Config().Outputs; n != 1 {
 		t.Fatalf("%d outputs, want 1", n)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lutra-lm/lutra/internal/sweep"
 	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/models/gguf"
 	"github.com/lutra-lm/lutra/models/kv"
@@ -40,6 +41,7 @@ func readerFile(t *testing.T, name string, change func(*gguf.File)) *gguf.File {
 }
 
 func TestAnEncoderThatCannotRunIsRefusedByName(t *testing.T) {
+	sweep.NoEmulator(t)
 	pool := pool.New(1)
 	defer pool.Close()
 	without := func(name string) func(gguf.Metadata, []gguf.Tensor) []gguf.Tensor {
@@ -111,6 +113,7 @@ func repeatRows(t *testing.T, f *gguf.File, name string) {
 }
 
 func TestAReaderThatCannotRunIsRefusedByName(t *testing.T) {
+	sweep.NoEmulator(t)
 	pool := pool.New(1)
 	defer pool.Close()
 	for _, c := range []struct {

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/lutra-lm/lutra/internal/sweep"
 	"github.com/lutra-lm/lutra/kernels"
 	"github.com/lutra-lm/lutra/kernels/matrix"
 	"github.com/lutra-lm/lutra/kernels/pool"
@@ -40,6 +41,7 @@ func synthetized(t *testing.T, shape synthetic.Shape, blocks gguf.Type) (path st
 }
 
 func TestAMixtureGivesEverySequenceTheBitsItGetsAlone(t *testing.T) {
+	sweep.NoEmulator(t)
 	for _, blocks := range []gguf.Type{gguf.TQ2_0, gguf.Q4_K, gguf.MXFP4, gguf.Q8_0, gguf.F16} {
 		t.Run(blocks.String(), func(t *testing.T) {
 			path := synthetized(t, manyExperts, blocks)
@@ -49,6 +51,7 @@ func TestAMixtureGivesEverySequenceTheBitsItGetsAlone(t *testing.T) {
 }
 
 func TestExpertsAreOfEveryStorageType(t *testing.T) {
+	sweep.NoEmulator(t)
 	for _, blocks := range []gguf.Type{gguf.F32, gguf.F16, gguf.BF16, gguf.Q8_0, gguf.Q4_0, gguf.MXFP4, gguf.NVFP4, gguf.Q4_K, gguf.Q6_K, gguf.TQ1_0, gguf.TQ2_0, gguf.Q1_0, gguf.Q2_0, gguf.PQ2_0, gguf.PTQ1_0} {
 		t.Run(blocks.String(), func(t *testing.T) {
 			shape := manyExperts
@@ -119,6 +122,7 @@ func scaledExperts(t *testing.T, path string, widened bool) (out string) {
 }
 
 func TestExpertsOfNVFP4AreMultipliedByTheirScales(t *testing.T) {
+	sweep.NoEmulator(t)
 	shape := manyExperts
 	shape.Experts.Count = 5
 	path, tokens := synthetized(t, shape, gguf.NVFP4), []int32{3, 1, 4, 1, 5, 9, 2, 6}
@@ -141,6 +145,7 @@ func TestExpertsOfNVFP4AreMultipliedByTheirScales(t *testing.T) {
 }
 
 func TestAStepOfAMixtureAllocatesNothing(t *testing.T) {
+	sweep.NoEmulator(t)
 	for _, blocks := range []gguf.Type{gguf.TQ2_0, gguf.Q4_K, gguf.F16} {
 		r := newRunner(t, openModel(t, synthetized(t, manyExperts, blocks), oneThread(t)), kv.F16)
 		tokens := make([]int32, 40)
@@ -184,6 +189,7 @@ func (l countingLinear) Mul(y []float32, x *kernels.Acts) {
 }
 
 func TestAnExpertIsReadOnceAStepOrNotAtAll(t *testing.T) {
+	sweep.NoEmulator(t)
 	p := pool.New(2)
 	defer p.Close()
 	shape := manyExperts
@@ -216,6 +222,7 @@ func TestAnExpertIsReadOnceAStepOrNotAtAll(t *testing.T) {
 }
 
 func TestAMixtureThatCannotRunIsRefusedByName(t *testing.T) {
+	sweep.NoEmulator(t)
 	p := pool.New(1)
 	defer p.Close()
 	nan := func(name string) func([]gguf.Tensor) {
@@ -293,6 +300,7 @@ func TestAMixtureWithSeveralFaultsIsAlwaysRefusedForTheSameOne(t *testing.T) {
 }
 
 func TestWhoeverSeesWhatRowsChooseChangesNothing(t *testing.T) {
+	sweep.NoEmulator(t)
 	path := synthetized(t, manyExperts, gguf.TQ2_0)
 	tokens := []int32{3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5}
 	want := newRunner(t, openModel(t, path, LoadOptions{}), kv.F16).feed(len(tokens), tokens...)

@@ -35,6 +35,7 @@ func slotBytes(t *testing.T, path string, rows, cols int) int64 {
 }
 
 func TestAnswersAreTheSameWhicheverExpertsAreInMemory(t *testing.T) {
+	sweep.NoEmulator(t)
 	for i, blocks := range []gguf.Type{gguf.TQ2_0, gguf.Q4_K, gguf.F16} {
 		t.Run(blocks.String(), func(t *testing.T) {
 			path := synthetized(t, manyExperts, blocks)
@@ -51,6 +52,7 @@ func TestAnswersAreTheSameWhicheverExpertsAreInMemory(t *testing.T) {
 }
 
 func TestExpertsOfEveryFormComeFromTheFile(t *testing.T) {
+	sweep.NoEmulator(t)
 	tokens := transformersTokens()
 	for _, name := range transformersMixtures {
 		path := "testdata/transformers/" + name + ".gguf"
@@ -84,6 +86,7 @@ func TestExpertsWithTensorsOfTheirOwnComeFromTheFile(t *testing.T) {
 }
 
 func TestTheStoreCountsWhatIsFoundAndWhatIsRead(t *testing.T) {
+	sweep.NoEmulator(t)
 	p := pool.New(2)
 	defer p.Close()
 	path := synthetized(t, manyExperts, gguf.Q4_K)

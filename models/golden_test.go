@@ -302,6 +302,7 @@ func TestTheExactPathAgreesToTheLastDigits(t *testing.T) {
 // therefore asked for on the reference's own text, and may differ only where
 // the reference's gap is within three times the rms error of our logits.
 func TestGreedyDecodingFollowsTheReference(t *testing.T) {
+	sweep.NoEmulator(t)
 	for _, ref := range references(t) {
 		t.Run(ref.String(), func(t *testing.T) {
 			g, exact := readGolden(t, ref)

@@ -13,12 +13,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lutra-lm/lutra/internal/sweep"
 	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/models/gguf"
 	"github.com/lutra-lm/lutra/models/kv"
 )
 
 func TestRotatedWeightsGiveTheLogitsOfTheOthers(t *testing.T) {
+	sweep.NoEmulator(t)
 	for _, tied := range []bool{true, false} {
 		for _, mode := range []string{"explicit", "identity"} {
 			for _, grouped := range []bool{false, true} {
@@ -39,6 +41,7 @@ func TestRotatedWeightsGiveTheLogitsOfTheOthers(t *testing.T) {
 }
 
 func TestRotationsThatDoNotFitAreRefused(t *testing.T) {
+	sweep.NoEmulator(t)
 	path := rotated(t, recurrentModel(t, recurrentShape, gguf.F32), true, true)
 	pool := pool.New(1)
 	defer pool.Close()
@@ -89,6 +92,7 @@ func TestRotationsThatDoNotFitAreRefused(t *testing.T) {
 }
 
 func TestRotationsWithSeveralFaultsAreAlwaysRefusedForTheSameOne(t *testing.T) {
+	sweep.NoEmulator(t)
 	path := rotated(t, recurrentModel(t, recurrentShape, gguf.F32), true, true)
 	pool := pool.New(1)
 	defer pool.Close()

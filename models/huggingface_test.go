@@ -11,6 +11,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/lutra-lm/lutra/internal/sweep"
 	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/models/gguf"
 	"github.com/lutra-lm/lutra/models/huggingface"
@@ -34,6 +35,7 @@ func fromJSON[T any](t *testing.T, name string) (of map[string]T) {
 }
 
 func TestDirectoriesOfTransformersGiveItsLogits(t *testing.T) {
+	sweep.NoEmulator(t)
 	for name, rows := range fromJSON[[][]float64](t, "logits.json") {
 		t.Run(name, func(t *testing.T) {
 			want := slices.Concat(rows...)
@@ -56,6 +58,7 @@ func TestDirectoriesOfTransformersGiveItsLogits(t *testing.T) {
 }
 
 func TestAConvertedDirectoryGivesTheBitsOfTheDirectory(t *testing.T) {
+	sweep.NoEmulator(t)
 	for name, rows := range fromJSON[[][]float64](t, "logits.json") {
 		f := openDirectory(t, name)
 		md, sources, err := huggingface.Encode(f, "auto")

@@ -146,6 +146,8 @@ var oddValues = []any{
 }
 
 func TestNoValueOfAnyKeyMakesALoaderPanicOrTakeMemoryWithoutBound(t *testing.T) {
+	sweep.Full(t)
+	sweep.NoEmulator(t)
 	pool := pool.New(1)
 	defer pool.Close()
 	missing, vocabularies, tried := maps.Clone(architectures), map[any]bool{}, 0

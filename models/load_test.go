@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lutra-lm/lutra/internal/sweep"
 	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/kernels/vector"
 	"github.com/lutra-lm/lutra/models/gguf"
@@ -39,6 +40,7 @@ func altered(t *testing.T, change func(md gguf.Metadata, tensors []gguf.Tensor) 
 }
 
 func TestAModelThatCannotRunIsRefusedByName(t *testing.T) {
+	sweep.NoEmulator(t)
 	pool := pool.New(1)
 	defer pool.Close()
 	set := func(key string, v any) func(gguf.Metadata, []gguf.Tensor) []gguf.Tensor {

@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/lutra-lm/lutra/internal/sweep"
 	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/models/gguf"
 	"github.com/lutra-lm/lutra/models/synthetic"
@@ -14,6 +15,7 @@ import (
 
 // What the heap holds decides how much garbage the collector lets stand.
 func TestWeightsLieOutsideTheHeap(t *testing.T) {
+	sweep.NoEmulator(t)
 	shape := synthetic.Shape{Name: "small", Hidden: 512, FFN: 2048, Layers: 3, Heads: 8, KVHeads: 4, HeadDim: 64,
 		Vocab: 1024, Context: 64, RopeBase: 10000, TiedEmbedding: true, Arch: synthetic.Llama}
 	path := filepath.Join(t.TempDir(), "small.gguf")

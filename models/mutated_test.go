@@ -189,6 +189,7 @@ func tryWithin(t *testing.T, pool *pool.Pool, f *gguf.File, size int, what strin
 var mutated = map[string]func(testing.TB) mutations{"files": mutatedFiles, "directories": mutatedDirectories, "adapters": mutatedAdapters}
 
 func TestHostileModelsAreRefusedOrCompute(t *testing.T) {
+	sweep.Full(t)
 	for name, all := range mutated {
 		t.Run(name, func(t *testing.T) {
 			m := all(t)

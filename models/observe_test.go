@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/lutra-lm/lutra/internal/sweep"
 	"github.com/lutra-lm/lutra/kernels"
 	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/models/embedded"
@@ -70,6 +71,7 @@ func observe(t *testing.T, name string, tokens []int32) (map[MatrixPart]seen, *g
 }
 
 func TestAnObserverSeesTheRowsOfEveryMatrix(t *testing.T) {
+	sweep.NoEmulator(t)
 	tokens := make([]int32, 70) // more than a shard
 	for i := range tokens {
 		tokens[i] = int32(3*i + 5)
@@ -98,6 +100,7 @@ func TestAnObserverSeesTheRowsOfEveryMatrix(t *testing.T) {
 }
 
 func TestAnObserverSeesNormedEmbeddingsInTheFirstLayer(t *testing.T) {
+	sweep.NoEmulator(t)
 	tokens := []int32{7, 7, 12, 250, 31}
 	all, f := observe(t, "lutra-tiny-s", tokens)
 	table, norm := f.Tensor("token_embd.weight"), f.Tensor("blk.0.attn_norm.weight")

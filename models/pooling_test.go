@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lutra-lm/lutra/internal/sweep"
 	"github.com/lutra-lm/lutra/models/gguf"
 	"github.com/lutra-lm/lutra/models/kv"
 )
@@ -43,6 +44,7 @@ func pooled(t *testing.T, ref reference, p Pooling, more ...gguf.Tensor) (path s
 }
 
 func TestHiddenStatesGiveTheLogitsOfAnIndependentForwardPass(t *testing.T) {
+	sweep.NoEmulator(t)
 	for _, ref := range references(t) {
 		if s := ref.String(); strings.Contains(s, "gemma2") || strings.Contains(s, "q1_0") || strings.Contains(s, "q2_0") {
 			continue // logits are capped, or the head is turned
@@ -73,6 +75,7 @@ func TestHiddenStatesGiveTheLogitsOfAnIndependentForwardPass(t *testing.T) {
 }
 
 func TestARankHeadOfTwoTokensGivesTheirLogits(t *testing.T) {
+	sweep.NoEmulator(t)
 	const yes, no = 17, 200 // as in a converted Qwen3-Reranker, whose words these are
 	for _, ref := range references(t) {
 		if !strings.Contains(ref.String(), "llama3-rope") && ref.String() != "qwen3" {

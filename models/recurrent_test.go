@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lutra-lm/lutra/internal/sweep"
 	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/models/gguf"
 	"github.com/lutra-lm/lutra/models/kv"
@@ -178,6 +179,7 @@ func TestASpanMustGoOnWhereTheRecurrentStateStands(t *testing.T) {
 }
 
 func TestAWarmStepOfARecurrentModelAllocatesNothing(t *testing.T) {
+	sweep.NoEmulator(t)
 	for _, shape := range recurrentShapes {
 		m := openModel(t, recurrentModel(t, shape, gguf.F16), oneThread(t))
 		r := newRunner(t, m, kv.F16)
@@ -189,6 +191,7 @@ func TestAWarmStepOfARecurrentModelAllocatesNothing(t *testing.T) {
 }
 
 func TestARecurrentModelThatCannotRunIsRefusedByName(t *testing.T) {
+	sweep.NoEmulator(t)
 	path := recurrentModel(t, recurrentShape, gguf.F16)
 	pool := pool.New(1)
 	defer pool.Close()

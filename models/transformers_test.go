@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lutra-lm/lutra/internal/sweep"
 	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/models/gguf"
 	"github.com/lutra-lm/lutra/models/kv"
@@ -146,6 +147,7 @@ func TestClampsThatAreNotThoseOfTheArchitectureAreRefused(t *testing.T) {
 }
 
 func TestModelsOfTransformersGiveEverySequenceTheBitsItGetsAlone(t *testing.T) {
+	sweep.NoEmulator(t)
 	for _, name := range []string{"gpt-oss", "qwen35moe", "phimoe", "gemma3", "exaone4", "lfm2moe", "qwen3next", "gemma4", "gemma4-moe", "deepseek2", "deepseek2-v3", "granitehybrid-moe", "falcon-h1", "cohere2", "qwen3-normed", "deepseek2-dense", "nemotron_h", "nemotron_h_moe", "nemotron_h_moe-latent", "mamba2", "bamba"} {
 		t.Run(name, func(t *testing.T) {
 			path := "testdata/transformers/" + name + ".gguf"
@@ -155,6 +157,7 @@ func TestModelsOfTransformersGiveEverySequenceTheBitsItGetsAlone(t *testing.T) {
 }
 
 func TestAWarmStepOfLayersOfAllKindsAllocatesNothing(t *testing.T) {
+	sweep.NoEmulator(t)
 	for _, name := range []string{"gemma4", "deepseek2", "granitehybrid", "falcon-h1", "cohere2", "qwen3-normed", "deepseek2-dense", "nemotron_h", "nemotron_h_moe", "nemotron_h_moe-latent", "mamba2"} {
 		m := openModel(t, "testdata/transformers/"+name+".gguf", oneThread(t))
 		cache, err := kv.New(m.Config().KV(), kv.Options{BlockLen: 16, Blocks: 16, States: 4})

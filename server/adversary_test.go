@@ -13,6 +13,7 @@ import (
 // The long run, against a process with bounded memory and with a bar for the
 // time that questions take, is internal/adversary's own test.
 func TestHostileClientsLeaveNothingBehindAndChangeNoAnswer(t *testing.T) {
+	sweep.Full(t)
 	f := real(t, nil)
 	report, err := adversary.Run(t.Context(), adversary.Options{URL: f.url, Clients: sweep.Of(t, 8, 64), Plain: 2, Rounds: 2, BodySize: sweep.Of(t, 1<<18, 1<<20),
 		Patience: 100 * time.Millisecond, Limit: 5 * time.Minute})

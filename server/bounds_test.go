@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lutra-lm/lutra/internal/sweep"
 	"github.com/lutra-lm/lutra/models/toy"
 	"github.com/lutra-lm/lutra/server/api"
 	"github.com/lutra-lm/lutra/server/jsonread"
@@ -159,6 +160,7 @@ func documented(t *testing.T) map[string]string {
 }
 
 func TestEveryBoundHoldsAsTheDocumentationSays(t *testing.T) {
+	sweep.NoRace(t)
 	rows := documented(t)
 	toys := start(t, &toy.Model{Context: 1 << 20}, nil)
 	judges, readers := real(t, nil), reading(t)

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lutra-lm/lutra/internal/sweep"
 	"github.com/lutra-lm/lutra/models/template"
 	"github.com/lutra-lm/lutra/models/toy"
 )
@@ -218,6 +219,7 @@ func few(path, most string, fields string) string {
 }
 
 func TestEveryAnswerHasTheBytesThatItHad(t *testing.T) {
+	sweep.NoRace(t)
 	a := &album{answers: map[string]*strings.Builder{}}
 	thought := "{# <think></think> <tool_call> #}" + template.ChatML
 	for _, w := range []struct {

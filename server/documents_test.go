@@ -5,10 +5,12 @@ import (
 	"os"
 	"testing"
 
+	"github.com/lutra-lm/lutra/internal/sweep"
 	"github.com/lutra-lm/lutra/models/toy"
 )
 
 func TestDocumentsAreShownWithoutAKey(t *testing.T) {
+	sweep.NoRace(t)
 	f := start(t, &toy.Model{}, func(o *Options) { o.APIKeys, o.Documents = []string{"secret"}, os.DirFS("..") })
 	for path, want := range map[string]int{"/docs": http.StatusMovedPermanently, "/docs/": http.StatusOK, "/docs/serving.html": http.StatusOK, "/docs/gone.html": http.StatusNotFound} {
 		if w := f.as("GET", path, "", ""); w.Code != want {

@@ -12,6 +12,7 @@ import (
 	goopenai "github.com/sashabaranov/go-openai"
 
 	"github.com/lutra-lm/lutra/batcher"
+	"github.com/lutra-lm/lutra/internal/sweep"
 	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/embedded"
@@ -112,6 +113,7 @@ func problems(t *testing.T, n int) []problem {
 }
 
 func TestTheEmbeddedModelSolvesProblemsOverHTTP(t *testing.T) {
+	sweep.NoRace(t)
 	f := real(t, nil)
 	list := problems(t, 16)
 	var mu sync.Mutex

@@ -288,6 +288,8 @@ func (a answer) is(family, text string, calls []called) bool {
 }
 
 func TestEachFamilysMessagesArriveByteByByteAndWithMarksAsTokens(t *testing.T) {
+	sweep.Full(t)
+	sweep.NoRace(t)
 	for family, source := range callFormats {
 		for _, marks := range [][]string{nil, formatOf(t, source).Marks} {
 			s, _ := spelling(t, source, marks, nil)
@@ -404,6 +406,7 @@ func TestMarksMayHoldTheEndsOfLinesBehindThem(t *testing.T) {
 }
 
 func TestStrictCallsAreHeldWhereMarksAreTokens(t *testing.T) {
+	sweep.NoRace(t)
 	for family, source := range callFormats {
 		s, _ := spelling(t, source, formatOf(t, source).Marks, nil)
 		message, ok := written(t, family, "I look.", called{"forecast", `{"city": "Paris"}`})
@@ -428,6 +431,7 @@ func TestStrictCallsAreHeldWhereMarksAreTokens(t *testing.T) {
 }
 
 func TestSeveralStrictCallsArriveAsTheyWereWritten(t *testing.T) {
+	sweep.NoRace(t)
 	calls := []called{{"forecast", `{"city": "Berlin", "days": 3}`}, {"climate", `{"city": "Rome", "days": 1}`}}
 	for family, source := range callFormats {
 		for _, marks := range [][]string{nil, formatOf(t, source).Marks} {
@@ -450,6 +454,8 @@ func TestSeveralStrictCallsArriveAsTheyWereWritten(t *testing.T) {
 }
 
 func TestEachFamilysMessagesArriveHoweverTwoTokensDivideThem(t *testing.T) {
+	sweep.Full(t)
+	sweep.NoRace(t)
 	for family, source := range callFormats {
 		say := sayings[2]
 		message, ok := written(t, family, say.text, say.calls...)
@@ -474,6 +480,7 @@ func TestEachFamilysMessagesArriveHoweverTwoTokensDivideThem(t *testing.T) {
 }
 
 func TestACallThatTheLimitCutsOffIsABeginningOfIt(t *testing.T) {
+	sweep.NoRace(t)
 	for family, source := range callFormats {
 		s, _ := spelling(t, source, nil, nil)
 		say := sayings[1]

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lutra-lm/lutra/internal/sweep"
 	"github.com/lutra-lm/lutra/models/toy"
 	"github.com/lutra-lm/lutra/server/jsonread"
 	"github.com/lutra-lm/lutra/server/openai"
@@ -24,6 +25,7 @@ func nested(name, value string) string {
 }
 
 func TestFieldsThatAreNotSupportedAreRefusedByName(t *testing.T) {
+	sweep.NoRace(t)
 	f := start(t, &toy.Model{}, func(o *Options) { o.Strict = true })
 	for path, begin := range map[string]string{
 		"/v1/chat/completions": `{"messages":[{"role":"user","content":"Hi"}],"max_tokens":1,`,

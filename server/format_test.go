@@ -74,6 +74,7 @@ func contents(t *testing.T, answer []byte) (texts, ends []string) {
 }
 
 func TestStructuredAnswersAreValidAtAnyTemperature(t *testing.T) {
+	sweep.NoRace(t)
 	f := real(t, nil)
 	valid := validator(t, invoice)
 	for i, temperature := range []float64{0, 0.7, 1, 2} {
@@ -116,6 +117,7 @@ func TestCandidatesOfSearchesAreHeldToTheFormatToo(t *testing.T) {
 }
 
 func TestEveryNameOfAFormatHoldsTheAnswerToIt(t *testing.T) {
+	sweep.NoRace(t)
 	f := real(t, nil)
 	object := regexp.MustCompile(`^\{(.|\n)*\}$`)
 	for fields, want := range map[string]*regexp.Regexp{

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/lutra-lm/lutra/internal/sweep"
 	"github.com/lutra-lm/lutra/models/toy"
 	"github.com/lutra-lm/lutra/server/jsonread"
 	"github.com/lutra-lm/lutra/tts/structure"
@@ -42,6 +43,7 @@ func TestAGrammarOfManyRulesThatMayBeEmptyIsHeldTo(t *testing.T) {
 }
 
 func TestAFormatThatMeetsItsBoundIsRefusedWithIt(t *testing.T) {
+	sweep.NoRace(t)
 	f := start(t, &toy.Model{}, nil)
 	cache := structure.NewCache(structure.CacheOptions{Memory: 32 << 20, Largest: 4 << 20})
 	f.model.Formats.Share(cache)

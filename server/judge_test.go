@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lutra-lm/lutra/internal/sweep"
 	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/judge"
 )
@@ -39,6 +40,7 @@ type writtenCritique struct {
 }
 
 func TestAnswersTellWhatJudgesHaveWritten(t *testing.T) {
+	sweep.NoRace(t)
 	f := real(t, withJudges)
 	const include = `,"include":["candidates","critiques"]}`
 	for _, plan := range []string{

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lutra-lm/lutra/internal/sweep"
 	"github.com/lutra-lm/lutra/models/toy"
 	"github.com/lutra-lm/lutra/server/jsonread"
 )
@@ -113,6 +114,7 @@ func TestOffsetsSkipTokensThatAddNothingToTheText(t *testing.T) {
 }
 
 func TestTheNumberOfLogprobsIsBounded(t *testing.T) {
+	sweep.NoRace(t)
 	f := start(t, &toy.Model{Context: 4096}, nil)
 	long := "[5" + strings.Repeat(",6", 2999) + "]"
 	for _, c := range []struct {

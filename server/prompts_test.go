@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/lutra-lm/lutra/internal/sweep"
 )
 
 // searchedText is a text completion, or a chunk of one, with what it tells of
@@ -35,6 +37,7 @@ func readTexts[S any](t *testing.T, answer []byte) (c searchedText[S]) {
 }
 
 func TestSearchesOfSeveralPromptsAreThoseOfEach(t *testing.T) {
+	sweep.NoRace(t)
 	f := real(t, nil)
 	var prompts []string
 	for i := range 3 {

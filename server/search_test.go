@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/lutra-lm/lutra/internal/sweep"
 	"github.com/lutra-lm/lutra/models/toy"
 )
 
@@ -296,6 +297,7 @@ func TestMetricsOfSearchesAddUp(t *testing.T) {
 }
 
 func TestWhatASearchIsChargedDependsOnTheRequestAlone(t *testing.T) {
+	sweep.NoRace(t)
 	f := real(t, nil)
 	for _, plan := range []string{`"sc8"`, `"bon8"`, `"beam8x4"`, `"auto;n=8"`, `"sc8;budget.tokens=200"`, `"beam8x4;budget.tokens=150"`} {
 		body := question(t, 2, `,"test_time_scaling":`+plan)

@@ -8,6 +8,7 @@ import (
 
 	goopenai "github.com/sashabaranov/go-openai"
 
+	"github.com/lutra-lm/lutra/internal/sweep"
 	"github.com/lutra-lm/lutra/models/template"
 )
 
@@ -35,6 +36,8 @@ func forecasts(names ...string) (tools []goopenai.Tool) {
 }
 
 func TestForcedCallsMeetTheirSchemaWhateverTheModelWrites(t *testing.T) {
+	sweep.Full(t)
+	sweep.NoRace(t)
 	for name, source := range callFormats {
 		said := "Nothing of the kind."
 		if name == "harmony" {
@@ -69,6 +72,7 @@ func TestForcedCallsMeetTheirSchemaWhateverTheModelWrites(t *testing.T) {
 }
 
 func TestCallsOfStrictToolsMeetTheirSchemaAndTextIsFree(t *testing.T) {
+	sweep.NoRace(t)
 	for name, source := range callFormats {
 		format := formatOf(t, source)
 		const forbidden = `{"town": "Paris"}`

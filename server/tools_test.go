@@ -11,6 +11,7 @@ import (
 
 	goopenai "github.com/sashabaranov/go-openai"
 
+	"github.com/lutra-lm/lutra/internal/sweep"
 	"github.com/lutra-lm/lutra/models/template"
 	"github.com/lutra-lm/lutra/server/jsonread"
 	"github.com/lutra-lm/lutra/tts/toolcall"
@@ -59,6 +60,7 @@ func formatOf(t *testing.T, source string) *toolcall.Format {
 }
 
 func TestCallsOfToolsComeApartFromTheTextInEachFamilysFormat(t *testing.T) {
+	sweep.NoRace(t)
 	for name, source := range callFormats {
 		t.Run(name, func(t *testing.T) {
 			message := formatOf(t, source).Write("get_weather", inBerlin)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lutra-lm/lutra/internal/sweep"
 	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/server/registry"
@@ -50,6 +51,7 @@ func judged(t *testing.T, file string) *fixture {
 }
 
 func TestEveryKindOfRewardModelJudgesOverHTTP(t *testing.T) {
+	sweep.NoRace(t)
 	raw, err := os.ReadFile(rewardModels + "scores.json")
 	if err != nil {
 		t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/lutra-lm/lutra/internal/sweep"
 	"github.com/lutra-lm/lutra/models/toy"
 	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/verify"
@@ -68,6 +69,7 @@ func TestChecksAreVerifiersAndGiveOneAnswerInACrowdToo(t *testing.T) {
 }
 
 func TestASearchEndsAtTheFirstAnswerThatPassesAllTests(t *testing.T) {
+	sweep.NoRace(t)
 	f := start(t, says(t, "7"), nil)
 	fields := `,"test_time_scaling":{"method":"best_of_n","n":6,"verify":{"language":"javascript","tests":["1 + 1 === 2"]},"include":["candidates"]}`
 	for _, path := range []struct{ path, body string }{

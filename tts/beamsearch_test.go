@@ -9,6 +9,7 @@ import (
 
 	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/batcher/sampling"
+	"github.com/lutra-lm/lutra/internal/sweep"
 	. "github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/scaling"
 	"github.com/lutra-lm/lutra/tts/ttstest"
@@ -98,6 +99,7 @@ func byTheBook(t *testing.T, m *Model, p scaling.Plan, groups int, req *Request)
 }
 
 func TestBeamSearchAgreesWithANaiveReference(t *testing.T) {
+	sweep.NoRace(t)
 	m := ttstest.RunOn(t, thinks(t), 1024, batcher.DefaultOptions())
 	for _, shape := range []struct {
 		written string

@@ -112,6 +112,7 @@ func TestAStopStringEndsNoAnswerBeforeItsLeastTokens(t *testing.T) {
 }
 
 func TestBadWordsAreNeverCompleted(t *testing.T) {
+	sweep.NoRace(t)
 	m := ttstest.Run(t, eager(t))
 	words := []string{"apples", "box", "day", "12", "each", "Answer"}
 	var bad [][]int32

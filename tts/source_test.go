@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/lutra-lm/lutra/batcher/sampling"
+	"github.com/lutra-lm/lutra/internal/sweep"
 	"github.com/lutra-lm/lutra/models/toy"
 	. "github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/ttstest"
@@ -124,6 +125,7 @@ func TestASearchIsTheSameWhereverItsCandidatesAreGenerated(t *testing.T) {
 }
 
 func TestTokensThatAreNotTheModelsAreFoundAndNamed(t *testing.T) {
+	sweep.NoRace(t)
 	m, other := ttstest.Run(t, thinks(t)), ttstest.Run(t, thinks(t))
 	changed := func(change func(t *sampling.Token)) func(int, []sampling.Token) []Run {
 		return func(_ int, tokens []sampling.Token) []Run {

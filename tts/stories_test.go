@@ -94,6 +94,7 @@ func isRight(t *testing.T, reply string, want int) bool {
 }
 
 func TestEveryStoryShownToUsersIsStillShown(t *testing.T) {
+	sweep.NoRace(t)
 	for _, s := range stories {
 		shown, err := os.ReadFile("../" + s.shown)
 		if err != nil {
@@ -106,6 +107,7 @@ func TestEveryStoryShownToUsersIsStillShown(t *testing.T) {
 }
 
 func TestEveryStoryShownToUsersIsAnsweredRightlyByEveryMethod(t *testing.T) {
+	sweep.NoRace(t)
 	m, v := tiny(t, "lutra-tiny-l")
 	for _, s := range stories {
 		if got := ask(t, Single{Model: m}, 0, user(s.text)); !isRight(t, got, s.answer) {
@@ -120,6 +122,7 @@ func TestEveryStoryShownToUsersIsAnsweredRightlyByEveryMethod(t *testing.T) {
 }
 
 func TestTheSearchExamplesAreWonByTheSearchAlone(t *testing.T) {
+	sweep.NoRace(t)
 	m, v := tiny(t, "lutra-tiny-l")
 	shown, err := os.ReadFile("../web/js/welcome.js")
 	if err != nil {
@@ -141,6 +144,7 @@ func TestTheSearchExamplesAreWonByTheSearchAlone(t *testing.T) {
 }
 
 func TestEverydayQuestionsAreAnsweredRightly(t *testing.T) {
+	sweep.NoRace(t)
 	for _, name := range []string{"lutra-tiny-l", "lutra-tiny-s"} {
 		m, _ := tiny(t, name)
 		for _, q := range everyday {
@@ -152,6 +156,7 @@ func TestEverydayQuestionsAreAnsweredRightly(t *testing.T) {
 }
 
 func TestWhatTheModelsProposeToAskTheyCanAnswer(t *testing.T) {
+	sweep.NoRace(t)
 	for _, name := range []string{"lutra-tiny-l", "lutra-tiny-s"} {
 		m, _ := tiny(t, name)
 		for _, q := range []string{"what can you do?", "help", "Give me an example.", "How does this work?", "What should I ask?"} {
@@ -176,6 +181,7 @@ func TestWhatTheModelsProposeToAskTheyCanAnswer(t *testing.T) {
 }
 
 func TestWhatIsTooHardIsRefusedPolitely(t *testing.T) {
+	sweep.NoRace(t)
 	for _, name := range []string{"lutra-tiny-l", "lutra-tiny-s"} {
 		m, _ := tiny(t, name)
 		for _, q := range []string{"what's 15% of 80", "What is the square root of 81?", "Write a poem about the sea."} {
@@ -189,6 +195,7 @@ func TestWhatIsTooHardIsRefusedPolitely(t *testing.T) {
 // A conversation's later questions are answered as the first one, new ones and
 // those that go on from the answer before.
 func TestLaterQuestionsOfAConversationAreAnsweredRightly(t *testing.T) {
+	sweep.NoRace(t)
 	type turn struct {
 		text   string
 		answer int

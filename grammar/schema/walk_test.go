@@ -45,6 +45,7 @@ var schemas = []string{
 }
 
 func TestRandomTextsOfAGrammarMeetTheSchema(t *testing.T) {
+	sweep.Full(t)
 	r := rand.New(rand.NewPCG(1, 2))
 	all, ends := 0, 0
 	for _, text := range slices.Concat(schemas, complements, endless) {

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/lutra-lm/lutra/internal/sweep"
 	"github.com/lutra-lm/lutra/models/embedded"
 )
 
@@ -29,6 +30,7 @@ func dense(rows, cols int, w []float32) Rows {
 // What both papers ask of accuracy (T-MAN and TTS, Table 4 of each), as errors of
 // real weights.
 func TestErrorsOfFormatsOnTrainedWeights(t *testing.T) {
+	sweep.NoEmulator(t)
 	rows := trained(t)
 	quantize := func(f Format) float64 {
 		w, err := Quantize(rows, f)

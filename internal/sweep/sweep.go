@@ -1,6 +1,6 @@
-// Package sweep says how far tests go that walk more cases than a change is likely to
-// need: mutations of files, histories, kernels that are slow by design. Each walks a part
-// that reaches all the code; the gate walks them all (.ci/fresh).
+// Package sweep says which tests run where, and how far they go. Tests that walk more cases than a change
+// is likely to need (mutations of files, histories) walk a part that reaches all the code; the gate walks
+// them all (.ci/fresh). Tests that take long run in the gate alone, or not under its race detector and emulators.
 package sweep
 
 import (

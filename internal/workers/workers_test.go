@@ -19,6 +19,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/lutra-lm/lutra/internal/sweep"
 	"github.com/lutra-lm/lutra/models/tokenizer"
 	"github.com/lutra-lm/lutra/server"
 	"github.com/lutra-lm/lutra/server/registry"
@@ -144,6 +145,7 @@ func find(t *testing.T, m *tts.Model, written string, seed uint64) string {
 }
 
 func TestASearchOverFourServersIsThatOfOne(t *testing.T) {
+	sweep.NoRace(t)
 	var servers []*httptest.Server
 	for range 4 {
 		servers = append(servers, serves(t, nil))
@@ -290,6 +292,7 @@ func forever(kind, text string) func(http.ResponseWriter, *http.Request) {
 }
 
 func TestWhatHostileWorkersDoChangesNoAnswerAndIsNamed(t *testing.T) {
+	sweep.Full(t)
 	var elsewhere atomic.Int64 // requests to where a worker sends
 	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { elsewhere.Add(1) }))
 	defer other.Close()

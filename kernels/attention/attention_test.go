@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/lutra-lm/lutra/internal/sweep"
 	"github.com/lutra-lm/lutra/kernels/cpu"
 	"github.com/lutra-lm/lutra/kernels/kerneltest"
 	"github.com/lutra-lm/lutra/kernels/vector"
@@ -294,6 +295,7 @@ func wild[T int8 | uint16](at []int32) Ahead[T] {
 }
 
 func TestAttentionAllocatesNothing(t *testing.T) {
+	sweep.NoEmulator(t)
 	r := rand.New(rand.NewPCG(7, 8))
 	const g, n, d = 3, 16, 64
 	q, kv := kerneltest.RandomVector(r, g*d), randomKV(r, n, d)

@@ -5,6 +5,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"github.com/lutra-lm/lutra/internal/sweep"
 )
 
 // countTask counts how often each part ran and holds a worker's number to one
@@ -70,6 +72,7 @@ func (m *meetTask) Do(_, _ int) {
 }
 
 func TestPoolRunAllocatesNothing(t *testing.T) {
+	sweep.NoEmulator(t)
 	pool := New(2)
 	defer pool.Close()
 	c := &countTask{t: t, runs: make([]atomic.Int32, 8), held: make([]atomic.Bool, 2)}

@@ -233,6 +233,7 @@ func TestMatricesShareTheActivationsTheyRead(t *testing.T) {
 }
 
 func TestMulAllocatesNothing(t *testing.T) {
+	sweep.NoEmulator(t)
 	eachKernel(t, func(t *testing.T, run *Runner) {
 		rng := rand.New(rand.NewPCG(11, 12))
 		const rows, cols = 128, 640

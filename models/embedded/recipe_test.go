@@ -7,11 +7,13 @@ import (
 	"testing"
 
 	"github.com/lutra-lm/lutra/internal/clienttest"
+	"github.com/lutra-lm/lutra/internal/sweep"
 )
 
 const recipe = "../../tools/train"
 
 func TestTheHardSetIsWhatItsProgramWrites(t *testing.T) {
+	sweep.Full(t)
 	cmd := exec.CommandContext(t.Context(), clienttest.Python(t, "json"), "hard.py")
 	cmd.Dir = recipe
 	cmd.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1")

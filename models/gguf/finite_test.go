@@ -3,9 +3,12 @@ package gguf
 import (
 	"slices"
 	"testing"
+
+	"github.com/lutra-lm/lutra/internal/sweep"
 )
 
 func TestNumbersAndScalesThatAreNotFiniteAreFound(t *testing.T) {
+	sweep.NoEmulator(t)
 	const cols, rows = 512, 5
 	for typ := range Type(len(types)) {
 		if !typ.Supported() {

@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/lutra-lm/lutra/internal/sweep"
 )
 
 // every is metadata with a value of every type.
@@ -93,6 +95,8 @@ func TestEveryTruncationIsAnError(t *testing.T) {
 }
 
 func TestChangedBytesNeverPanic(t *testing.T) {
+	sweep.Full(t)
+	sweep.NoEmulator(t)
 	data := small(t)
 	for i := range data {
 		old := data[i]

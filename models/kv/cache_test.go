@@ -225,6 +225,7 @@ func (h *history) play(ops []byte) {
 }
 
 func TestRandomHistoriesAgreeWithNaiveCopies(t *testing.T) {
+	sweep.NoEmulator(t)
 	for _, c := range []struct {
 		kind   Type
 		shape  Shape
@@ -340,6 +341,7 @@ func TestAForkNeverChangesItsParent(t *testing.T) {
 }
 
 func TestGrowingInsideABlockAllocatesNothing(t *testing.T) {
+	sweep.NoEmulator(t)
 	h := newHistory(t, F16, ^uint64(0))
 	h.open(nil)
 	s := h.seqs[0]

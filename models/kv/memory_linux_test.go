@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"runtime/debug"
 	"testing"
+
+	"github.com/lutra-lm/lutra/internal/sweep"
 )
 
 // resident is how many bytes of this process are in memory when garbage is not
@@ -30,6 +32,7 @@ func resident(t *testing.T) (all, heap int64) {
 // What is configured as kv.memory is what the process grows by. None of it is
 // the heap's, where it would let as much garbage stand as it is large.
 func TestAFullCacheTakesItsMemoryAndNoMore(t *testing.T) {
+	sweep.NoEmulator(t)
 	const budget = 96 << 20
 	shape := Shape{Layers: 4, Heads: 2, HeadDim: 64}
 	for _, kind := range []Type{F16, Int8} {

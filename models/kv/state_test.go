@@ -4,6 +4,8 @@ import (
 	"errors"
 	"slices"
 	"testing"
+
+	"github.com/lutra-lm/lutra/internal/sweep"
 )
 
 // advance changes the recurrent state of a sequence as tokens behind the others do.
@@ -188,6 +190,7 @@ func TestARecurrentShapeNeedsStates(t *testing.T) {
 }
 
 func TestGrowingAStateAllocatesNothing(t *testing.T) {
+	sweep.NoEmulator(t)
 	c, err := New(recurrentShape, Options{BlockLen: 4, Blocks: 64, States: 4})
 	if err != nil {
 		t.Fatal(err)

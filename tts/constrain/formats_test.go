@@ -9,6 +9,7 @@ import (
 
 	"github.com/lutra-lm/lutra/grammar"
 	grammarbudget "github.com/lutra-lm/lutra/grammar/budget"
+	"github.com/lutra-lm/lutra/internal/sweep"
 	"github.com/lutra-lm/lutra/tts/structure"
 	"github.com/lutra-lm/lutra/tts/toolcall"
 )
@@ -50,6 +51,7 @@ func largeFormats(f *Formats) map[string]func(ctx context.Context) error {
 }
 
 func TestFormatsOfAllKindsAreBounded(t *testing.T) {
+	sweep.NoRace(t)
 	f := NewFormats(speller(t).Tokenizer)
 	f.Share(structure.NewCache(structure.CacheOptions{Memory: 4 << 20, Largest: 1 << 20}))
 	for kind, ask := range largeFormats(f) {
@@ -98,6 +100,7 @@ func (f *full) Take(n int64) error {
 }
 
 func TestABudgetMayEndAnywhere(t *testing.T) {
+	sweep.NoRace(t)
 	every := grammar.NewVocabulary(256, func(id int32) []byte { return []byte{byte(id)} })
 	tools := []toolcall.Tool{{Name: "a", Strict: true, Schema: []byte(`{"type": "object", "properties": {"x": {"type": "string", "pattern": "^[a-c]+$", "maxLength": 5}}}`)}}
 	makers := map[string]func(b *grammarbudget.Budget) (*grammar.Grammar, error){

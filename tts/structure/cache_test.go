@@ -13,6 +13,7 @@ import (
 	"github.com/lutra-lm/lutra/grammar/budget"
 	"github.com/lutra-lm/lutra/grammar/gbnf"
 	"github.com/lutra-lm/lutra/grammar/schema"
+	"github.com/lutra-lm/lutra/internal/sweep"
 )
 
 // ask asks a cache for the format of a schema.
@@ -145,6 +146,7 @@ func digits(i int) string {
 }
 
 func TestManyLargeFormatsTakeBoundedMemory(t *testing.T) {
+	sweep.NoRace(t)
 	options := CacheOptions{Memory: 32 << 20, Largest: 8 << 20}
 	c := NewCache(options)
 	before := heap()
@@ -198,6 +200,7 @@ func heap() int64 {
 }
 
 func TestWhatAFormatIsSaidToTakeIsWhatTheHeapGrowsBy(t *testing.T) {
+	sweep.NoRace(t)
 	vocabulary := grammar.NewVocabulary(256+len(spelling{}), spelling{}.Text)
 	for name, make := range map[string]func(b *budget.Budget) (*grammar.Grammar, error){
 		"many words": func(b *budget.Budget) (*grammar.Grammar, error) {

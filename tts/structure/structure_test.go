@@ -8,6 +8,7 @@ import (
 	"github.com/lutra-lm/lutra/grammar"
 	"github.com/lutra-lm/lutra/grammar/regex"
 	"github.com/lutra-lm/lutra/grammar/schema"
+	"github.com/lutra-lm/lutra/internal/sweep"
 	"github.com/lutra-lm/lutra/models/tokenizer"
 )
 
@@ -175,6 +176,7 @@ func TestManyMayAskAtOnce(t *testing.T) {
 }
 
 func TestMasksTakeABoundedAmountOfMemory(t *testing.T) {
+	sweep.NoRace(t)
 	f := newFormat(t, `{"type": "string", "maxLength": 5000}`)
 	p := f.walk(t, `"`)
 	for range 5000 {
