@@ -70,7 +70,7 @@ func (t *task) seal(tokens []int32) {
 	}
 }
 
-// prefix returns those of tokens that the prefix cache may supply.
+// prefix returns the first tokens, which the prefix cache may supply.
 func (t *task) prefix(tokens []int32) []int32 {
 	if t.demand.Whole {
 		return nil

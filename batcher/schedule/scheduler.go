@@ -212,7 +212,7 @@ func (l *Limits) lanes(n int) int {
 }
 
 // efficient returns the least number of tiles, in tokens, whose tokens take nearly
-// as little time each as those of any larger step.
+// as little time each as the tokens of any larger step.
 func (l *Limits) efficient() int {
 	each := func(n int) float64 { return l.Optimistic(n) / float64(n) }
 	best := each(Tile)
