@@ -10,7 +10,7 @@ import "unsafe"
 // Open and Truncate can go on. Checkpoints are made where a slot is free, and give
 // theirs when a sequence needs one.
 
-// checkpointTokens is how far the checkpoints are apart that a stream leaves behind.
+// checkpointTokens is the distance between the checkpoints that a decoding stream leaves.
 // Each piece of a prompt leaves one.
 const checkpointTokens = 64
 
