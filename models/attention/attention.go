@@ -40,7 +40,7 @@ type Pass struct {
 	wave   wave
 }
 
-// scratch is what one worker needs for one part.
+// scratch holds the buffers that one worker needs for one part.
 type scratch struct {
 	q, acc []float32        // [maxTile*group][dim]
 	scores []float32        // [maxTile*group][chunk]
