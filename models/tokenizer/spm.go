@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// spaceMark is what SentencePiece writes for a space.
+// spaceMark stands for a space in SentencePiece's pieces.
 const (
 	spaceMark     = string(spaceMarkRune)
 	spaceMarkRune = '▁'
