@@ -31,7 +31,7 @@ type Plan struct {
 	touches []touch // of the chunk that is being planned
 }
 
-// workItem is a tile and a split that it reads. Its chunks begin where those of the item before end.
+// workItem is a tile and a split that it reads. Its chunks begin where the chunks of the item before end.
 type workItem struct {
 	tile   int32
 	chunks int32 // end of its chunks
