@@ -14,7 +14,7 @@ type maze struct {
 	sum uint64 // of the completion
 }
 
-// labyrinth is what the points of a maze share.
+// labyrinth holds the settings that the points of a maze share.
 type labyrinth struct {
 	seed  uint64
 	vocab int
