@@ -29,7 +29,7 @@ type Options struct {
 	// prompt that waits, and due to all background work. 0: no bound.
 	PrefillSlowdown    float64 `yaml:"prefill_slowdown"`
 	BackgroundSlowdown float64 `yaml:"background_slowdown"`
-	// SpareSlowdown bounds the factor by which sequences of ForkSpare may lengthen a step.
+	// SpareSlowdown is by what factor a step may take longer for sequences of ForkSpare.
 	SpareSlowdown float64 `yaml:"spare_slowdown"`
 
 	Speculation Speculation `yaml:"speculation"`

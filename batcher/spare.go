@@ -3,9 +3,9 @@ package batcher
 import "github.com/lutra-lm/lutra/batcher/schedule"
 
 // fillSpare adds spare sequences to a planned step, as far as it takes at most
-// slowdown times as long. Sequences that would make it too long wait for the next step; sequences
-// for which no step of its size has lanes or rows are dropped. d is the engine's other work: where
-// none of it is planned, spare sequences are not planned either.
+// slowdown times as long. Those wait for the next step that it would make too long; those that
+// no step of its size has lanes or rows for are dropped. d is what else the engine has to do:
+// where nothing of that is planned, neither are they.
 func (p *planner) fillSpare(spans []span, limits *schedule.Limits, slowdown float64, d workload, drop func(*Sequence)) []span {
 	n, rows := 0, 0
 	for i := range spans {
