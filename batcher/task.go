@@ -50,7 +50,7 @@ type flushState struct {
 }
 
 // cut drops computed positions from n on, and of a model with recurrent layers those
-// behind the last checkpoint before n: they are computed again.
+// after the last checkpoint before n: they are computed again.
 func (t *task) cut(n int) {
 	t.kv.Truncate(n)
 	t.demand.Computed = t.kv.Len()
