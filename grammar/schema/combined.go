@@ -341,7 +341,7 @@ func (w *elements) list(b *branch) (grammar.Symbol, error) {
 		f.Let(next, append(more, []grammar.Symbol{})...)
 		return f.Rule(append(first, []grammar.Symbol{none})...), nil
 	}
-	first, more := none, none // what may come where none has been, and behind one
+	first, more := none, none // the texts that may come where none has been, and after one
 	for _, e := range slices.Backward(entries) {
 		if !w.Name(e.name) {
 			if e.required {

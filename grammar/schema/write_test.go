@@ -10,7 +10,7 @@ import (
 // style says how a value is written: order, spaces and escapes.
 type style struct {
 	*rand.Rand               // shuffles properties, unless it is nil
-	comma, colon      string // what stands behind them
+	comma, colon      string // the spaces after them
 	open, next, close string // an indent
 }
 
