@@ -46,7 +46,7 @@ type Shape struct {
 	Others                        Others
 }
 
-// Others are further layers, numbered behind the others of a Shape, that have heads of
+// Others are further layers, numbered after the others of a Shape, that have heads of
 // another number or width. Zero: there are none.
 type Others struct{ Layers, Heads, HeadDim int }
 

@@ -114,7 +114,7 @@ type Sequence struct {
 	n      int // positions held
 	sealed int // leading blocks that are in the index
 	// swapped tells that the last sealed block took the place of an own copy.
-	// Forks that share the blocks behind it may still hold the copy.
+	// Forks that share the blocks after it may still hold the copy.
 	swapped bool
 	recurrent
 }

@@ -193,7 +193,7 @@ func (s *Sequence) Become(t *Sequence) {
 }
 
 // Truncate drops positions from n on. A recurrent state that has seen more cannot go
-// back but to a checkpoint: the positions behind that one are dropped too, and Len
+// back but to a checkpoint: the positions after that one are dropped too, and Len
 // tells how many are left.
 func (s *Sequence) Truncate(n int) {
 	if n < 0 || n > s.n {
