@@ -17,7 +17,7 @@ func (t *Template) Turn(answer ...Message) (string, error) {
 	return t.behindQuestion(Input{Messages: append([]Message{{Role: "user", Content: question}}, answer...)})
 }
 
-// Header returns what the template writes behind a question for the beginning of an answer.
+// Header returns the text that the template writes after a question to begin an answer.
 func (t *Template) Header() (string, error) {
 	return t.behindQuestion(Input{Messages: []Message{{Role: "user", Content: question}}, AddGenerationPrompt: true})
 }
