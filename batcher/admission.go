@@ -43,7 +43,7 @@ func (a *admission) interactive() (d workload) {
 	return d
 }
 
-// load counts the sequences to compute, by what they are.
+// load counts the sequences to compute, by kind.
 func (a *admission) load() workload {
 	d := a.interactive()
 	for _, s := range a.active {
@@ -54,8 +54,8 @@ func (a *admission) load() workload {
 	return d
 }
 
-// requests counts the requests that have an active sequence, and those of the waiting
-// ones that have none.
+// requests counts the requests that have an active sequence, and the waiting requests
+// that have none.
 func (a *admission) requests() (running, waiting int) {
 	last := func(seqs []*Sequence, i int) bool { return i+1 == len(seqs) || seqs[i+1].age != seqs[i].age }
 	active := a.active
@@ -169,7 +169,7 @@ func (a *admission) displace(s *Sequence) bool {
 	return true
 }
 
-// grantedTokens is how much of a new prompt may be computed at once, whatever it delays.
+// grantedTokens of a new prompt may be computed at once, whatever they delay.
 const grantedTokens = 2 * Tile
 
 // enter makes s active if its blocks can be had without taking them from

@@ -10,7 +10,7 @@ import (
 	"github.com/lutra-lm/lutra/internal/sweep"
 )
 
-// times is what short answers took on average.
+// times holds the average times of short answers.
 type times struct{ first, token time.Duration }
 
 // answers lets clients ask one short question after another for so long.

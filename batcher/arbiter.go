@@ -59,8 +59,8 @@ type waker interface {
 	urgent() bool // interactive sequences have been posted
 }
 
-// slowdown bounds by what factor streams may become slower on average, due to each prompt that waits
-// and due to all background work; 0: no bound.
+// slowdown bounds the factor by which each waiting prompt, and all background work together, may slow
+// streams down on average; 0: no bound.
 type slowdown struct{ prefill, background float64 }
 
 // workload counts an engine's active sequences.
@@ -166,7 +166,7 @@ func (t *tenant) otherPrefilling() bool {
 	return slices.ContainsFunc(t.tenants, func(o *tenant) bool { return o != t && (o.demand.prompts > 0 || o.engine.urgent()) })
 }
 
-// shares counts the tokens of a step by what they are for.
+// shares counts the tokens of a step by purpose.
 type shares struct {
 	streams  int
 	guesses  int // of streams

@@ -19,7 +19,7 @@ type bounds struct {
 	recurrent bool // what has been computed cannot be taken back
 }
 
-// newBounds makes those of a model and its cache, of sequences of at most context tokens;
+// newBounds returns the bounds of a model and its cache, for sequences of at most context tokens;
 // 0: as many as the model takes.
 func newBounds(m models.Model, cache *kv.Cache, context int) bounds {
 	c := m.Config()

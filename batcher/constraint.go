@@ -5,7 +5,7 @@ import "github.com/lutra-lm/lutra/batcher/sampling"
 // constraint tracks where a sequence stands whose tokens are constrained.
 type constraint struct {
 	initial sampling.Constraint // of an empty completion; nil: state is not known
-	state   sampling.Constraint // behind the first pos tokens
+	state   sampling.Constraint // after the first pos tokens
 	pos     int                 // tokens of the sequence, its prompt among them
 	start   int                 // where the completion begins
 

@@ -12,7 +12,7 @@ type Drafter interface {
 	// has no tokens for those until it has read them. After an error it is not
 	// called again.
 	Draft(guesses []*Guess, extra float64) error
-	// Price is how many seconds Draft will take, once it knows the texts.
+	// Price returns the seconds that Draft will take, once it knows the texts.
 	Price(guesses []*Guess) float64
 }
 
@@ -31,7 +31,7 @@ func (k DraftKind) String() string { return [DraftKinds]string{"lookup", "model"
 
 // Guess asks a Drafter about one sequence; it is the same one at each call.
 type Guess struct {
-	Text   []int32         // the sequence's tokens, mostly those of the last call and some more
+	Text   []int32         // the sequence's tokens, mostly the last call's and some more
 	Prompt int             // of them come before the first generated one
 	Params sampling.Params // of the tokens that follow; its Constraint is where Text stands
 	Most   int             // tokens wanted

@@ -8,10 +8,10 @@ type drafterState struct {
 	rate   float64 // how often its guesses have been right of late; the rate of new sequences
 	judged int     // guesses that rate is made of
 	credit float64 // seconds that may go to finding out whether it pays by now
-	// balance is the seconds that its guesses have saved of late, less those spent
-	// on reading texts; price is what the guesses of the step under way cost.
+	// balance counts the seconds that its guesses have saved of late, less the seconds spent
+	// on reading texts; price is the cost of the guesses of the step under way.
 	balance, price float64
-	// costFactor is how many times its Price drafting takes: Price counts the model's steps alone.
+	// costFactor multiplies Price, which counts the model's steps alone, to give the time of drafting.
 	costFactor float64
 	failed     bool // it is not asked any more
 }

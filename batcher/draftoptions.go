@@ -20,7 +20,7 @@ func (o *draftOption) chance() float64 {
 	return c
 }
 
-// draftOptions holds those of a step.
+// draftOptions holds the choices of drafted tokens for one step.
 type draftOptions []draftOption
 
 // askFor lists what a drafter, number by of those that there are, may be asked: guesses about
@@ -110,7 +110,7 @@ func (o draftOptions) take(taken []int, n, room int, cost *schedule.CostModel, l
 	return taken
 }
 
-// leastChance is how likely a guess is at least that is looked at after ones that do not pay.
+// leastChance bounds from below the probability of a guess that is examined after guesses that do not pay.
 const leastChance = 0.02
 
 // likeliest returns the option whose next guess is most likely right, and how likely

@@ -104,8 +104,8 @@ func (d *draftSelector) prepare(s *Sequence, k int) bool {
 	return true
 }
 
-// consult asks a drafter for guesses about the streams for which its guesses have
-// been right more often than those of the drafters before it.
+// consult asks a drafter for guesses about the streams for which it has been right
+// more often than the drafters before it.
 func (d *draftSelector) consult(spans []span, by, n, room int, probe bool) {
 	dr, base := &d.drafters[by], d.steps.Time(n)
 	if dr.failed {

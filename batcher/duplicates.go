@@ -82,7 +82,7 @@ func (d *duplicates) cutToBlock(spans []span, blockLen int) {
 	}
 }
 
-// follow appends the spans of followers to those of their leaders.
+// follow appends the followers' spans to their leaders' spans.
 func (d *duplicates) follow(spans []span, st *step, now func() time.Time) []span {
 	for _, s := range d.followers {
 		s.task.leader.span = -1 // it may have dropped out since the plan

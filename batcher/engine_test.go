@@ -59,7 +59,7 @@ func checkEmpty(t *testing.T, e *Engine) {
 }
 
 // open opens a sequence that lives as long as the test.
-// Stats are those after the step under way: an engine publishes them when its
+// Stats returns the statistics after the step under way: an engine publishes them when its
 // callers have been woken.
 func (r rig) Stats() Stats {
 	synctest.Wait()
@@ -89,7 +89,7 @@ func collect(t *testing.T, s *Sequence, p sampling.Params) []int32 {
 	return ids
 }
 
-// expect is what sampling with p after prompt must give.
+// expect returns the tokens that sampling with p after prompt must give.
 func expect(m *toy.Model, prompt []int32, n int, p sampling.Params) []int32 {
 	var s sampling.Sampler
 	all := slices.Clone(prompt)

@@ -14,7 +14,7 @@ type maze struct {
 	sum uint64 // of the completion
 }
 
-// labyrinth is what the points of a maze share.
+// labyrinth holds the settings that the points of a maze share.
 type labyrinth struct {
 	seed  uint64
 	vocab int
@@ -82,7 +82,7 @@ func (m maze) close(c chan struct{}, how uint64) {
 	}
 }
 
-// behind is p for the token behind a completion: where its constraint stands, and the
+// behind is p for the token after a completion: where its constraint stands, and the
 // token that is forced, or sampling.Sampled.
 func behind(p sampling.Params, completion []int32, vocab int) (sampling.Params, int32) {
 	if p.Constraint == nil {

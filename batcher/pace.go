@@ -6,7 +6,7 @@ import (
 	"github.com/lutra-lm/lutra/batcher/schedule"
 )
 
-// pace is how fast an engine is: what its steps cost, and what they are full of.
+// pace records how fast an engine is: the cost of its steps, and the work in them.
 type pace struct {
 	cost     schedule.CostModel
 	load     workload

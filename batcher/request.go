@@ -48,7 +48,7 @@ func newGeneration(p sampling.Params) *generation {
 	return run
 }
 
-// copyLogits copies row, of logits, into the result of the request: all of it, or those of its ids.
+// copyLogits copies a row of logits into the result of the request: all of them, or the logits of its ids.
 func (r *request) copyLogits(row []float32) {
 	if len(r.ids) == 0 {
 		copy(r.row, row)

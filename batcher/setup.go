@@ -6,6 +6,6 @@ import "github.com/lutra-lm/lutra/models"
 type setup struct {
 	opt    Options
 	bounds bounds
-	// variant is what computes the sequences; nil: the model as it is.
+	// variant computes the sequences; nil: the model as it is.
 	variant *models.Variant
 }

@@ -50,7 +50,7 @@ type flushState struct {
 }
 
 // cut drops computed positions from n on, and of a model with recurrent layers those
-// behind the last checkpoint before n: they are computed again.
+// after the last checkpoint before n: they are computed again.
 func (t *task) cut(n int) {
 	t.kv.Truncate(n)
 	t.demand.Computed = t.kv.Len()
@@ -70,7 +70,7 @@ func (t *task) seal(tokens []int32) {
 	}
 }
 
-// prefix returns those of tokens that the prefix cache may supply.
+// prefix returns the first tokens, which the prefix cache may supply.
 func (t *task) prefix(tokens []int32) []int32 {
 	if t.demand.Whole {
 		return nil

@@ -25,9 +25,9 @@ type Rules interface {
 	Alternatives(s Symbol) [][]Symbol
 }
 
-// Lists is what Rules implement that know of lists whose items differ. Items are strings,
-// numbers and names, as JSON writes them, in one way each; what has been written of them
-// no grammar can remember.
+// Lists is implemented by Rules with lists whose items differ. Items are strings,
+// numbers and names, as JSON writes them, in one way each; no grammar can remember the items
+// that have been written.
 type Lists interface {
 	// Differ reports of a symbol whether it follows an item of such a list; nil: there
 	// are none.
@@ -38,7 +38,7 @@ type Lists interface {
 // forgotten.
 const mostInterned = 1 << 15
 
-// mostSteps bounds the work of one answer, such as that of a mask.
+// mostSteps bounds the work of one answer, such as a mask.
 const mostSteps = 1 << 23
 
 // Grammar is rules in use. It may be used by several goroutines; they take turns.
@@ -50,7 +50,7 @@ type Grammar struct {
 	budget  *budget.Budget
 	arena   *regex.Arena
 	source  Rules
-	differ  func(Symbol) bool // that of Lists, or nil
+	differ  func(Symbol) bool // Lists' method, or nil
 	class   *[256]uint8
 	single  []int16 // by class: its one byte, or -1
 	start   *State

@@ -24,8 +24,8 @@ func (s *State) readItems(text []byte) (next *State, n int, err error) {
 	return next.within(c.behind(text[:n])), n, s.g.fault()
 }
 
-// Shared reports whether other texts may lead to s too. One within a list whose items
-// differ is that of one text alone.
+// Shared reports whether other texts may lead to s too. Only one text leads to a state
+// within a list whose items differ.
 func (s *State) Shared() bool { return s.items == nil }
 
 // within returns s after what has been written of a list whose items differ.
@@ -45,8 +45,8 @@ func (s *State) Rules() *State {
 	return s
 }
 
-// Withhold takes from mask, which is that of Rules, the tokens that s does not allow.
-// pause and errors are those of Allow.
+// Withhold takes the tokens that s does not allow from mask, which follows the rules alone.
+// pause and errors are as in Allow.
 func (s *State) Withhold(v *Vocabulary, mask Mask, pause func()) error {
 	s.g.lock(pause)
 	defer s.g.unlock()
@@ -217,7 +217,7 @@ func (c *cursor) add(next *State, b byte, ends bool) bool {
 	return len(c.told[c.from]) != c.length // it cannot go on
 }
 
-// end ends the item, whose bytes of the text at hand are those up to the end of before.
+// end ends the item, whose bytes of the current text reach to the end of before.
 func (c *cursor) end(before []byte) bool {
 	if c.from < c.to && len(c.told[c.from]) == c.length {
 		return false
@@ -248,11 +248,11 @@ func (s *State) more(n int) bool {
 	return s.g.arena.More(e, n)
 }
 
-// mostAsked is how many items more are counted than are asked for, so that it is seldom
+// mostAsked items more are counted than are asked for, so that counting is seldom
 // done.
 const mostAsked = 64
 
-// behindItem reports whether what follows is what follows an item of a list whose items
+// behindItem reports whether rest stands after an item of a list whose items
 // differ.
 func (g *Grammar) behindItem(rest *stack) bool {
 	return g.differ != nil && slices.ContainsFunc(rest.frames, func(f frame) bool { return g.differ(f.symbol) })

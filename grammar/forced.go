@@ -45,7 +45,7 @@ func (s *State) only() (found byte, ok bool) {
 
 // ForcedWithin returns Forced if every token of v that may follow s lies within that text,
 // so that nothing but the spelling is left to choose. Otherwise it is empty: some token
-// goes on after the text in one of several ways. pause and errors are those of Allow.
+// goes on after the text in one of several ways. pause and errors are as in Allow.
 func (s *State) ForcedWithin(v *Vocabulary, pause func()) ([]byte, error) {
 	g := s.g
 	g.lock(pause)

@@ -5,8 +5,8 @@ import (
 	"github.com/lutra-lm/lutra/grammar/regex"
 )
 
-// New makes a grammar of rules over an arena, which it freezes and owns from then on; so
-// it does the arena's budget. Errors: ErrLeft, and those of the budget.
+// New makes a grammar of rules over an arena. It freezes the arena and owns it from then on,
+// with its budget. It returns ErrLeft, and the errors of the budget.
 func New(arena *regex.Arena, rules Rules, start Symbol) (*Grammar, error) {
 	arena.Freeze()
 	g := &Grammar{budget: arena.Budget(), arena: arena, source: rules, class: arena.Class()}

@@ -2,8 +2,8 @@ package grammar
 
 import "github.com/lutra-lm/lutra/grammar/regex"
 
-// Single makes the grammar of the texts that one expression matches. Errors are
-// those of New.
+// Single makes the grammar of the texts that one expression matches. It returns
+// the errors of New.
 func Single(arena *regex.Arena, e regex.Expr) (*Grammar, error) {
 	return New(arena, single{e}, 0)
 }

@@ -16,8 +16,8 @@ type Vocabulary struct {
 	slices []slice
 }
 
-// slice holds some of the tokens: those of up to room characters of regex.Plain, which
-// need not be looked at where that many may follow; and, with room 0, all others.
+// slice holds some of the tokens: tokens of up to room characters of regex.Plain, which
+// need not be examined where that many may follow; and, with room 0, all others.
 type slice struct {
 	room  int
 	all   Mask

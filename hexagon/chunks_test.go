@@ -22,7 +22,7 @@ import (
 var tinyExperts = synthetic.Shape{Name: "tiny experts", Hidden: 256, FFN: 512, Layers: 2, Heads: 4, KVHeads: 2, HeadDim: 64, Vocab: 320, Context: 1024,
 	RopeBase: 10000, TiedEmbedding: true, Arch: synthetic.Qwen3MoE, Experts: synthetic.Experts{Count: 12, Used: 3, FFN: 256}}
 
-// tinyShape is what plans for it are of.
+// tinyShape is the shape of the mixture that these tests plan.
 var tinyShape = experts.Shape{Model: "tiny experts", Layers: 2, Experts: 12, Chosen: 3, Hidden: 256, Width: 256}
 
 // fileOf builds a model once, of which any number can be loaded.

@@ -12,7 +12,7 @@ import (
 	"github.com/lutra-lm/lutra/kernels/ternary"
 )
 
-// formats are those of packings whose codes the device has. Their scales become int16,
+// formats holds the formats of packings whose codes the device has. Their scales become int16,
 // relative to the largest of their row.
 var formats = map[matrix.Packing]layout.Format{
 	matrix.I1:     layout.Ternary,
@@ -144,7 +144,7 @@ func narrowest(w *matrix.Matrix) matrix.Packing {
 	return matrix.F32
 }
 
-// rowsAtOnce is how many rows are worth a call.
+// rowsAtOnce is the number of rows that is worth a call.
 const rowsAtOnce = 64
 
 // unpacker takes rows of a packed matrix apart.
@@ -170,7 +170,7 @@ func newUnpacker(w *matrix.Matrix, f layout.Format) *unpacker {
 	return u
 }
 
-// groupCols is how many columns grouped.Codes has a scale for.
+// groupCols is the number of columns for which grouped.Codes has a scale.
 const groupCols = 32
 
 // row puts row m into d.

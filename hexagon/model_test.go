@@ -111,7 +111,7 @@ func nmse(got, want []float32) float64 {
 	return num / den
 }
 
-// golden is what an independent float64 forward pass made of a reference model.
+// golden holds the logits of a reference model from an independent float64 forward pass.
 type golden struct {
 	Tokens    []int32 `json:"tokens"`
 	Tolerance struct {
@@ -238,7 +238,7 @@ func TestEmbeddedModelsAnswerAlikeOnAllDevicesAndNearTheCPU(t *testing.T) {
 	}
 }
 
-// cpuNoise is how far the logits may be from the CPU's, which rounds activations to 8
+// cpuNoise bounds the distance of the logits from the CPU's, which rounds activations to 8
 // bits where the device has 14 bits or fp16.
 const cpuNoise = 2e-3
 

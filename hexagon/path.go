@@ -7,7 +7,7 @@ import (
 	"github.com/lutra-lm/lutra/hexagon/layout"
 )
 
-// Path is how matrices are multiplied. Lookups and tiles round differently: only with
+// Path is a way to multiply matrices. Lookups and tiles round differently: only with
 // one of them do a row's results not depend on how many rows are computed with it.
 type Path string
 
@@ -38,7 +38,7 @@ func (p Path) levels() float32 {
 	return device.MaxActivation
 }
 
-// fewRows is how many rows PathAuto multiplies by lookups where Options do not say it.
+// fewRows is the number of rows that PathAuto multiplies by lookups where Options do not say it.
 const fewRows = 4
 
 // lookups returns up to how many rows a matrix is multiplied by lookups. All devices take the

@@ -12,8 +12,8 @@ import (
 	"github.com/lutra-lm/lutra/kernels/meter"
 )
 
-// Rounding is what becomes of weights that the device does not hold exactly: those with
-// scales of 16 columns, and of float32. Those of four bits are codes in super-groups
+// Rounding says how weights are stored that the device does not hold exactly: weights with
+// scales of 16 columns, and of float32. Weights of four bits are codes in super-groups
 // (Test-Time Scaling on NPUs, §5.1): 32 that follow one another in a tile, two rows by
 // 16 columns, share a scale. They are multiplied by tiles alone. Those of eight are what
 // a file's Q8_0 are.
@@ -35,7 +35,7 @@ func Roundings() []string {
 	return []string{string(RoundNone), string(RoundF16), string(RoundQ8_0), string(RoundQ4_0), string(RoundIQ4_NL), string(RoundNF4), string(RoundFP4)}
 }
 
-// values returns those of four-bit codes, nil of other roundings.
+// values returns the values of four-bit codes, nil for other roundings.
 func (r Rounding) values() []float32 {
 	switch r {
 	case RoundQ4_0:

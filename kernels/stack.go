@@ -40,8 +40,8 @@ func DataSize(rows, cols int, p matrix.Packing) int {
 	return (rows + n - 1) / n * size
 }
 
-// Builder makes a matrix of pieces of its rows, so that of a large one little
-// else need be in memory at a time. A row keeps its bits.
+// Builder makes a matrix from pieces of its rows, so that a large matrix needs little
+// more than its own memory while it is built. A row keeps its bits.
 type Builder struct {
 	arena *cpu.Arena
 	m     *matrix.Matrix // Scale is one a row so far

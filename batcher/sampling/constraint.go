@@ -1,8 +1,8 @@
 package sampling
 
-// Constraint narrows what may be sampled, for example to a grammar. A value is where one
-// completion stands, and never changes: the one of Params is that of an empty completion,
-// and after each token there is a further one. So sequences that are forked, paused or
+// Constraint narrows what may be sampled, for example to a grammar. A value holds the state of
+// one completion, and never changes: Params has the value of an empty completion, and each token
+// leads to a further one. So sequences that are forked, paused or
 // guessed for need no copies and take nothing back. A completion is all tokens after the
 // prompt, appended ones included.
 //

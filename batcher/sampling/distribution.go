@@ -129,8 +129,8 @@ func (d *distribution) expectation(w window, row []float32, best int32, inv floa
 	return sum / mass * float64(inv)
 }
 
-// hold makes d.weights, d.sums and d.held those of row and p, unless they are
-// of the row that draws share, own, and p's already.
+// hold fills d.weights, d.sums and d.held for row and p, unless they are already p's
+// and belong to the row that draws share, own.
 func (d *distribution) hold(row []float32, own bool, best int32, p *Params) {
 	c := cuts{1 / p.Temperature, p.MinP, p.TypicalP, p.TopP, p.TopK}
 	h := &d.held

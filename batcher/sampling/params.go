@@ -145,7 +145,7 @@ type Token struct {
 	// from the uniform one U: KL(U‖P) in nats, over the tokens with a finite logit.
 	Certainty float32
 	Top       []TokenLogprob
-	// Reading, filled with Logprob, is what the engine's probe has read of the state that the
+	// Reading, filled with Logprob, has the output of the engine's probe for the state that the
 	// token was sampled from; nil: there is no probe.
 	Reading []float32
 	Finish  Finish // set on the last token

@@ -117,7 +117,7 @@ func TestDrawsFollowTheDistributionThatTheParametersDefine(t *testing.T) {
 	}
 }
 
-// selected is what a selection keeps of r, in order of ids.
+// selected returns the ids of r that a selection keeps, in order.
 func selected(r *ranks, w window, others []found) (ids []int32) {
 	for _, f := range r.appendTo(nil, w) {
 		if !slices.Contains(others, f) {

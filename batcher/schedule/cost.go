@@ -117,5 +117,5 @@ func (m *CostModel) Optimistic(n int) float64 {
 	return min(m.Time(n), m.knots[i-1].time)
 }
 
-// tried is how many steps make a size known: the first may have met cold caches.
+// tried steps make a size known: the first may have met cold caches.
 const tried = 2

@@ -162,7 +162,7 @@ func (s *Scheduler) planBack(wants []Demand, l Limits, n, r int) {
 		tokens, rows = tokens-min(room/2, Tile/2), rows-min(1, rows/2)
 	}
 	sn, sr := s.planStreams(wants, streams, 2, &s.next[1], tokens, rows)
-	if len(later) > 0 && n == 0 && sn > 0 && !l.OtherDecoding && !l.OtherPrefilling { // these streams are delayed by what follows
+	if len(later) > 0 && n == 0 && sn > 0 && !l.OtherDecoding && !l.OtherPrefilling { // the later ones delay these streams
 		room = min(room, sn+l.lanes(sn))
 	}
 	s.planPrompts(wants, later, min(room, l.Tokens-n)-sn, l.Rows-r-sr)
@@ -212,7 +212,7 @@ func (l *Limits) lanes(n int) int {
 }
 
 // efficient returns the least number of tiles, in tokens, whose tokens take nearly
-// as little time each as those of any larger step.
+// as little time each as the tokens of any larger step.
 func (l *Limits) efficient() int {
 	each := func(n int) float64 { return l.Optimistic(n) / float64(n) }
 	best := each(Tile)

@@ -46,11 +46,11 @@ var ErrBusy = errors.New("grammar: the grammars in use take all the memory for g
 // former, such as with ErrBusy. It is called by any number of goroutines.
 type Account interface{ Take(n int64) error }
 
-// portion is how many bytes a budget draws from its account at once.
+// portion bytes are drawn from a budget's account at once.
 const portion = 64 << 10
 
-// Budget is that of one grammar. Steps are for one goroutine at a time, bytes for any
-// number.
+// Budget bounds one grammar's steps and bytes. Steps are for one goroutine at a time, bytes
+// for any number.
 type Budget struct {
 	bytes   int64 // that it may hold
 	held    atomic.Int64
@@ -87,7 +87,7 @@ func (b *Budget) Begin(ctx context.Context, task string, steps int64, rest func(
 // OnRest calls rest now and then during the task at hand.
 func (b *Budget) OnRest(rest func()) { b.rest = rest }
 
-// lookAfter is how many steps are done between looks at what else goes on.
+// lookAfter steps are done between checks of other work.
 const lookAfter = 1 << 12
 
 // Fail ends the task at hand with err, for which rest may have a reason.
@@ -141,7 +141,7 @@ func (b *Budget) Spent() int64 { return b.steps - b.left }
 // Err returns why the task at hand has ended too early, if it has.
 func (b *Budget) Err() error { return b.err }
 
-// Hold charges bytes before they are kept. An error is an *Error or that of the account;
+// Hold charges bytes before they are kept. It returns an *Error or the account's error;
 // the bytes count all the same, until they are released.
 func (b *Budget) Hold(bytes int) error {
 	held := b.held.Add(int64(bytes))

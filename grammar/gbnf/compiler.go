@@ -109,8 +109,8 @@ func (c *compiler) sequence(p part) []grammar.Symbol {
 	return []grammar.Symbol{c.add(symbol{expr: p.expr, terminal: true})}
 }
 
-// alternatives returns the sequences of a rule: those of a choice without a symbol between,
-// which would hide that the rule ends with itself.
+// alternatives returns the sequences of a rule. A choice's sequences are its own, with no symbol
+// between, which would hide that the rule ends with itself.
 func (c *compiler) alternatives(p part) [][]grammar.Symbol {
 	if len(p.symbols) == 1 {
 		if s := c.symbols[p.symbols[0]]; s.name == "" && !s.terminal {

@@ -13,8 +13,8 @@ import (
 type drawn interface {
 	// write is a text of it, within a sequence.
 	write(r *rand.Rand) string
-	// ends are the places where a match of it in s may end that begins at one place. It
-	// asks p for those of rules.
+	// ends returns the places where a match of it in s may end that begins at one place. It
+	// asks p for the ends of rules.
 	ends(p *recogniser, at int) places
 }
 
@@ -118,7 +118,7 @@ func (x repeated) ends(p *recogniser, at int) (all places) {
 
 func (n named) ends(p *recogniser, at int) places { return p.known[[2]int{int(n), at}] }
 
-// first adds to rules those that d may begin with, by what they may be: empty or not. It
+// first adds the rules that d may begin with to rules, by whether they may be empty. It
 // reports whether d may be empty.
 func first(d drawn, empty []bool, rules map[named]bool) bool {
 	switch d := d.(type) {
@@ -171,7 +171,7 @@ func circular(rules []drawn) bool {
 	return false
 }
 
-// space is what may stand between parts; within a group, lines may end.
+// space returns a text that may stand between parts; within a group, lines may end.
 func space(r *rand.Rand, group bool) string {
 	if group && r.IntN(6) == 0 {
 		return " # or \"so\"\n\t "
@@ -253,7 +253,7 @@ func (n named) write(*rand.Rand) string { return ruleNames[n] }
 
 var ruleNames = []string{"root", "x", "y-2", "Long_name"}
 
-// characters are what texts are made of.
+// characters lists the characters of random texts.
 const characters = "ab\"é\n"
 
 var classes = []class{

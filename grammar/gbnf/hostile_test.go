@@ -11,7 +11,7 @@ import (
 	"github.com/lutra-lm/lutra/grammar/budget"
 )
 
-// many is what item makes of 0 to n-1, one after another.
+// many joins the results of item for 0 to n-1.
 func many(n int, item func(i int) string) string {
 	var b strings.Builder
 	for i := range n {

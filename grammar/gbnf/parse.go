@@ -11,7 +11,7 @@ import (
 	"github.com/lutra-lm/lutra/grammar/regex"
 )
 
-// partBytes is what a part takes while its rule is read.
+// partBytes is the memory of a part while its rule is read.
 const partBytes = 40
 
 type parser struct {

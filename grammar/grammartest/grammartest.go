@@ -27,11 +27,11 @@ func Reads(t testing.TB, g *grammar.Grammar, text string) bool {
 	return s.Accepts()
 }
 
-// mostForced is how many bytes are found to be forced at once.
+// mostForced bounds the bytes that are found to be forced at once.
 const mostForced = 256
 
-// Mask returns what v allows after s. It is an error unless those are the tokens whose bytes
-// s reads one by one, and what is forced within tokens is what all of them begin.
+// Mask returns the tokens that v allows after s. It is an error unless s reads their bytes
+// one by one, and all of them begin with the bytes that are forced within tokens.
 func Mask(s *grammar.State, v Vocabulary) (grammar.Mask, error) {
 	mask := make(grammar.Mask, v.Words())
 	if err := s.Allow(v.Vocabulary, mask, nil); err != nil {
@@ -87,8 +87,8 @@ func Mask(s *grammar.State, v Vocabulary) (grammar.Mask, error) {
 }
 
 // Accepts returns an error unless g accepts text however it is cut into tokens of v, some ways
-// of which are tried: each token is in the mask, what is forced is what comes, and what
-// is known without a lock is what is found out with it.
+// of which are tried: each token is in the mask, forced bytes come next, and a lookup without
+// the lock gives what a lookup with it gives.
 func Accepts(g *grammar.Grammar, v Vocabulary, r *rand.Rand, text string, ways int) error {
 	for range ways {
 		s, rest := g.Start(), text

@@ -44,7 +44,7 @@ const (
 	kNot    // a
 	kRepeat // a, from min to max times
 	kNumber // a: index of the reading
-	kLot    // a, of min lots; max: that of what has been read
+	kLot    // a, of min lots; max: the hash of the text that has been read
 )
 
 type flags uint8
@@ -320,8 +320,8 @@ func (a *Arena) list(es []Expr) Expr {
 	return id
 }
 
-// flatten lists the members of es with those of lists of the same kind in their
-// place, sorted and each once.
+// flatten lists the members of es, with lists of the same kind replaced by their
+// members, sorted and each once.
 func (a *Arena) flatten(k kind, es []Expr) []Expr {
 	if !a.work(len(es)) {
 		return nil

@@ -119,7 +119,7 @@ func (a *Arena) after(e Expr, b byte) Expr {
 	return a.derivative(e, b, func(k Expr) Expr { return a.after(k, b) })
 }
 
-// derivative takes the derivative of e by a byte from those of its parts.
+// derivative takes the derivative of e by a byte from the derivatives of its parts.
 func (a *Arena) derivative(e Expr, b byte, derive func(Expr) Expr) Expr {
 	if !a.work(1) {
 		return None

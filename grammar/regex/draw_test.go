@@ -16,7 +16,7 @@ type drawn struct {
 	atom  bool // what repeats it repeats all of it
 }
 
-// alphabet is what texts are made of that patterns tell apart.
+// alphabet lists the characters of random texts; patterns tell them apart.
 var alphabet = []rune{'a', 'b', '-', 'é', '"'}
 
 // texts are all up to so many characters long.

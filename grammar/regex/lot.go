@@ -1,14 +1,14 @@
 package regex
 
-// Lot matches the texts that draw lot i of n, whatever they are: those of different
+// Lot matches the texts that draw lot i of n, whatever they are: texts of different
 // lots differ.
 func (a *Arena) Lot(i, n int) Expr {
 	a.lots = true
 	return a.lot(term{kind: kLot, a: Expr(i), min: int32(n)})
 }
 
-// lot interns how far a text has been read whose lot is t.a; t.max is that of what has
-// been read.
+// lot interns the state of a text whose lot is t.a; t.max is the lot of the text read so
+// far.
 func (a *Arena) lot(t term) Expr {
 	f := simple
 	if t.max == int32(t.a) {

@@ -7,7 +7,7 @@ func (a *Arena) More(e Expr, n int) bool {
 		sizes[class]++
 	}
 	found := 0
-	for ends := map[Expr]int{e: 1}; len(ends) > 0; { // by what may follow, the texts of one length
+	for ends := map[Expr]int{e: 1}; len(ends) > 0; { // by the expression that may follow, the texts of one length
 		next := map[Expr]int{}
 		for e, count := range ends {
 			if a.Nullable(e) {

@@ -24,7 +24,7 @@ var ErrDigits = errors.New("it has too many digits")
 const (
 	mostDigits  = 24 // before the point, and after it
 	exactDigits = 15
-	someDigits  = 6 // behind the point, where a number is not to be a multiple
+	someDigits  = 6 // after the point, where a number is not to be a multiple
 	mostModulus = 1 << 53
 	mostTries   = 1 << 12 // multiples that are looked at for one that is no other's
 )

@@ -12,7 +12,7 @@ type parser struct {
 	budget *budget.Budget
 	at     int  // in src
 	depth  int  // of groups within groups
-	fold   bool // letters stand for those of either case
+	fold   bool // letters stand for both cases
 }
 
 // peek returns the next byte, 0 at the end.

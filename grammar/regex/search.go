@@ -277,7 +277,7 @@ func (a *Arena) edges(items []*node, rest Expr, before bool, quoting Quoting) (E
 	return a.apart(until, items[from-1].op, rest, begins, ends), nil
 }
 
-// apart matches the texts of until, then those of rest, with an edge of a word between them
+// apart matches the texts of until, then the texts of rest, with an edge of a word between them
 // or, of opNoEdge, none. What begins matches begins with a word's character, and what ends
 // matches ends with one.
 func (a *Arena) apart(until [2]Expr, edge op, rest, begins, ends Expr) Expr {

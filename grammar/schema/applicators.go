@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// schemas lists those of a keyword that has several.
+// schemas lists the schemas of a keyword that has several.
 func (k keyword) schemas() ([]*value, error) {
 	if k.value.kind != arrays || len(k.value.items) == 0 {
 		return nil, fmt.Errorf("%s: it is not a list of schemas", k.name)
@@ -72,8 +72,8 @@ func notNil(w alternatives) alternatives {
 	return w
 }
 
-// applyOne takes alternatives that exclude each other for those of anyOf; others exclude
-// each other once each is without those that it overlaps.
+// applyOne treats alternatives that exclude each other as anyOf does. Others exclude each
+// other once each is without the alternatives that it overlaps.
 func applyOne(c *compiler, k keyword, context alternatives) (alternatives, error) {
 	items, err := k.schemas()
 	if err != nil {
@@ -151,8 +151,8 @@ func applyIf(c *compiler, k keyword, _ alternatives) (alternatives, error) {
 	return notNil(slices.Concat(a, b)), nil
 }
 
-// applyDependencies lists the ways in which each property is absent, or there is what it
-// needs.
+// applyDependencies lists the ways in which each property is absent, or the properties that it
+// needs are there.
 func applyDependencies(c *compiler, k keyword, _ alternatives) (alternatives, error) {
 	key, x := k.name, k.value
 	if x.kind != objects {

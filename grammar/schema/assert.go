@@ -14,7 +14,7 @@ func (k keyword) first(names ...string) bool {
 	return k.of.members[i].name == k.name
 }
 
-// counted is what keywords bound the number of.
+// counted names the parts of a value whose number keywords bound.
 type counted struct {
 	of          types
 	least, most func(s *shape) *int
@@ -85,7 +85,7 @@ func assertEnum(_ *compiler, k keyword) (alternatives, error) {
 	return one(func(s *shape) { s.enum = append([]*value{}, k.value.items...) }), nil
 }
 
-// assertBound reads a bound; those of draft 4 are exclusive where another keyword says so.
+// assertBound reads a bound; in draft 4 another keyword makes it exclusive.
 func assertBound(_ *compiler, k keyword) (alternatives, error) {
 	x := k.value
 	r := map[string]relation{"minimum": atLeast, "maximum": atMost, "exclusiveMinimum": greater, "exclusiveMaximum": less}[k.name]

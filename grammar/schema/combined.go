@@ -22,7 +22,7 @@ type Combined struct {
 
 // combinedSymbol says what a symbol of a Combined stands for.
 type combinedSymbol struct {
-	document int // whose symbol it is; -1: that of no document
+	document int // whose symbol it is; -1: no document's
 	symbol   grammar.Symbol
 	expr     regex.Expr
 	terminal bool
@@ -252,7 +252,7 @@ type Elements struct {
 	Open             regex.Expr // before a property's name; None: nothing
 	Named, NamedText regex.Expr // after it, before a value and before a text
 	Close, Between   regex.Expr // after a value, and between two elements; None: nothing
-	// Python says that the words for truths and null are those of Python.
+	// Python says that truths and null are written as in Python.
 	Python bool
 	// Text tells whether a property is text, which stands without quotes and as it is.
 	Text func(name string) bool
@@ -341,7 +341,7 @@ func (w *elements) list(b *branch) (grammar.Symbol, error) {
 		f.Let(next, append(more, []grammar.Symbol{})...)
 		return f.Rule(append(first, []grammar.Symbol{none})...), nil
 	}
-	first, more := none, none // what may come where none has been, and behind one
+	first, more := none, none // the texts that may come where none has been, and after one
 	for _, e := range slices.Backward(entries) {
 		if !w.Name(e.name) {
 			if e.required {

@@ -71,13 +71,13 @@ type Options struct {
 	// alone, and a small one might add to it for ever.
 	Listed bool
 
-	// Budget is what the grammar is charged to; nil: a default one.
+	// Budget is charged for the grammar; nil: a default one.
 	Budget *budget.Budget
 
 	python bool // Elements.Python
 }
 
-// arena makes that of a grammar.
+// arena makes the arena of a grammar.
 func (o *Options) arena() *regex.Arena {
 	if o.Budget == nil {
 		return regex.New()
@@ -96,8 +96,8 @@ func (c *compiler) nothing() error {
 	return errNothing
 }
 
-// spend counts n pieces of work, about a microsecond each: there is a bound for those of
-// a schema, and they are charged to the budget, which ends with the request.
+// spend counts n pieces of work, about a microsecond each: a schema's work has a bound, and
+// is charged to the budget, which ends with the request.
 func (c *compiler) spend(n int) error {
 	if c.effort += n; c.effort > mostEffort {
 		return errEffort
@@ -108,8 +108,8 @@ func (c *compiler) spend(n int) error {
 	return c.arena.Err()
 }
 
-// newCompiler turns a schema, or parts of one, into rules over an arena that may be
-// that of others too.
+// newCompiler turns a schema, or parts of one, into rules over an arena that it may
+// share with others.
 func newCompiler(arena *regex.Arena, root *value, options Options) (c *compiler, err error) {
 	c = &compiler{
 		options: options, quoting: regex.JSON, quote: regex.None, never: regex.None,
@@ -165,7 +165,7 @@ func (c *compiler) node(all subs) (int, error) {
 	return len(c.nodes) - 1, nil
 }
 
-// symbolBytes is what a symbol takes.
+// symbolBytes is the memory of a symbol.
 const symbolBytes = 192
 
 func (c *compiler) symbol(s symbol) grammar.Symbol {

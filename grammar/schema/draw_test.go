@@ -13,7 +13,7 @@ type drawing struct {
 	*rand.Rand
 	draft    string // 2020, 7 or 4
 	defs     int    // definitions that there are
-	within   bool   // one of them: what it refers to is behind a property or an item
+	within   bool   // one of them: it refers to a schema below a property or an item
 	keywords map[string]bool
 }
 

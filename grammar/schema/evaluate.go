@@ -84,7 +84,7 @@ func (e *evaluation) meets(s, v *value, at *path) (m marks, err error) {
 	return m, e.unevaluated(s, v, at, &m)
 }
 
-// applySteps is what the application of a schema takes by itself.
+// applySteps is the price of applying a schema, without its keywords.
 const applySteps = 8
 
 // also applies a schema to the same value as another, and adds what it has evaluated.
@@ -311,7 +311,7 @@ func (e *evaluation) unmet(d demand, v *value, at *path) error {
 	return at.mismatch("%s does not meet %s", brief(v), strings.TrimSpace(d.name+" "+said(d.value)))
 }
 
-// said is what a keyword asks for, if that is short.
+// said returns a keyword's value as text, if it is short.
 func said(v *value) string {
 	if v.kind&(arrays|objects) != 0 {
 		return ""

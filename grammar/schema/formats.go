@@ -42,7 +42,7 @@ func (c *compiler) format(name string) (alternatives, error) {
 	return one(func(s *shape) { s.texts = []regex.Expr{e} }), nil
 }
 
-// Dates and times are those that programs read, which take less than RFC 3339 has: Python's
+// Dates and times are limited to the values that programs read, which are fewer than RFC 3339 has: Python's
 // datetime knows no year 0, Go's time.Time no lower-case t and z, and pydantic's durations
 // have at most 999,999,999 days.
 const (

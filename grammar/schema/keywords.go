@@ -17,14 +17,14 @@ type meaning struct {
 	// assert lists the ways to meet a keyword that says by itself what it demands of a value.
 	assert func(c *compiler, k keyword) (alternatives, error)
 	// apply lists the ways to meet one that applies schemas to the value itself; nil: it
-	// demands nothing. context is what the keywords of the schema assert.
+	// demands nothing. context holds the assertions of the schema's keywords.
 	apply func(c *compiler, k keyword, context alternatives) (alternatives, error)
 	// negate lists the ways to fail it, once it has been asserted without an error; nil: the
 	// complement is not supported.
 	negate func(c *compiler, k keyword) (alternatives, error)
 }
 
-// keywords are those that mean something.
+// keywords holds the keywords that mean something.
 var keywords map[string]meaning
 
 // refused are keywords that would mean something to others.

@@ -58,7 +58,7 @@ type symbolKind uint8
 const (
 	symTerminal symbolKind = iota
 	symValue
-	symItem // one more item, i of them written; n: how many are what contains asks for, or which have been used
+	symItem // one more item, i of them written; n: how many meet contains, or which have been used
 	symItems
 	symEntry // one more property, from entry i on; n of them written
 	symEntries

@@ -56,7 +56,7 @@ func (c *compiler) quoted(content regex.Expr) regex.Expr {
 // bareName is a property's name that stands without quotes: JSON writes it as it is.
 const bareName = `[^\x00-\x1f":,{}\[\]<>|\\]{1,256}`
 
-// key returns the name of a property, of which names are those that it may be, as JSON writes them.
+// key returns the name of a property, one of names, as JSON writes it.
 func (c *compiler) key(names regex.Expr) regex.Expr {
 	if c.quoting != regex.Raw || c.quote == regex.None {
 		return c.quoted(names)

@@ -16,8 +16,8 @@ type sub struct {
 // subs are schemas that all hold.
 type subs []sub
 
-// shape holds what one way to meet a schema demands of values, by their type: many fields, since
-// each is what some keyword demands.
+// shape holds the demands that one way to meet a schema makes on values, by their type: many fields,
+// since each is the demand of some keyword.
 type shape struct {
 	types types
 	enum  []*value // the only values; nil: no such list
@@ -63,14 +63,14 @@ type some struct {
 	all   subs
 }
 
-// list is what one schema says of items.
+// list holds the demands of one schema on items.
 type list struct {
 	prefix []sub
 	rest   *sub // of the others; nil: nothing
 	silent bool // what it names does not count as evaluated
 }
 
-// part is what one schema says of properties.
+// part holds the demands of one schema on properties.
 type part struct {
 	named    []property
 	at       map[string]int // of names, where each occurs once; nil: not known

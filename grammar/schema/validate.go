@@ -115,7 +115,7 @@ func (v *Validator) inspect(e *evaluation, refs *references, s *value) (within [
 }
 
 // Validate holds a JSON text against the schema, as the task at hand of b. An error is a *Mismatch, an
-// *Error of a text that cannot be read, or that of the budget.
+// *Error of a text that cannot be read, or the budget's.
 func (v *Validator) Validate(text []byte, b *budget.Budget) error {
 	instance, err := read(text)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/lutra-lm/lutra/internal/sweep"
 )
 
-// schemas are what random texts are written for.
+// schemas lists the schemas for which random texts are written.
 var schemas = []string{
 	`{"type": "object", "additionalProperties": false, "required": ["id", "lines"], "properties": {"id": {"type": "string", "pattern": "^INV-[0-9]{3}$"},
 		"due": {"type": "string", "format": "date"}, "at": {"format": "date-time"},

@@ -7,10 +7,10 @@ import (
 	"github.com/lutra-lm/lutra/grammar/regex"
 )
 
-// style is how a value is written.
+// style says how a value is written: order, spaces and escapes.
 type style struct {
 	*rand.Rand               // shuffles properties, unless it is nil
-	comma, colon      string // what stands behind them
+	comma, colon      string // the spaces after them
 	open, next, close string // an indent
 }
 

@@ -27,7 +27,7 @@ func (d dequant) block(i int) {
 		d.bytes(i, codes)
 		return
 	}
-	// values are what a row's codes mean, of each group that the block has part of.
+	// values holds the values of a row's codes, for each group that the block has part of.
 	var values [layout.Strip][tiles.Codes]uint16
 	for half := range 2 {
 		if k := block*layout.Block + half*layout.Tile; half == 0 || d.Group == layout.Tile {
@@ -78,7 +78,7 @@ func (d *dequant) bytes(i int, codes []byte) {
 	}
 }
 
-// byteValues are what codes of 8 bits stand for.
+// byteValues returns the values of codes of 8 bits.
 func byteValues() (v [256]float32) {
 	for q := range v {
 		v[q] = float32(q - layout.ByteZero)

@@ -10,7 +10,7 @@ import (
 type Device interface {
 	// Name is "go", "qemu" or "fastrpc".
 	Name() string
-	// Memory is what offsets of packets refer to. Its length is fixed.
+	// Memory returns the memory to which offsets of packets refer. Its length is fixed.
 	Memory() []byte
 	// Run computes packets in order, stops at the first that fails, and returns what
 	// was counted. After an error that is no *PacketError the device is lost. It

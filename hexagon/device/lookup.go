@@ -40,7 +40,7 @@ type gemv struct {
 	a, b   int32
 }
 
-// tables returns those of row i of n, and its sums.
+// tables returns the tables of row i of n, and its sums.
 func (g *Go) tables(at, i uint32, k int, bytes bool) (tables []int16, sums []int32) {
 	at += i * uint32(TableStride(k, bytes))
 	n := TableBytes(k, bytes)

@@ -1,7 +1,7 @@
 // Package device is how the host speaks to a Hexagon NPU: memory that both sides
 // see, and packets that name an operation and where in that memory its operands
-// lie. Every device computes the same bits: an operation is defined by what is
-// written here, and hexagon/ref is the definition in Go.
+// lie. Every device computes the same bits: the comments here define an operation,
+// and hexagon/ref is the definition in Go.
 package device
 
 import (
@@ -32,7 +32,7 @@ type Op uint32
 // 2⁻¹⁵ and 2⁻¹²; R is float32 and stays on the host. With Group == K there are no S
 // and O on the device: w = R·v(q). A is 1 or 2, B at most 255.
 //
-// Codes of 8 bits, with v(q) = q - 128, and those of 4 whose values are no line of A and B
+// Codes of 8 bits, with v(q) = q - 128, and codes of 4 whose values are no line of A and B
 // stand in bytes instead (layout.ByteCode), in groups of 32, 64 or 128.
 //
 // What an operation writes must not overlap what it reads, unless it says "in
@@ -187,7 +187,7 @@ const (
 	// OpGLU multiplies act(gate) by up; unit 0 is SiLU, 1 GELU in its tanh form, 2 ReLU², 4 the sigmoid. Unit 3 is
 	// g·sigmoid(alpha·g)·(u + plus) of g = min(gate, limit) and u = up within ±limit: GLU_SWIGLU_OAI with
 	// 7, 1.702 and 1. limit, not negative, alpha and plus are bits of finite float32. Unit 5 is GELU in its
-	// exact form, and 6 that of gate alone: up is not read, though it has to be there.
+	// exact form, and 6 the same of gate alone: up is not read, though it has to be there.
 	//
 	//	dst, gate, up, n, width, to, from, unit, limit, alpha, plus
 	OpGLU
@@ -198,7 +198,7 @@ const (
 	//	dst, src, n, parts, width, from, step, first, across, factor
 	OpToTiles
 
-	// OpFromTiles sets rows to those of width/32 tiles from first on, with across to columns,
+	// OpFromTiles sets rows to the rows of width/32 tiles from first on, with across to columns,
 	// divided by their sums. A number that is as large as fp16 allows makes word k%32 of saturated
 	// all ones.
 	//
@@ -211,7 +211,7 @@ const (
 	//	sums [32]float32, states, next (0: none), begins
 	OpFold
 
-	// OpSoftCap replaces the fp16 numbers of tiles, in place, by those of a table of 32768 at their
+	// OpSoftCap replaces the fp16 numbers of tiles, in place, by the entries of a table of 32768 at their
 	// bits without the sign, which they keep: an odd function of scores, such as limit·tanh(s/limit).
 	// Tiles and table lie in TCM, the table aligned to 64 KiB.
 	//
@@ -219,7 +219,7 @@ const (
 	OpSoftCap
 
 	// OpLayerNorm norms rows: (x - mean)·(Σ(x - mean)²·inverse + eps)^-½·weight + bias. inverse and
-	// eps are those of OpRMSNorm.
+	// eps are as in OpRMSNorm.
 	//
 	//	dst, src, weight, bias, n, width, to, from, inverse, eps
 	OpLayerNorm
@@ -243,8 +243,8 @@ const (
 	OpMul
 
 	// OpConv convolves each column of rows with taps weights [taps][width], 2 to 8, of which the last is a
-	// row's own and the first that of the row taps-1 before it. state [taps-1][width] has the rows before the
-	// first, and gets those before what follows the last. With silu results are SiLUs.
+	// row's own and the first belongs to the row taps-1 before it. state [taps-1][width] has the rows before
+	// the first, and gets the last rows, for the next call. With silu results are SiLUs.
 	//
 	//	dst, src, weights, state, n, width, to, from, taps, silu 0|1
 	OpConv
@@ -361,7 +361,7 @@ func gemvScratch(sums, k, bits, group uint64, offsets uint32, strips, cols, work
 	return pages(4*sums) + workers*GEMVBuffers*pages(tile)
 }
 
-// Status is how a device answers a packet. All but StatusOK are the host's mistakes.
+// Status is a device's answer to a packet. All but StatusOK are the host's mistakes.
 type Status uint32
 
 // What devices answer.
@@ -373,9 +373,9 @@ const (
 	StatusNumber        // bits, group, A or B are none that the operation knows
 )
 
-// Counts is what an emulator counted. Zero where nothing counts.
+// Counts holds the counts of an emulator. Zero where nothing counts.
 type Counts struct {
-	Packets, Instructions, Vector uint64 // packets are bundles of instructions; Vector those of HVX
+	Packets, Instructions, Vector uint64 // packets are bundles of instructions; Vector counts HVX instructions
 	Transfers, Moved              uint64 // of DMA, and their bytes
 	Flying                        uint64 // transfers of an engine under way at once, at most
 	Gathers, Exposed              uint64 // of HVX, and packets that waited for them

@@ -26,7 +26,7 @@ func byRows(p *Packet) (count int, further [3]uint32) {
 	return 0, further
 }
 
-// rowParts is how many rows are a part for the pool: those of a column of tiles.
+// rowParts is the number of rows in a part for the pool: a column of tiles.
 const rowParts = layout.Tile
 
 // eachRowPart calls do, on the pool's threads, with packets of some of p's rows each, or with p.

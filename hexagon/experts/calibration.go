@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// Calibration is what a model's routers chose on data sets. Plans are made of the first
+// Calibration counts the choices of a model's routers on data sets. Plans are made of the first
 // set; further ones say how well it foretells others.
 type Calibration struct {
 	Kind     string    `json:"kind"` // CalibrationKind
@@ -19,7 +19,7 @@ type Calibration struct {
 // CalibrationKind is the kind of files with calibrations.
 const CalibrationKind = "lutra-experts-calibration"
 
-// Set is what the routers chose on one data set.
+// Set counts the routers' choices on one data set.
 type Set struct {
 	Name    string  `json:"name"`
 	Prompts int     `json:"prompts"`
@@ -28,7 +28,7 @@ type Set struct {
 	Chunks  []Split `json:"chunks"` // the same tokens, in chunks of several sizes
 }
 
-// Loads are those of a layer's experts.
+// Loads holds the loads of a layer's experts.
 type Loads struct {
 	Tokens    []int64 `json:"tokens"`    // [experts] that chose each
 	Order     []int   `json:"order"`     // [experts] the most popular first, of equal ones the first
@@ -70,7 +70,7 @@ type Overlap struct {
 	Other  string    `json:"other"`
 	K      int       `json:"k"`
 	Layers []float64 `json:"layers"` // share of a layer's K most popular experts that both have
-	// Median and Mean are those of the layers' overlaps.
+	// Median and Mean summarise the layers' overlaps.
 	Median float64 `json:"median"`
 	Mean   float64 `json:"mean"`
 	// Covered is the share of the other set's choices that fall on the first set's K

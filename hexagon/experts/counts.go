@@ -1,7 +1,7 @@
 package experts
 
-// Counts is what prefills asked of a device and of the host: what a model of time and
-// energy multiplies by costs. A row is a token's vector at one of its experts, unless
+// Counts holds the work that prefills gave a device and the host: a model of time and
+// energy multiplies it by costs. A row is a token's vector at one of its experts, unless
 // it is said otherwise.
 type Counts struct {
 	Chunks   int64 `json:"chunks"`    // of prompts, one a step or several

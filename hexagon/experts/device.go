@@ -4,29 +4,29 @@ import (
 	"fmt"
 )
 
-// Device is what a plan knows of an NPU.
+// Device describes an NPU to a plan.
 type Device struct {
 	Name string `json:"name"`
-	// Rows is what capacities are multiples of.
+	// Rows divides every capacity.
 	Rows int `json:"rows"`
 	// GroupBytes is the largest graph: a group with more weights falls back to the CPU.
 	// 0: there is no bound but Bytes.
 	GroupBytes int64 `json:"group_bytes"`
-	// Bytes is what all weights on the device may have together; 0: there is no bound.
+	// Bytes bounds all weights on the device together; 0: there is no bound.
 	Bytes int64 `json:"bytes"`
-	// WeightBits is what a weight takes there; 0: what it takes in the model.
+	// WeightBits is the size of a weight there; 0: its size in the model.
 	WeightBits int    `json:"weight_bits"`
 	Costs      Costs  `json:"costs"`
 	Source     string `json:"source"` // of all of these
 }
 
-// Costs are what a device takes, and the CPU beside it.
+// Costs holds the costs of a device, and of the CPU beside it.
 type Costs struct {
 	Launch float64 `json:"launch_ms"`    // of a group: dispatch and synchronisation
 	Read   float64 `json:"read_gbs"`     // weights that a launch reads, in 1e9 bytes a second
 	Device float64 `json:"device_gmacs"` // multiply-adds, in 1e9 a second
 	Host   float64 `json:"host_gmacs"`   // the CPU's
-	// HostRead is how fast the CPU reads the weights of the experts that a chunk has rows
+	// HostRead is the rate at which the CPU reads the weights of the experts that a chunk has rows
 	// for, in 1e9 bytes a second; 0: that takes no time.
 	HostRead float64 `json:"host_read_gbs,omitempty"`
 }

@@ -46,7 +46,7 @@ type Group struct {
 	Why       string    `json:"why"` // the placement in words
 }
 
-// Expected is what a chunk does to a group, on average over the calibration's chunks:
+// Expected holds the rows of a group from a chunk, on average over the calibration's chunks:
 // counted, not estimated.
 type Expected struct {
 	Rows     float64 `json:"rows"`     // that chose its experts
@@ -69,7 +69,7 @@ type Choice struct {
 	Front    bool    `json:"front"`    // no other choice is better in one of the first four and worse in none
 }
 
-// Checked is what a plan does to a data set that it was not made of.
+// Checked holds the results of a plan on a data set that it was not made of.
 type Checked struct {
 	Set string `json:"set"`
 	Choice

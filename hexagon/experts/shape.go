@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Shape is what of a model's mixtures a calibration or a plan is of.
+// Shape describes the mixtures of a model to which a calibration or a plan belongs.
 type Shape struct {
 	Model   string `json:"model"`  // its name, for people: models of one shape may have several
 	Layers  int    `json:"layers"` // all of which are mixtures

@@ -23,7 +23,7 @@ type bytes struct {
 	k, cols       int
 }
 
-// exactTiles is how many tiles of k are summed in float32: 512·255·128 is less than 2²⁴.
+// exactTiles tiles of k are summed in float32: 512·255·128 is less than 2²⁴.
 const exactTiles = 16
 
 // MulBytes computes out [rows][cols][Planes] planes of the sums of act [rows][k], uint8, by wgt

@@ -100,8 +100,8 @@ func differs(a, b uint16, largest *int) int {
 	return 0
 }
 
-// sumExact is the sum of products in float64, which holds those of fp16 numbers of
-// like sizes exactly.
+// sumExact returns the sum of products in float64, which is exact for fp16 numbers of
+// like sizes.
 func sumExact(x, w []uint16) (sum float64) {
 	for i, h := range x {
 		sum += float64(layout.F32(h)) * float64(layout.F32(w[i]))

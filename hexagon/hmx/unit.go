@@ -83,7 +83,7 @@ func (u *Unit) Mul(out []uint16, runs []Run, rows, cols int, scale float32) {
 	u.runs, u.out = nil, nil
 }
 
-// widenPart is how many tiles of weights one part widens.
+// widenPart is the number of tiles of weights that one part widens.
 const widenPart = 16
 
 func (u *Unit) run(p phase, parts int) {

@@ -145,7 +145,7 @@ func (s *valueSet) nearest(f float32) int {
 	return best
 }
 
-// shrinks are what the scale is tried at, of that which represents the largest number.
+// shrinks lists the scales that are tried, relative to the one that represents the largest number.
 var shrinks = []float32{1.05, 1, 0.95, 0.9, 0.85, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3}
 
 // fit chooses a scale and codes.

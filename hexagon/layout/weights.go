@@ -54,7 +54,7 @@ type Weights struct {
 	Offsets    []int16   // like Scales; nil without offsets
 }
 
-// InBytes reports whether codes stand in bytes, those of four bits by two: they are then
+// InBytes reports whether codes stand in bytes, two of four bits in a byte: they are then
 // multiplied as bytes. Others stand bit by bit, for lookups.
 func (f *Format) InBytes() bool { return f.Bits == 8 || f.Values != nil }
 
@@ -160,7 +160,7 @@ func (w *Weights) scaleRow(m int, codes []uint8, scales, offsets []float32) erro
 	} else {
 		most := max(s*scaleUnit, o*offsetUnit) / math.MaxInt16
 		if powers {
-			most = 2 * s // so are those of int16: each is exact
+			most = 2 * s // a power of two as well, so that each code is exact
 		}
 		if w.InBytes() {
 			// No sum of the largest activations leaves int32, roundings of scales included.

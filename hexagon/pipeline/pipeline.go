@@ -31,7 +31,7 @@ func (s Stage) String() string { return [...]string{"DMA", "HVX", "HMX", "out"}[
 // MarshalText implements encoding.TextMarshaler.
 func (s Stage) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// Buffers is how many tiles each of the two memories between the stages must hold for
+// Buffers is the number of tiles that each of the two memories between the stages must hold for
 // the stages to overlap: one that is written and one that is read.
 const Buffers = 2
 

@@ -53,7 +53,7 @@ type Matrix struct {
 	Codes           []byte
 	Scales, Offsets []int16 // nil: none
 	K, Bits, Group  int
-	InBytes         bool   // codes stand in bytes: those of 8 bits, and of 4 with values
+	InBytes         bool   // codes stand in bytes: codes of 8 bits, and of 4 with values
 	Values          []byte // 16, less 128; nil: codes are numbers
 }
 

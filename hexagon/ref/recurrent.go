@@ -46,7 +46,7 @@ func Conv(dst, src Rows, weights, state []float32, n, width, taps int, silu bool
 	}
 }
 
-// logSeries is that of ln((1+u)/(1-u))/(2u) by u², the highest power first.
+// logSeries has the coefficients of ln((1+u)/(1-u))/(2u) in u², the highest power first.
 var logSeries = [...]float32{1. / 13, 1. / 11, 1. / 9, 1. / 7, 1. / 5, 1. / 3, 1}
 
 // softplus is ln(1+e^x): max(x, 0) and ln(1+e) of e = e^-|x|, where u = e/(2+e).

@@ -16,7 +16,7 @@ type Rows struct {
 // row returns n numbers of row i.
 func (r Rows) row(i, n int) []float32 { return r.X[i*r.Stride:][:n] }
 
-// lanes is how many numbers a vector has, in whose order sums are made.
+// lanes is the number of values in a vector; sums are made in their order.
 const lanes = 32
 
 // sumOfLanes adds the numbers of a vector, those half of them apart first.
@@ -216,8 +216,8 @@ func sigmoid(x float32) float32 {
 // halfErfc is half the series of erfc (Abramowitz and Stegun 1964, 7.1.26), the highest power first.
 var halfErfc = [...]float32{0.5307027145, -0.7265760135, 0.7107068705, -0.142248368, 0.127414796}
 
-// normalShare is how much of a normal distribution lies below x, within 1.5·10⁻⁷: erfc(|x|/√2)/2, or
-// what is left of 1.
+// normalShare returns the share of a normal distribution below x, within 1.5·10⁻⁷: erfc(|x|/√2)/2, or
+// 1 less that.
 func normalShare(x float32) float32 {
 	a := math.Float32frombits(min(math.Float32bits(x)&0x7fffffff, math.Float32bits(13)))
 	d := 1 + float32(a*0.23164189)
@@ -310,7 +310,7 @@ func FromTiles(dst Rows, tiles []uint16, sums []float32, saturated []uint32, n, 
 	}
 }
 
-// Fold adds the sums of a step of the softmax to those of the steps before, which decay, and
+// Fold adds the sums of a step of the softmax to the sums of the steps before, which decay, and
 // hands its maxima to the next one, if there is one.
 func Fold(sums []float32, states, next []uint32, begins bool) {
 	for i := range layout.Tile {

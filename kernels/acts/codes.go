@@ -12,7 +12,7 @@ import (
 // token: q = round-half-even(x·(127/absmax)), x ≈ q·scale, with
 // scale = absmax/127, all in float32. A row whose absmax is below 2^-120
 // counts as zero. A row that holds NaN or an infinity has scale NaN and codes
-// zero: its products are NaN, those of other rows are not.
+// zero: its products are NaN, the products of other rows are not.
 //
 // Besides the plain rows it keeps the arrangements that kernels ask for, each built
 // for the tokens [lo, hi) that are to be read in it:
@@ -34,7 +34,7 @@ type Codes struct {
 	ready  bool
 	quads  [2]quadForm // g = 4, g = 5
 	lanes  laneForm
-	paired [2]quadForm // g = 4, g = 5; width is that of a tile
+	paired [2]quadForm // g = 4, g = 5; as wide as a tile
 	octets [2]quadForm // g = 4, g = 5; width is 2
 	prep   arranging   // the arrangement under way
 	rows   *Rows
@@ -208,8 +208,8 @@ type arranging struct {
 	form  quadForm
 }
 
-// prepValues is about how many values a part prepares: the work of a microsecond
-// or two, which is what handing it over costs.
+// prepValues is about the number of values that a part prepares: the work of a microsecond
+// or two, as long as handing it over takes.
 const prepValues = 1 << 13
 
 // run prepares n rows, or tiles of width tokens.

@@ -17,7 +17,7 @@ func (g *groups) derive(p *pool.Pool, d *derived, make func(dst, rec *[RecordByt
 	d.ready = true
 }
 
-// Do makes those of row i.
+// Do makes the derived groups of row i.
 func (d *derived) Do(_, i int) {
 	size := d.from.src.GroupStride()
 	dst, rec := d.rec[i*size:], d.from.rec[i*size:]

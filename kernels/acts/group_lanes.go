@@ -13,8 +13,8 @@ import (
 //
 //	[tile][K/32] of { q int8[32][tokens] · 8·d float32[2][tokens/2] }
 //
-// where q and d are those of the records and the scales are first of the even
-// tokens, then of the odd ones. What stands for tokens beyond the last is never used.
+// where q and d come from the records, and the scales belong first to the even
+// tokens, then to the odd ones. Lanes of tokens beyond the last are never used.
 type groupLanes struct {
 	tokens int // of a tile; 0: not made
 	data   []byte

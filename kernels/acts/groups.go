@@ -35,8 +35,8 @@ type Limit uint8
 const (
 	Unlimited Limit = iota // each up to 127
 	// Limited is for products with 6-bit codes, 32 at most, which add up in int16:
-	// Σ|q| is at most mostHalf. Groups whose values are of much the same size, as
-	// those of embeddings that are signs, lose up to a bit by it.
+	// Σ|q| is at most mostHalf. Groups whose values are of much the same size, as in
+	// embeddings that are signs, lose up to a bit by it.
 	Limited
 	// Tight is Limited further, to mostTight, for products with levels of up to 43.
 	Tight
@@ -46,7 +46,7 @@ const (
 // most returns the largest Σ|q| of half a group.
 func (l Limit) most() int32 { return [limits]int32{16 * 127, mostHalf, mostTight}[l] }
 
-// flat is what Σ|q| is divided by where it is more than that.
+// flat returns the numerator of the largest code, flat/Σ|q|, where Σ|q| is more than most.
 func (l Limit) flat() int32 { return [limits]int32{Limited: flatHalf, Tight: flatTight}[l] }
 
 // mostHalf bounds Σ|q| of half a group where it is Limited. Where d = absmax/127

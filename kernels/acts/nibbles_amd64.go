@@ -11,7 +11,7 @@ import "github.com/lutra-lm/lutra/kernels/cpu"
 //	32  uint8[32]  high, at most 15
 //	64  int32      -Σq - 8192: what sums of table entries start from. A table's
 //	               high parts are 32 too large, eight of them count 16·2 times
-//	68  float32    8·d, for eight times the sum is what other products multiply by d
+//	68  float32    8·d: other products multiply eight times the sum by d
 const NibbleBytes = 72
 
 // MakeNibbles makes the nibble records of the only row, of whole groups that are

@@ -5,7 +5,7 @@ package acts
 import "github.com/lutra-lm/lutra/kernels/pool"
 
 // PairBytes is the size of a group of two tokens' activations as SMMLA reads them,
-// 8 columns of the one beside those of the other:
+// 8 columns of the one beside 8 of the other:
 //
 //	 0  int8[4][2][8]   q
 //	64  float32[2][2]   d of the records, each twice

@@ -10,7 +10,7 @@ import (
 // QuadBytes is the size of a quad record: what weights of one bit look up. Quad 2b+h of a group is
 // columns 16h+4i+b, i = 0..3. Its table has, for each number n of four bits, the sum of the
 // |q| of columns whose bit i is set in n and q is positive, or is not and q is negative: as
-// low + 32·high, so that of eight quads the sums of either fit a byte.
+// low + 32·high, so that the sums of eight quads fit a byte, low and high alike.
 //
 //	  0  uint8[8][2][16]  the tables, low parts in front of high ones
 //	256  float32          8·d, for eighths of scales
@@ -33,7 +33,7 @@ func (a *Rows) MakeQuads(p *pool.Pool, from int) {
 	q.ready = true
 }
 
-// Do makes those of row first+i.
+// Do makes the quads of row first+i.
 func (q *quads) Do(_, i int) {
 	a := q.from.src
 	groups, stride := a.k/GroupCols, a.QuadStride()

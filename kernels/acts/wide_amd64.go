@@ -28,7 +28,7 @@ func (a *Rows) MakeWide(p *pool.Pool) {
 	w.ready = true
 }
 
-// Do makes those of row i.
+// Do makes the wide records of row i.
 func (w *wide) Do(_, i int) {
 	a := w.from.src
 	groups := (a.k + GroupCols - 1) / GroupCols

@@ -135,7 +135,7 @@ type Task struct {
 	stream stream.Task
 }
 
-// Load prepares w, which kern multiplies, and offsets those of w if it has any. It reports ErrShape
+// Load prepares w, which kern multiplies; offsets multiplies its offsets, if it has any. It reports ErrShape
 // for a matrix whose parts do not fit together.
 func (r *Runner) Load(w *matrix.Matrix, kern, offsets Kernel) (*Linear, error) {
 	if err := checkSize(w, kern); err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/lutra-lm/lutra/kernels/pool"
 )
 
-// Machine is what limits kernels on this machine, as measured.
+// Machine holds the measured limits of kernels on this machine.
 type Machine struct {
 	ISA     string  `json:"isa"`
 	Threads int     `json:"threads"`      // cores that may be used

@@ -21,7 +21,7 @@ func Memory(budget time.Duration, most int64) (one, all float64) {
 	return one, max(one, readRate(data, cpu.Cores(), each))
 }
 
-// Rate is how fast all threads multiply with a packing, in 10^9 weights times tokens a second,
+// Rate gives the speed at which all threads multiply with a packing, in 10^9 weights times tokens a second,
 // where the matrix comes from the nearest cache that holds it.
 type Rate struct {
 	Packing matrix.Packing

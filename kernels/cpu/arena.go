@@ -70,7 +70,7 @@ func (a *Arena) Bytes(n int) ([]byte, error) {
 	return b, nil
 }
 
-// Mark is what an arena had free.
+// Mark records the free memory of an arena.
 type Mark struct {
 	free           []byte
 	regions, total int

@@ -59,7 +59,7 @@ func countCores(sysfs fs.FS, cpus iter.Seq[int]) int {
 func quotaCores() int { return countQuota(os.DirFS("/")) }
 
 // countQuota reads the quota from the control groups (version 2) of a root
-// file system: that of the process's own group and those above it all bind. A
+// file system: the quotas of the process's own group and of the groups above it all bind. A
 // container sees its group as the root.
 func countQuota(root fs.FS) int {
 	groups, err := fs.ReadFile(root, "proc/self/cgroup")

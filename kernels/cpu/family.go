@@ -2,8 +2,8 @@ package cpu
 
 import "runtime"
 
-// Family names the kernels that give the same bits for the same input: those of one
-// family agree in every number, those of two families only within rounding. AVX2,
+// Family names the kernels that give the same bits for the same input: kernels of one
+// family agree in every number, kernels of two families only within rounding. AVX2,
 // AVX-VNNI and AVX-512 are one family, with all ternary methods, and so are NEON's with
 // SDOT and SMMLA or without. Portable code is one for each architecture, since Go rounds
 // x·y+z once on some of them and twice on others, and for amd64 by GOAMD64.

@@ -10,7 +10,7 @@ func TestAFamilyHasAllInstructionSetsOfOneArithmetic(t *testing.T) {
 	for _, c := range []struct {
 		isa        ISA
 		fused, fma bool
-		want       string // behind the architecture
+		want       string // after the architecture
 	}{
 		{Generic, false, true, "-portable"},
 		{AVX2, false, true, "-avx2"},

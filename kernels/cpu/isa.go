@@ -67,5 +67,5 @@ func choose(override string) ISA {
 }
 
 // UseAVX2 reports whether AVX2 kernels run: under wider instruction sets too, for
-// what gains nothing from more width.
+// work that gains nothing from more width.
 func UseAVX2() bool { return active >= AVX2 && active <= AVX512 }

@@ -4,7 +4,7 @@ package cpu
 
 import "golang.org/x/sys/cpu"
 
-// features are what instruction sets are made of.
+// features lists the processor's features that the instruction sets need.
 type features struct {
 	avx2    bool // with FMA and F16C
 	avxvnni bool

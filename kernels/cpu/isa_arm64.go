@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/cpu"
 )
 
-// features are what kernels ask for beyond the base of arm64.
+// features lists the features that kernels need beyond the base of arm64.
 type features struct {
 	asimd   bool
 	dotProd bool // FEAT_DotProd: SDOT

@@ -75,7 +75,7 @@ func nodesOf(sysfs fs.FS, cpus iter.Seq[int]) []int {
 }
 
 // listed reads a file such as "0-3,8" as 0, 1, 2, 3, 8. It stops at
-// what is no number or range.
+// the first entry that is no number or range.
 func listed(sysfs fs.FS, name string) iter.Seq[int] {
 	return func(yield func(int) bool) {
 		data, err := fs.ReadFile(sysfs, name)

@@ -32,8 +32,8 @@ func Size(width int) int { return (width+2*Chunk)*width + Chunk + Tile }
 // Scratch returns the numbers that Update needs besides.
 func Scratch(width int) int { return Chunk * 2 * width }
 
-// Tokens are the numbers of consecutive tokens, of one value head. Each slice
-// begins with the first token's; those of the next are Stride elements on, in Decay
+// Tokens holds the inputs of consecutive tokens, for one value head. Each slice
+// begins with the first token's; the next token's are Stride elements on, in Decay
 // and Beta Gates elements.
 type Tokens struct {
 	N           int
@@ -164,8 +164,8 @@ func dots(keys, q, k []float32, m *mix) {
 }
 
 // correct computes the correction of the token with that number of its chunk, which
-// goes to all[Chunk][width], and its output in place of the values v. Products are
-// those of its key, then of its query, with the state.
+// goes to all[Chunk][width], and its output in place of the values v. products holds
+// the products of its key, then of its query, with the state.
 func correct(all []float32, token int, m *mix, products, v []float32) {
 	if correctFast(all, token, m, products, v) {
 		return

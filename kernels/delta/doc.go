@@ -3,7 +3,7 @@
 // state of a head, which each token decays, corrects and reads.
 //
 // Tokens go through a state in chunks (Yang et al. 2024, "Parallelizing Linear
-// Transformers with the Delta Rule", §3.2): those of a chunk read the state as it
+// Transformers with the Delta Rule", §3.2): the tokens of a chunk read the state as it
 // stood before the chunk, and what each of them adds is kept apart, a key and a
 // correction, until the chunk is full and its corrections are added all at once. So
 // a state is read once a token and written once a chunk, and the work of a prompt is

@@ -7,7 +7,7 @@ import (
 )
 
 // Flatten sets dst, panels [width/panel][width][panel] as a state begins with, to the state of a head after its
-// sequence's first position tokens, those of a chunk that has begun among them: what a device goes on from.
+// sequence's first position tokens, an unfinished chunk's among them. A device goes on from there.
 func Flatten(dst, state []float32, width, position int) {
 	all, part := checkFlat(dst, state, width, position)
 	copy(dst, state[:all])

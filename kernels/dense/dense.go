@@ -136,7 +136,7 @@ func weightAt(p matrix.Packing, b []byte) float32 {
 }
 
 // kBlock bounds the columns summed in one chain of float32 additions:
-// blocks of it are summed apart, which keeps the error near that of √256
+// blocks of it are summed apart, which keeps the error near √256
 // roundings instead of √K, and a band's block of weights within L1.
 const kBlock = 256
 

@@ -68,7 +68,7 @@ type format struct {
 	// scales gives the parts of group g's scales.
 	scales func(r row, g int) scales
 	limit  acts.Limit // of activations
-	super  bool       // d multiplies the sum of a whole scale unit, not that of each group
+	super  bool       // d multiplies the sum of a whole scale unit, not of each group
 	halves bool       // codes lie in halves, whose sums meet their scales apart unless super; the matrix has levels
 }
 
@@ -231,8 +231,8 @@ func put4(planes []byte, a, b, c, d uint64) {
 	putWords(to[2*planeBytes:], b&lowNibbles|d&lowNibbles<<4)
 }
 
-// put4x4 writes four bits of 32 columns in 16 bytes: those of column k in the low half of byte k,
-// of k+16 in the high.
+// put4x4 writes four bits of 32 columns in 16 bytes: column k in the low half of byte k,
+// column k+16 in the high.
 func put4x4(planes, b []byte) {
 	low, high := binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:])
 	put4(planes, low, high, low>>4, high>>4)

@@ -34,7 +34,7 @@ type halfTiles struct {
 type halfPanel struct {
 	write func(panel, codes *byte, levels *int8, halves int)
 	half  int             // bytes of half a group, of which the last are the scales
-	wide  bool            // tiles read wide records, not those of halves
+	wide  bool            // tiles read wide records, not records of halves
 	tiles []halfPanelTile // the i-th for panelFrom+i tokens
 }
 
@@ -116,7 +116,7 @@ func (q *kernel) addHalves(scratch *bands.Scratch, y []float32, ld, s, n int, x 
 	}
 }
 
-// unfolded is what a tile reads of some bands.
+// unfolded holds the codes and scales of some bands, as a tile reads them.
 type unfolded struct {
 	codes  []byte // of the first band
 	stride int    // to the next

@@ -13,7 +13,7 @@ import (
 // panelTiles multiply by SMMLA what write unfolds first: two panels of 8 rows of a band.
 type panelTiles struct {
 	write      func(panel *int8, codes *byte, groups int)
-	scales     func(panel, scales *byte, groups int) // unfolds them; nil: tiles read those of units
+	scales     func(panel, scales *byte, groups int) // unfolds them; nil: tiles read the scales of units
 	scaleBytes int                                   // of 8 rows and 8 groups
 	tiles      [2]panelTile
 }

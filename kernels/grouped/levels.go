@@ -103,8 +103,8 @@ func PackSuperblocks(levels *matrix.Levels, rows, cols int, read func(s *Superbl
 	}), nil
 }
 
-// placeOfBit is where the bit of word f of the second half is, in a plane of NL3K; that of the
-// first is two further up.
+// placeOfBit gives the place of the bit of word f of the second half in a plane of NL3K; the bit of
+// the first half is two further up.
 var placeOfBit = [4]int{0, 1, 4, 5}
 
 // word gives the place of the row's word in a plane of group g.

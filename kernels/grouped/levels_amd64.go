@@ -15,7 +15,7 @@ type (
 	levelWriter func(dst, codes, scales *byte, ahead, groups int, levels *int8)
 )
 
-// levelRoutines are those of each packing.
+// levelRoutines holds the routines of each packing.
 var levelRoutines = map[matrix.Packing]struct {
 	one    map[cpu.ISA]levelStream
 	direct map[cpu.ISA][]levelTile

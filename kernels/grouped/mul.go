@@ -73,8 +73,8 @@ func (q *kernel) addGeneric(y []float32, ld, s int, x *acts.Rows, t, tEnd, gLo, 
 	}
 }
 
-// addUnit adds the products of a scale unit with the records of a token. Where d is
-// that of a superblock, it multiplies the sum of all groups.
+// addUnit adds the products of a scale unit with the records of a token. Where d belongs
+// to a superblock, it multiplies the sum of all groups.
 func addUnit(y []float32, super bool, unit []genericGroup, recs []byte) {
 	for r := range y {
 		var whole float32

@@ -72,7 +72,7 @@ const superCols = superGroups * acts.GroupCols
 //	d f16 · dmin f16 · scales[12] · qs[128]
 //
 // with eight groups of 32: a weight is d·sc·q - dmin·m. scales holds a six-bit
-// sc and m for each group: bytes 0-3 and 4-7 those of groups 0-3 in their low
+// sc and m for each group: bytes 0-3 and 4-7 hold groups 0-3 in their low
 // six bits, bytes 8-11 the low nibbles of groups 4-7 (sc low half, m high
 // half), whose top two bits are the top two of bytes 0-3 and 4-7. 32 bytes of
 // qs hold group 2i in the low halves and 2i+1 in the high.

@@ -32,7 +32,7 @@ func PackPQ2_0(rows, cols int, raw []byte) (*matrix.Matrix, error) {
 }
 
 // packLow packs blocks of a scale unit of p each: f16, then the codes as they follow one
-// another. spread tells where those of a byte stand in a plane's word.
+// another. spread tells where the codes of a byte stand in a plane's word.
 func packLow(format string, p matrix.Packing, rows, cols int, raw []byte, spread *[256]uint32) (*matrix.Matrix, error) {
 	f, unit := &formats[p], UnitCols(p)
 	size := 2 + 4*f.unit*f.codeBytes/planeBytes
@@ -59,7 +59,7 @@ func (w *row) putLow(u int, codes []byte, spread *[256]uint32) {
 
 // Four bytes of codes are a word of a plane: column 4j+c of theirs belongs into byte c,
 // there into bits j (one-bit codes) or 2j and 2j+1 (pairs). The tables have the bits of
-// the first byte; those of each further one stand two places higher.
+// the first byte; the bits of each further one stand two places higher.
 var (
 	bitsOf  = spreadOf(1)
 	pairsOf = spreadOf(2)

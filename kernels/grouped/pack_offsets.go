@@ -103,7 +103,7 @@ func PackQ5_1(rows, cols int, raw []byte) (*matrix.Matrix, error) {
 	}), nil
 }
 
-// putFifths writes codes of five bits, less 16, as those of Q8.
+// putFifths writes codes of five bits, less 16, as codes of Q8.
 func putFifths(planes []byte, b *[20]byte) {
 	low, high := binary.LittleEndian.Uint64(b[4:]), binary.LittleEndian.Uint64(b[12:])
 	// A code below 16 gets its sign, in the upper four bits; another one loses the fifth bit.
@@ -147,7 +147,7 @@ func PackQ5_K(rows, cols int, raw []byte) (*matrix.Matrix, error) {
 		}
 		for i := range superGroups {
 			qs, fifth := (*[32]byte)(b[48+i/2*32:]), (*[32]byte)(b[16:])
-			codes := func(j int) uint64 { // 32 is that of zero
+			codes := func(j int) uint64 { // 32 stands for zero
 				low, high := binary.LittleEndian.Uint64(qs[8*j:])>>(i%2*4), binary.LittleEndian.Uint64(fifth[8*j:])>>i
 				return low&lowNibbles + high&ones<<4 + 16*ones
 			}

@@ -1,4 +1,4 @@
-// Package kerneltest is what tests of kernels share.
+// Package kerneltest holds the helpers that tests of kernels share.
 package kerneltest
 
 import (

@@ -55,7 +55,7 @@ type Pool struct {
 // meanwhile the other workers have done its parts. So a worker stays awake during a
 // step, whatever the caller does between tasks, and afterwards until a step that
 // follows at once has begun. Even then a worker parks after a while: a caller that is silent
-// for so long has lost its processor, and may get that of the worker. In
+// for so long has lost its processor, and may get the worker's. In
 // a crowded pool other goroutines may wait for a worker to park.
 const (
 	patience = 2 * time.Millisecond

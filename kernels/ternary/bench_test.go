@@ -56,7 +56,7 @@ func benchmarkMul(b *testing.B, k *kernel, w *matrix.Matrix, n int) {
 }
 
 // BenchmarkFromMemory multiplies the matrices of a 1b model's layers one after
-// another, more of them than a cache holds, or those of a single layer (15.7 MB)
+// another, more of them than a cache holds, or a single layer's (15.7 MB)
 // again and again, on one thread and on all.
 func BenchmarkFromMemory(b *testing.B) {
 	const layers, most = 12, 256

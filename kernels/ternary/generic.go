@@ -42,7 +42,7 @@ func mulGeneric(m *Task, _ *segmentRun, s *scratch, strips, tokens extent) {
 }
 
 // fillTable sets t[Σ (w+1)·base^j] to Σ w·a[j] for all w of {-1, 0, +1}: the
-// entries of j trits become those of j+1 by subtracting, keeping and adding
+// entries of j trits become entries of j+1 by subtracting, keeping and adding
 // the next activation (Vec-LUT §4, topological precomputing). Between the
 // entries of base 4 are some that no byte reads.
 func fillTable(t *[256]int32, a []int8, base int) {

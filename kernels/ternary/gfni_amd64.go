@@ -37,7 +37,7 @@ type gfniKeep func(w *byte, act *int8, blocks int, negSum *int32, tokens, rows, 
 
 // gfniTalls are tiles of 64 rows of I2 and I1 by tokens, gfniTiles of 32
 // rows, of 16 where there is no panel tile as wide, and
-// gfniKeeps those of them that keep a panel. Where few tokens gain nothing, the tiles are
+// gfniKeeps the tiles among them that keep a panel. Where few tokens gain nothing, the tiles are
 // vnniKernel's.
 var (
 	gfniTalls = [2][gfniTall + 1]vnniFunc{

@@ -24,7 +24,7 @@ var lutKernel = &kernel{
 
 const (
 	lutFlush = 256       // the most columns whose products of ±127 add up within int16
-	lutMore  = 15616 / 2 // from the tables of 8 tokens to those of 8 more, which lutAdd2NEON knows
+	lutMore  = 15616 / 2 // from the tables of 8 tokens to the tables of 8 more, which lutAdd2NEON knows
 )
 
 func mulTernaryNeonLUT(m *Task, r *segmentRun, s *scratch, strips, tokens extent) {

@@ -13,7 +13,7 @@ import (
 	"github.com/lutra-lm/lutra/kernels/matrix"
 )
 
-// The ternary layout. A byte holds g trits as digits w+1 of 0..2, trit j that of
+// The ternary layout. A byte holds g trits as digits w+1 of 0..2, trit j for
 // column c·g+j of its block: g = 5 digits in base 3 in I1, Σ (w+1)·3^j, and 4
 // bit pairs in I2, Σ (w+1)·4^j. A block is 4 bytes of one row
 // (20 or 16 columns); 64 rows of a block lie together, and the blocks of a

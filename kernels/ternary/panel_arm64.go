@@ -10,8 +10,8 @@ import (
 	"github.com/lutra-lm/lutra/kernels/matrix"
 )
 
-// i8mmKernel multiplies by SMMLA, 32 products an instruction: many tokens by panels, tiles
-// of 4 by what takes trits out of their bytes for each of them.
+// i8mmKernel multiplies by SMMLA, 32 products an instruction: many tokens by panels, 4 by
+// tiles that unpack the trits themselves.
 var i8mmKernel = &kernel{
 	name: "neon:i8mm",
 	isa:  cpu.NEON,

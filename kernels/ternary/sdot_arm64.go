@@ -11,7 +11,7 @@ import (
 )
 
 // sdotKernel multiplies by SDOT, 16 products an instruction: many tokens by panels, few by
-// what takes trits out of their bytes for each tile anew.
+// tiles that unpack the trits anew each time.
 var sdotKernel = &kernel{
 	name:      "neon:sdot",
 	isa:       cpu.NEON,

@@ -152,7 +152,7 @@ func (s *scratch) init() {
 // Sizes of the scratch memory.
 const (
 	maxPartStrips = 32             // strips a part of a lookup kernel
-	maxTables     = 8 * 185 * 64   // bytes: those of 32 tokens for 8 groups of I2; the others take less
+	maxTables     = 8 * 185 * 64   // bytes of 32 tokens for 8 groups of I2; the others take less
 	edgeTokens    = acts.WideLanes // tokens of the widest tile
 	genericRows   = 16 * StripRows
 )

@@ -3,7 +3,7 @@ package vector
 import "math"
 
 // The vector primitives take the destination first, and it may be the same
-// slice as an input. Lengths are those of dst (or of x where there is none);
+// slice as an input. dst gives the length (or x where there is no dst);
 // the others must be at least as long. None allocates.
 
 // Add sets dst[i] = a[i] + b[i].

@@ -2,6 +2,7 @@ package npu
 
 import (
 	"bytes"
+	"encoding/csv"
 	"flag"
 	"fmt"
 	"os"
@@ -10,10 +11,12 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "rewrite the tables and the drawing of docs/npu.md")
+var update = flag.Bool("update", false, "rewrite the tables in docs/data and the drawing of docs/npu.md")
 
-// table is rows as Markdown has them, the head first.
-func table(rows [][]string) string {
+var docs = filepath.Join("..", "..", "docs")
+
+// markdown writes rows as a table of Markdown, the head first.
+func markdown(rows [][]string) string {
 	var b strings.Builder
 	for i, row := range rows {
 		fmt.Fprintf(&b, "| %s |\n", strings.Join(row, " | "))
@@ -24,20 +27,20 @@ func table(rows [][]string) string {
 	return b.String()
 }
 
-// guideTables are the tables of docs/npu.md that the program computes, by name.
-func guideTables(t *testing.T) map[string]string {
-	tables := map[string]string{}
+// dataTables returns the tables of docs/data that the program computes, by file.
+func dataTables(t *testing.T, figures []Figure) map[string][][]string {
+	tables := map[string][][]string{"npu-papers.csv": FigureTable(figures)}
 	for _, name := range Ablations() {
 		a := ablate(t, name)
-		tables[name] = table(append([][]string{a.Head}, a.Rows...))
+		tables["npu-ablation-"+name+".csv"] = append([][]string{a.Head}, a.Rows...)
 	}
-	figures, err := Figures()
-	if err != nil {
-		t.Fatal(err)
-	}
-	tables["papers"] = table(FigureTable(figures)) + "\n" + Fit(figures) + ".\n"
-	bounds := [][]string{{"SoC", "prefill", "batch 1", "2", "4", "8", "16", "J/token, batch 1", "16"}}
-	for _, c := range plan(t, named(t, "bitnet-2b"), DefaultOptions()).Chips {
+	return tables
+}
+
+// bounds is the table in docs/npu.md of what BitNet-2B is modelled to take on each chip.
+func bounds(p *Plan) string {
+	rows := [][]string{{"SoC", "prompt", "batch 1", "2", "4", "8", "16", "J/token, batch 1", "16"}}
+	for _, c := range p.Chips {
 		row := []string{c.Name, fmt.Sprintf("%.0f", c.Prefill.TokensPerSecond)}
 		joules := map[int]string{}
 		for _, b := range c.Decode {
@@ -46,42 +49,52 @@ func guideTables(t *testing.T) map[string]string {
 				row = append(row, fmt.Sprintf("%.0f", b.TokensPerSecond))
 			}
 		}
-		bounds = append(bounds, append(row, joules[1], joules[16]))
+		rows = append(rows, append(row, joules[1], joules[16]))
 	}
-	tables["bounds"] = table(bounds)
-	return tables
+	return markdown(rows)
 }
 
-// Tables stand between <!-- table NAME --> and <!-- end -->.
 func TestTheGuidesTablesAreWhatTheProgramComputes(t *testing.T) {
-	path := filepath.Join("..", "..", "docs", "npu.md")
-	text, err := os.ReadFile(path)
+	figures, err := Figures()
 	if err != nil {
 		t.Fatal(err)
 	}
-	guide := strings.ReplaceAll(string(text), "\r\n", "\n")
-	for name, want := range guideTables(t) {
-		begin, end := "<!-- table "+name+" -->\n", "<!-- end -->"
-		before, rest, found := strings.Cut(guide, begin)
-		got, after, ended := strings.Cut(rest, end)
-		switch {
-		case !found || !ended:
-			t.Errorf("docs/npu.md has no table %s", name)
-		case *update:
-			guide = before + begin + "\n" + want + "\n" + end + after
-		case strings.TrimSpace(got) != strings.TrimSpace(want):
-			t.Errorf("docs/npu.md, table %s (go test -C lab ./npu -run Guide -update rewrites it): has\n%s\nthe program computes\n%s", name, got, want)
+	for name, rows := range dataTables(t, figures) {
+		var want bytes.Buffer
+		if err := csv.NewWriter(&want).WriteAll(rows); err != nil {
+			t.Fatal(err)
+		}
+		file := filepath.Join(docs, "data", name)
+		if *update {
+			if err := os.WriteFile(file, want.Bytes(), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.ReplaceAll(string(got), "\r\n", "\n") != want.String() {
+			t.Errorf("docs/data/%s (go test -C lab ./npu -run Guide -update rewrites it) has\n%s\nthe program computes\n%s", name, got, &want)
 		}
 	}
-	if !*update {
-		return
-	}
-	var drawing bytes.Buffer
-	if err := plan(t, named(t, "bitnet-2b"), DefaultOptions()).SVG(&drawing); err != nil {
+	text, err := os.ReadFile(filepath.Join(docs, "npu.md"))
+	if err != nil {
 		t.Fatal(err)
 	}
-	for file, data := range map[string][]byte{path: []byte(guide), filepath.Join(filepath.Dir(path), "npu.svg"): drawing.Bytes()} {
-		if err := os.WriteFile(file, data, 0o644); err != nil {
+	p := plan(t, named(t, "bitnet-2b"), DefaultOptions())
+	guide := strings.Join(strings.Fields(string(text)), " ")
+	for _, want := range []string{bounds(p), Fit(figures)} {
+		if !strings.Contains(guide, strings.Join(strings.Fields(want), " ")) {
+			t.Errorf("docs/npu.md does not say\n%s", want)
+		}
+	}
+	if *update {
+		var drawing bytes.Buffer
+		if err := p.SVG(&drawing); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(docs, "npu.svg"), drawing.Bytes(), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -40,7 +40,7 @@ type Pass struct {
 	wave   wave
 }
 
-// scratch is what one worker needs for one part.
+// scratch holds the buffers that one worker needs for one part.
 type scratch struct {
 	q, acc []float32        // [maxTile*group][dim]
 	scores []float32        // [maxTile*group][chunk]
@@ -74,7 +74,7 @@ func splitOf(cache *kv.Cache) int { return max(1, splitKeys/chunkOf(cache)) * ch
 type RowPos struct {
 	Seq *kv.Sequence
 	Pos int
-	All int // the sequence's length, if the row attends to all of it; 0: not to what is behind it
+	All int // the sequence's length, if the row attends to all of it; 0: not to the tokens after it
 }
 
 // keys returns the number of positions that the row attends to.

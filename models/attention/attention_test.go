@@ -145,7 +145,7 @@ func allWorkers(t testing.TB, sizes ...int) map[string]pool.Workers {
 	return workers
 }
 
-// kvError is how far cached values are from what was given, values being of about unit size.
+// kvError bounds the difference of cached values from the given ones, which are of about unit size.
 var kvError = map[kv.Type]float64{kv.F16: 2e-3, kv.Int8: 5e-2, kv.F32: 2e-5}
 
 // check compares the attention of rows with float64, and with what all workers
@@ -290,7 +290,7 @@ func FuzzAttention(f *testing.F) {
 	})
 }
 
-// keysOfParts is how many keys meet how many queries in each part of the
+// keysOfParts counts the pairs of a key and a query in each part of the
 // attention of rows, in the order of work.
 func keysOfParts(cfg config, cache *kv.Cache, rows []RowPos, workers int) []int {
 	p := pool.New(workers)

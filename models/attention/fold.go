@@ -5,8 +5,8 @@ import (
 	"github.com/lutra-lm/lutra/kernels/pool"
 )
 
-// partials are what queries got from the splits of a wave, for tiles that take
-// several.
+// partials holds the partial results of queries from the splits of a wave, for tiles that
+// take several.
 type partials struct {
 	acc  []float32        // [ranks][KVHeads][tile*group][dim]
 	soft []kernel.Softmax // [ranks][KVHeads][tile*group]

@@ -12,7 +12,7 @@ type Mask struct {
 	Scale  float32 // of scores
 	Cap    float32 // scores are drawn into (-Cap, Cap); 0: they are not
 	Window int     // keys that are seen, the row's own included; 0: all
-	Both   bool    // a window lies on both sides: as many keys are seen behind the row as before it
+	Both   bool    // a window lies on both sides: as many keys are seen after the row as before it
 	// Slopes is by how much the scores of a head sink for each position between row and
 	// key, on either side (Press et al. 2022, "Train Short, Test Long", §3); nil: they do
 	// not. [Heads]
@@ -87,7 +87,7 @@ func (m *Mask) apply(scores []float32, ld, head, group int, rows []RowPos, n []i
 	}
 }
 
-// end returns how many of n keys, from position lo on, do not lie behind a row's window.
+// end returns how many of n keys, from position lo on, do not lie after a row's window.
 func (m *Mask) end(row *RowPos, lo, n int) int {
 	if !m.Both {
 		return n

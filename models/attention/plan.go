@@ -14,7 +14,7 @@ import (
 //
 // Rows are cut into tiles and keys into splits; a tile reads a split in chunks, and
 // a chunk is some blocks. Rows of a tile that see the same block touch it together:
-// those of one prompt, and those of forks, whose shared prefix is read once for all
+// rows of one prompt, and rows of forks, whose shared prefix is read once for all
 // of them. Blocks that the same rows touch one after another are a run.
 type Plan struct {
 	tile    int        // rows of a tile
@@ -22,7 +22,7 @@ type Plan struct {
 	chunk   int        // keys of a chunk
 	tiles   []int32    // end of the tile's items
 	items   []workItem // by tile, then by split
-	order   []int32    // work items by split; those of a split from the last tile on
+	order   []int32    // work items by split, each split's from the last tile on
 	splits  []int      // end of the split's items in order
 	chunks  []chunk
 	runs    []run
@@ -31,7 +31,7 @@ type Plan struct {
 	touches []touch // of the chunk that is being planned
 }
 
-// workItem is a tile and a split that it reads. Its chunks begin where those of the item before end.
+// workItem is a tile and a split that it reads. Its chunks begin where the chunks of the item before end.
 type workItem struct {
 	tile   int32
 	chunks int32 // end of its chunks

@@ -7,8 +7,8 @@ import (
 	"github.com/lutra-lm/lutra/kernels/vector"
 )
 
-// The block layouts are those of ggml-common.h; the formulas those of
-// dequantize_row_* in ggml-quants.c. Each function takes whole blocks.
+// The block layouts come from ggml-common.h, the formulas from dequantize_row_* in
+// ggml-quants.c. Each function takes whole blocks.
 
 func half(b []byte) float32 { return vector.FromF16(binary.LittleEndian.Uint16(b)) }
 

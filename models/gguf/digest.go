@@ -11,8 +11,8 @@ import (
 // work.
 const digestPiece = 1 << 20
 
-// Digest returns the SHA-256 of the file's bytes in hexadecimal, as sha256sum prints it; of a
-// model in parts, that of all of them one after the other. It reads the file that was
+// Digest returns the SHA-256 of the file's bytes in hexadecimal, as sha256sum prints it; for a
+// model in parts, the SHA-256 of all parts one after the other. It reads the file that was
 // opened, whatever has its name by now, and fails if that was written to since. It calls turn
 // before it hashes a piece, and the function that turn has returned after that: no piece is
 // read in between. An error of turn ends the reading.

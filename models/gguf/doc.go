@@ -11,7 +11,7 @@
 // or change under the reader's hands. Metadata is copied and stays valid.
 //
 // A model may lie in several files, as gguf-split writes them: Open reads the
-// first, whose metadata is that of all, and finds the others by their names.
+// first, which has the metadata of all, and finds the others by their names.
 //
 // Every file is assumed hostile. Counts, lengths, offsets and alignment are
 // checked before use, errors name the key or tensor and the offset, and the

@@ -26,8 +26,8 @@ var meanings = [...][]Type{
 // settle replaces numbers of several meanings by the type that fits. Nothing but
 // padding lies between tensors, so each tells by its size; and a file comes from
 // one program, so a number means the same in all of it. Where sizes fit several
-// types, as those of a few hundred weights do, general.file_type decides. What
-// is still open is refused: a wrong guess would read noise.
+// types, as with tensors of a few hundred weights, general.file_type decides. A
+// file that neither decides is refused: a wrong guess would read noise.
 func (f *File) settle(c *cursor, extents []extent, align uint64) {
 	for _, types := range meanings {
 		var of []int // tensors of that number

@@ -7,7 +7,7 @@ import "math"
 //
 //	| e | qs[16] |   byte i holds codes i (low nibble) and i+16
 //
-// A value is levelsMXFP4[code]·2^(e-128): levels are twice those of e2m1, so that
+// A value is levelsMXFP4[code]·2^(e-128): levels are twice the values of e2m1, so that
 // they are integers.
 
 // levelsMXFP4 are the values of the codes (kvalues_mxfp4).

@@ -14,7 +14,7 @@ type recoding struct {
 	f  func(dst, src []byte)
 }
 
-// recodings are those that depend on the type alone.
+// recodings lists the recodings that depend on the type alone.
 var recodings = map[Type]recoding{
 	Q1_0_G32: {Q4_0, recodeSigns},
 	Q4_Z32:   {Q5_0, recodeQ4Z(32)}, Q4_Z64: {Q5_0, recodeQ4Z(64)}, Q4_Z128: {Q5_0, recodeQ4Z(128)},

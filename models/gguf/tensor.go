@@ -37,7 +37,7 @@ func (t *Tensor) put(s *disk.Source, offset int64) {
 // Cols returns the length of a row.
 func (t *Tensor) Cols() int { return t.Dims[0] }
 
-// Rows returns the number of rows, those of all higher dimensions together.
+// Rows returns the number of rows, all higher dimensions together.
 func (t *Tensor) Rows() int {
 	n := 1
 	for _, d := range t.Dims[1:] {
@@ -60,7 +60,7 @@ func (t *Tensor) Bytes() int {
 
 // Load returns rows [lo, hi) as a tensor in memory. It shares t's data where that is
 // in memory itself, but for types whose tensors end in a scale of the whole;
-// else it reads the file, into buf if there is room. Errors are those of
+// else it reads the file, into buf if there is room. It returns errors of
 // reading, and ErrChanged for a file that has been truncated.
 func (t *Tensor) Load(lo, hi int, buf []byte) (*Tensor, error) {
 	tr := t.Type.traits()
@@ -100,8 +100,8 @@ func (t *Tensor) Expect(lo, hi int) {
 }
 
 // Dequantize sets dst to the elements of t from number lo on, bit for bit what
-// ggml's to_float gives. lo and len(dst) are whole blocks. What is in a file is
-// read from there: the errors are those of Load, and ErrUnsupported for a type
+// ggml's to_float gives. lo and len(dst) are whole blocks. A tensor in a file is
+// read from there. It returns the errors of Load, and ErrUnsupported for a type
 // that is not Supported. It may be called by any number of goroutines.
 func (t *Tensor) Dequantize(dst []float32, lo int) error {
 	tr := t.Type.traits()
@@ -139,7 +139,7 @@ func (tr *traits) rescale(dst []float32, tail []byte) {
 	}
 }
 
-// Copy writes the raw blocks to w. Errors are those of reading and of w.
+// Copy writes the raw blocks to w, and returns errors of reading and of w.
 func (t *Tensor) Copy(w io.Writer) error {
 	if t.Data != nil || t.source == nil {
 		_, err := w.Write(t.Data)

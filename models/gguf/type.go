@@ -67,7 +67,7 @@ const (
 	// orders of weights are about, which nothing tells apart: it is not read.
 	STQ1_0_42 Type = 254
 	// Q1_0_G32 is Q1_0 with one scale each 32, as first published. Its numbers
-	// have become those of other types, so it has none that a file may state, and
+	// have been given to other types, so it has none that a file may state, and
 	// is read but not written.
 	Q1_0_G32 Type = 255
 )

@@ -6,7 +6,7 @@ import "encoding/binary"
 //
 //	Q4_Z32, Q4_Z64, Q4_Z128   | d | z | qs[16] ... |
 //
-// A value is d·(q - z), z from 0 to 16, which larger ones count as; each 16 bytes are those of Q4_0, of 32 values.
+// A value is d·(q - z), z from 0 to 16, which larger ones count as; each 16 bytes hold 32 values as in Q4_0.
 
 // sizeQ4Z returns the bytes of a block of n weights.
 func sizeQ4Z(n int) int { return 3 + n/2 }

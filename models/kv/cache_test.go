@@ -76,7 +76,7 @@ func (h *history) put(s *Sequence, pos, layer, head int, v uint16) {
 	}
 }
 
-// numbers are those of a position's key, of its last interleaved element, and of its value.
+// numbers returns the numbers of a position's key, of its last interleaved element, and of its value.
 func (h *history) numbers(b int32, pos, head int) (key, place, value int) {
 	row := pos % h.c.opt.BlockLen
 	first := h.c.Layer(0).FirstVector(b, head)

@@ -80,8 +80,8 @@ func (c *Cache) Bytes() int64 {
 	return int64(c.opt.Blocks)*BytesPerBlock(c.shape, c.opt) + int64(c.opt.States)*BytesPerState(c.shape)
 }
 
-// Untouched returns which part of Bytes is that of blocks that were never handed out: the system
-// has found no memory for most of them. Any goroutine may call it.
+// Untouched returns the part of Bytes in blocks that were never handed out: the system has found no
+// memory for most of them. Any goroutine may call it.
 func (c *Cache) Untouched() int64 {
 	return int64(c.opt.Blocks-int(c.highWater.blocks.Load())) * BytesPerBlock(c.shape, c.opt)
 }

@@ -5,9 +5,9 @@ import (
 	"github.com/lutra-lm/lutra/kernels/vector"
 )
 
-// Halves sets keys and values [hi-lo][HeadDim] to those of positions [lo, hi) of one
-// layer and KV head, for attention elsewhere than on the CPU. They are float16, to
-// which those of other types of cache are rounded.
+// Halves copies the keys and values of positions [lo, hi) of one layer and KV head to keys
+// and values, [hi-lo][HeadDim], for attention elsewhere than on the CPU. They are float16;
+// other types of cache are rounded to it.
 func (s *Sequence) Halves(keys, values []uint16, layer, head, lo, hi int) {
 	c := s.c
 	l := &c.layers[layer]

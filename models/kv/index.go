@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// hash returns the index key of a block with these tokens behind parent.
+// hash returns the index key of a block with these tokens after parent.
 func (x *index) hash(parent int32, tokens []int32) uint64 {
 	x.key = binary.LittleEndian.AppendUint32(x.key[:0], uint32(parent))
 	for _, t := range tokens {
@@ -22,7 +22,7 @@ func (c *Cache) tokensOf(b int32) []int32 {
 	return c.tokens[int(b)*l : int(b)*l+l]
 }
 
-// find returns the indexed block with these tokens behind parent, or none.
+// find returns the indexed block with these tokens after parent, or none.
 func (c *Cache) find(hash uint64, parent int32, tokens []int32) int32 {
 	b, ok := c.index.first[hash]
 	if !ok {

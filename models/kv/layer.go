@@ -69,7 +69,7 @@ func (c *Cache) Store(layer int, s *Sequence, pos int, k, v []float32) {
 }
 
 // Scores sets dst[i*ld+j] = q[i]·key j for i < g, j < t, and may set more of the rows. The
-// keys are those of groups at, counted from number first; see kernels/attention.
+// keys lie in groups at, counted from number first; see kernels/attention.
 func (l *Layer) Scores(dst []float32, ld int, q []float32, first int, at []int32, g, t, d int) {
 	switch {
 	case l.k16 != nil:
@@ -85,8 +85,8 @@ func (l *Layer) Scores(dst []float32, ld int, q []float32, first int, at []int32
 	}
 }
 
-// Accumulate adds Σ p[i*ld+j]·value j over j < t to acc[i] for i < g, the values being
-// those of groups at, counted from number first. Keys of the groups next, if as many, will
+// Accumulate adds Σ p[i*ld+j]·value j over j < t to acc[i] for i < g, with the values
+// of groups at, counted from number first. Keys of the groups next, if as many, will
 // be scored then.
 func (l *Layer) Accumulate(acc, p []float32, ld, first int, at, next []int32, g, t, d int) {
 	switch {

@@ -11,8 +11,8 @@ import (
 	"github.com/lutra-lm/lutra/internal/sweep"
 )
 
-// resident is how many bytes of this process are in memory when garbage is not
-// counted, and how many of them are the heap's.
+// resident counts the bytes of this process in memory, without garbage, and the
+// heap's among them.
 func resident(t *testing.T) (all, heap int64) {
 	t.Helper()
 	debug.FreeOSMemory()

@@ -3,9 +3,9 @@ package kv
 // Observer learns what enters and leaves the index of prefixes. It is called by the
 // goroutine that owns the cache, in the midst of a step, and must not keep it waiting.
 type Observer interface {
-	// Stored tells that a block with these tokens, valid during the call, stands behind
-	// the indexed block parent, or behind none: -1. root is that of its sequence, nil: Open's.
-	// No other indexed block has the same tokens behind the same prefix of that root.
+	// Stored tells that a block with these tokens, valid during the call, follows the
+	// indexed block parent, or none: -1. root is its sequence's root, nil: Open's.
+	// No other indexed block has the same tokens after the same prefix of that root.
 	Stored(block, parent int32, root *Root, tokens []int32)
 	// Removed tells that a block without continuations is found no more.
 	Removed(block int32)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// told is what an observer knows of an index: the parent and the tokens of each block.
+// told holds an observer's picture of an index: the parent and the tokens of each block.
 type told map[int32]toldBlock
 
 type toldBlock struct {

@@ -38,7 +38,7 @@ func ParseType(name string) (Type, error) {
 	return 0, fmt.Errorf("kv: unknown type %q (have %v)", name, typeNames)
 }
 
-// Shape is what a cache knows of a model: the layers that have keys and values,
+// Shape describes a model to a cache: the layers that have keys and values,
 // their KV heads, the elements of a head, and the numbers of a sequence's recurrent
 // state, all recurrent layers together. A model that has a state may have no such layers.
 type Shape struct {
@@ -46,7 +46,7 @@ type Shape struct {
 	Others                        Others
 }
 
-// Others are further layers, numbered behind the others of a Shape, that have heads of
+// Others are further layers, numbered after the others of a Shape, that have heads of
 // another number or width. Zero: there are none.
 type Others struct{ Layers, Heads, HeadDim int }
 
@@ -80,7 +80,7 @@ func BytesPerBlock(shape Shape, opt Options) int64 {
 	return 2*int64(shape.Layers)*arrayBytes(shape.Heads, shape.HeadDim, opt) + 2*int64(o.Layers)*arrayBytes(o.Heads, o.HeadDim, opt) + noteBytes + 4*int64(opt.BlockLen)
 }
 
-// noteBytes is what is noted of a block besides its tokens: a block, a place in
+// noteBytes is the size of a block's records besides its tokens: a block, a place in
 // the list of free blocks, in the index (half of whose table may be empty) and in
 // the sequence that holds it.
 const noteBytes = int64(unsafe.Sizeof(block{})) + 4 + 40 + 4

@@ -96,7 +96,7 @@ type slot struct {
 	version uint64 // of its numbers: see StateVersion
 }
 
-// recurrent is what a Sequence knows of its state.
+// recurrent holds a Sequence's slot of recurrent state and its checkpoints.
 type recurrent struct {
 	state int32 // its slot, or none
 	at    int   // tokens that have changed it
@@ -105,8 +105,8 @@ type recurrent struct {
 	made  int32 // the block that got the last checkpoint that the sequence made, or none
 }
 
-// Sequence is one sequence's view of the cache: a list of blocks. What a caller does with it
-// is one method each, hence their number; those of recurrent states are in state.go.
+// Sequence is one sequence's view of the cache: a list of blocks. Each thing that a caller does
+// with it is one method, hence their number; the methods for recurrent states are in state.go.
 type Sequence struct {
 	c      *Cache
 	root   *Root // nil: none but the model's own
@@ -114,13 +114,13 @@ type Sequence struct {
 	n      int // positions held
 	sealed int // leading blocks that are in the index
 	// swapped tells that the last sealed block took the place of an own copy.
-	// Forks that share the blocks behind it may still hold the copy.
+	// Forks that share the blocks after it may still hold the copy.
 	swapped bool
 	recurrent
 }
 
-// highWater is how many blocks have ever been handed out. Another goroutine may
-// follow it.
+// highWater counts the blocks that have ever been handed out. Another goroutine may
+// read it.
 type highWater struct {
 	blocks atomic.Int32 // those handed out have lower numbers
 	moved  chan struct{}
@@ -145,10 +145,10 @@ type Layer struct {
 
 // Stats counts what a cache holds now and what it did since it was made.
 type Stats struct {
-	Blocks, Free, Cached   int   // pool size; blocks Grow can obtain; those of them that are indexed
+	Blocks, Free, Cached   int   // pool size; blocks Grow can obtain; how many of these are indexed
 	Queries                int64 // calls of Open
 	QueryTokens, HitTokens int64 // tokens asked for by Open, and found
 	Evictions, Copies      int64 // indexed blocks given to others; copies on write
-	States, FreeStates     int   // recurrent states in the pool; those of them that Grow can obtain
+	States, FreeStates     int   // recurrent states in the pool; how many of them Grow can obtain
 	Checkpoints            int   // recurrent states that blocks hold
 }

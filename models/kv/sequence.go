@@ -6,13 +6,13 @@ import (
 )
 
 // Open starts a sequence with the longest cached prefix of tokens, or with none
-// if the cache is cold; its Len is how many of them need not be computed. Pass
+// if the cache is cold; its Len counts the tokens that need not be computed. Pass
 // all but the last token when the last one's logits are wanted. Of a model with
 // recurrent layers the prefix must end at a checkpoint.
 func (c *Cache) Open(tokens []int32) *Sequence { return c.OpenOf(nil, tokens) }
 
-// Root is where the prefixes of a variant of the model begin: those of another root are others,
-// whatever their tokens.
+// Root begins the prefixes of one variant of the model: prefixes of two roots differ, whatever
+// their tokens.
 type Root struct {
 	Number int32 // positive; of each variant another one
 	// ID and Name are for observers, who know the variant by them in other processes too.
@@ -193,7 +193,7 @@ func (s *Sequence) Become(t *Sequence) {
 }
 
 // Truncate drops positions from n on. A recurrent state that has seen more cannot go
-// back but to a checkpoint: the positions behind that one are dropped too, and Len
+// back but to a checkpoint: the positions after that one are dropped too, and Len
 // tells how many are left.
 func (s *Sequence) Truncate(n int) {
 	if n < 0 || n > s.n {

@@ -10,7 +10,7 @@ import "unsafe"
 // Open and Truncate can go on. Checkpoints are made where a slot is free, and give
 // theirs when a sequence needs one.
 
-// checkpointTokens is how far the checkpoints are apart that a stream leaves behind.
+// checkpointTokens is the distance between the checkpoints that a decoding stream leaves.
 // Each piece of a prompt leaves one.
 const checkpointTokens = 64
 
@@ -187,8 +187,8 @@ func (p *states) write(i int32) {
 	p.slots[i].version = p.last
 }
 
-// Advance moves the sequence on by what computes the positions up to n: it gives the numbers of
-// the recurrent state, [Shape.State], which that changes. If mark is not nil, it is
+// Advance moves the sequence on before the positions up to n are computed: it gives the numbers of
+// the recurrent state, [Shape.State], which the computation changes. If mark is not nil, it is
 // where the state belongs as it stands after the first at tokens: a checkpoint.
 func (s *Sequence) Advance(n int) (state, mark []float32, at int) {
 	c, p := s.c, &s.c.states

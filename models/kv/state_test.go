@@ -8,7 +8,7 @@ import (
 	"github.com/lutra-lm/lutra/internal/sweep"
 )
 
-// advance changes the recurrent state of a sequence as tokens behind the others do.
+// advance changes the recurrent state of a sequence as tokens after the others do.
 func (h *history) advance(i int, tokens []int32) {
 	if len(tokens) == 0 || h.c.shape.State == 0 {
 		return

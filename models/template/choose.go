@@ -2,7 +2,7 @@ package template
 
 import "fmt"
 
-// Choice is how a model's conversations are written.
+// Choice is the template of a model's conversations, or the reason why it has none.
 type Choice struct {
 	Template *Template // nil: see Err
 	Err      error     // why the file's template cannot be used

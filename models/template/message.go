@@ -18,7 +18,7 @@ type Message struct {
 	ReasoningContent string
 }
 
-// wire is how a message is written in JSON.
+// wire is the form of a message in JSON.
 type wire struct {
 	Role             string          `json:"role"`
 	Content          json.RawMessage `json:"content"`

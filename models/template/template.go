@@ -40,7 +40,7 @@ type Template struct {
 	objects, anyText, tools, calls, null, textBeside, severalCalls, longIDs, laterSystem func() bool
 }
 
-// Input is what a template sees.
+// Input holds the variables that a template reads.
 type Input struct {
 	Messages            []Message
 	Tools               []any // tool definitions: anything that encodes to JSON, json.RawMessage to keep the order of keys

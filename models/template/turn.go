@@ -7,17 +7,17 @@ import (
 	"strings"
 )
 
-// question is what the user of a probe says.
+// question is the user's message in a probe.
 const question = "lutra_question"
 
-// Turn returns what the template writes behind a question for the assistant's message that answers it and
-// what follows, where the model is told of two tools: how models that are taught by it write their answers is
-// seen from there. Messages are adapted (Input.Adapt).
+// Turn returns what the template writes after a question for the assistant's answer and the messages
+// after it, where the model is told of two tools. It shows how models trained with the template write their
+// answers. Messages are adapted (Input.Adapt).
 func (t *Template) Turn(answer ...Message) (string, error) {
 	return t.behindQuestion(Input{Messages: append([]Message{{Role: "user", Content: question}}, answer...)})
 }
 
-// Header returns what the template writes behind a question for the beginning of an answer.
+// Header returns the text that the template writes after a question to begin an answer.
 func (t *Template) Header() (string, error) {
 	return t.behindQuestion(Input{Messages: []Message{{Role: "user", Content: question}}, AddGenerationPrompt: true})
 }

@@ -26,7 +26,7 @@ func byteAlphabet() (chars [256]string, bytes map[rune]byte) {
 	return chars, bytes
 }
 
-// merge is what a pair of symbols becomes.
+// merge is the token that a pair of symbols becomes, with its rank.
 type merge struct{ rank, id int32 }
 
 // mergeTable is which pairs of symbols merge. A symbol is a token's id, or a number

@@ -23,7 +23,7 @@ func tinyCharacters() gguf.Metadata {
 	}
 }
 
-// The ids are those of Hugging Face's tokenizers 0.23 (BPE with byte_fallback, behind a
+// The ids come from Hugging Face's tokenizers 0.23 (BPE with byte_fallback, after a
 // normalizer that writes ▁ for spaces) with the same vocabulary.
 func TestCharactersMergeWhereAFileIsGemma4s(t *testing.T) {
 	tok, err := New(tinyCharacters())

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// fillPieces works out the text of every token. text gives that of an
+// fillPieces works out the text of every token. text appends the text of an
 // ordinary one.
 func (v *vocab) fillPieces(text func(dst []byte, token string) []byte) {
 	v.ends = make([]uint32, len(v.tokens))

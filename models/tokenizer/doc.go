@@ -17,6 +17,6 @@
 // never yields a control token; the time to encode grows with n·log n, whatever
 // the text.
 //
-// Unicode normalisation is what the last two models ask for, and NFC of byte-level BPE. The
+// Texts are normalised (Unicode) as the last two models ask, and to NFC for byte-level BPE. The
 // package knows no chat templates.
 package tokenizer

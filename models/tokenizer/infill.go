@@ -5,13 +5,13 @@ package tokenizer
 // belongs between. Tokens that the vocabulary lacks are -1.
 type Infill struct {
 	Prefix, Suffix, Middle int32
-	Repository, File       int32 // begin the name of a repository, and that of a file before its text
+	Repository, File       int32 // begin a repository's name, and a file's name before its text
 }
 
 // Known tells whether the model can fill in.
 func (f Infill) Known() bool { return f.Prefix >= 0 && f.Suffix >= 0 && f.Middle >= 0 }
 
-// infillTexts are those tokens as published model families write them.
+// infillTexts lists the tokens as published model families write them.
 var infillTexts = []struct{ prefix, suffix, middle string }{
 	{"<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>"}, // Qwen, CodeGemma
 	{"<fim_prefix>", "<fim_suffix>", "<fim_middle>"},       // StarCoder, Granite

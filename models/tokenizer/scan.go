@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// class is what the common patterns tell apart.
+// class is a kind of character that the common patterns tell apart.
 type class uint8
 
 const (

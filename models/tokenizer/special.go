@@ -11,7 +11,7 @@ type trie struct {
 	nodes []leaf           // node 0 is no node
 }
 
-// leaf is what ends at a node.
+// leaf is the token that ends at a node.
 type leaf struct {
 	id      int32 // -1 for nothing
 	control bool  // only wanted when special tokens are parsed

@@ -14,7 +14,7 @@ import (
 	"github.com/lutra-lm/lutra/models/gguf"
 )
 
-// splits are what testdata/splits.py makes.
+// splits is the output of testdata/splits.py.
 type splits struct {
 	Texts  []string              `json:"texts"`
 	Splits map[string][][]string `json:"splits"` // by pre-tokenizer, of each text

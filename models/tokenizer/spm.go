@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// spaceMark is what SentencePiece writes for a space.
+// spaceMark stands for a space in SentencePiece's pieces.
 const (
 	spaceMark     = string(spaceMarkRune)
 	spaceMarkRune = '▁'
@@ -23,7 +23,7 @@ type spm struct {
 	longest     int        // bytes of the longest token
 	spacePrefix bool       // a space goes before text that begins a sequence or follows a special token
 	squeeze     bool       // runs of spaces count as one, those at the ends as none
-	divides     bool       // no token has a space behind anything else: words that begin with spaces never merge
+	divides     bool       // no token has a space after anything else: words that begin with spaces never merge
 	chains      sync.Pool  // of *chain
 }
 
@@ -76,7 +76,7 @@ func (e *spm) wordEnd(text string) int {
 		return len(text)
 	}
 	text = text[:min(len(text), longestWord+utf8.UTFMax)] // longer ones are cut anyway
-	begun := false                                        // behind the spaces
+	begun := false                                        // after the spaces
 	for i, r := range text {
 		space := r == ' ' || r == spaceMarkRune
 		if space && begun {

@@ -11,7 +11,7 @@ import (
 type thousands struct {
 	digit   func(rune) bool
 	bounded bool // only of runs that no letter or other word character follows
-	ahead   bool // cuts are ahead of whole threes alone: neither ahead of the rest nor behind the run
+	ahead   bool // cuts are before whole threes alone: neither before the rest nor after the run
 }
 
 func (s thousands) split(text string, yield func(string)) {

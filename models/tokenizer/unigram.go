@@ -21,7 +21,7 @@ type unigram struct {
 	unknown     float64          // score of a character without a token
 	spacePrefix bool             // a space goes before text that begins a sequence or follows a special token
 	squeeze     bool             // runs of white space count as one, those at the ends as none
-	divides     bool             // no token has a space behind anything else: words are divided one by one
+	divides     bool             // no token has a space after anything else: words are divided one by one
 	paths       sync.Pool        // of *[]node
 }
 

@@ -21,7 +21,7 @@ func unigrams() gguf.Metadata {
 	}
 }
 
-// newTokenizer is that of a file after changes.
+// newTokenizer makes the tokenizer of a file after changes.
 func newTokenizer(t *testing.T, md, changes gguf.Metadata) *Tokenizer {
 	t.Helper()
 	maps.Copy(md, changes)
@@ -103,7 +103,7 @@ func TestScoresThatAreNoNumbersAreTheWorst(t *testing.T) {
 	newTokenizer(t, md, nil).Encode(nil, "ab", Options{})
 }
 
-// rulesOf are those of a file, as it has them.
+// rulesOf returns the rules of normalisation in a file.
 func rulesOf(t testing.TB) []byte {
 	t.Helper()
 	f, err := gguf.Open("../../tts/embed/testdata/reference/xlm-roberta.gguf")

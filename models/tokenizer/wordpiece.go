@@ -23,7 +23,7 @@ type wordPiece struct {
 	strip   bool // of accents
 }
 
-// maxWord is how many characters a word may have; a longer one is unknown.
+// maxWord bounds the characters of a word; a longer one is unknown.
 const maxWord = 100
 
 // newWordPiece sets t up for WordPiece. A text stands between [CLS] and [SEP].

@@ -1,6 +1,6 @@
 // Package qemu is the emulated device: the machine code of hexagon/dsp under
-// qemu-hexagon, a child process that shares its memory with this one. Its results are
-// those of the chip's instructions; its speed says nothing about a chip. The tile unit,
+// qemu-hexagon, a child process that shares its memory with this one. It gives the
+// results of the chip's instructions; its speed says nothing about a chip. The tile unit,
 // which qemu lacks, is hexagon/hmx. Linux only.
 package qemu
 
@@ -15,7 +15,7 @@ type Options struct {
 	// Memory in bytes, at least device.TCMBytes and at most MaxMemory; 0 means 256 MiB.
 	// What is not used costs nothing.
 	Memory int
-	// Limit is how long Run may take before the child is taken for hung; 0 means two minutes.
+	// Limit bounds the time of Run before the child is taken for hung; 0 means two minutes.
 	Limit time.Duration
 	// Workers are the threads with vectors that the device has, at most device.MaxWorkers; 0
 	// means DefaultWorkers. Their shards of an operation run one after the other.
@@ -35,10 +35,10 @@ type Options struct {
 	Program []byte
 }
 
-// DefaultWorkers are those of the phone that the T-MAN paper measures.
+// DefaultWorkers is the number of vector threads of the phone that the T-MAN paper measures.
 const DefaultWorkers = 4
 
-// MaxMemory is how much a child of 32 bits can share.
+// MaxMemory bounds the memory that a child of 32 bits can share.
 const MaxMemory = 2 << 30
 
 // EmulatorEnv names the environment variable of Options.Emulator.

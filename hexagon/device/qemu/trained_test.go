@@ -110,7 +110,7 @@ func TestCountsOfPacketsAreAsRecorded(t *testing.T) {
 	}
 }
 
-// counted is what a packet took.
+// counted holds the cost of a packet.
 type counted struct {
 	what    string
 	weights int // bytes; 0: it has none

@@ -19,7 +19,7 @@ import (
 	"strings"
 )
 
-// Program is what qemu-hexagon runs. `make` in the folder above builds it.
+// Program is the executable that qemu-hexagon runs. `make` in the folder above builds it.
 //
 //go:embed lutra-ablation.elf
 var Program []byte
@@ -27,7 +27,7 @@ var Program []byte
 //go:embed counts.txt
 var recorded string
 
-// Count is what one kernel took.
+// Count holds the cost of one kernel.
 type Count struct {
 	Name         string  `json:"name"`
 	Units        float64 `json:"units"` // of work: blocks, lines, super-groups ...

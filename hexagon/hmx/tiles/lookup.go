@@ -1,10 +1,10 @@
 package tiles
 
-// Rows is how many rows the lines of codes in bit planes have.
+// Rows is the number of rows in a line of codes in bit planes.
 const Rows = lineBytes
 
 // LookUp adds the products of 32 columns to t. lines begins with the 4 lines of the
-// highest of bits planes; tables are those of four pairs of quads, 64 numbers apart,
+// highest of bits planes; tables belong to four pairs of quads, 64 numbers apart,
 // as hexagon/device describes them. The 64 even bytes' rows come first in t. Where
 // LooksUp is false, LookUpPairs is faster for many rows.
 func LookUp(t *[Rows]int32, lines []byte, tables []int16, bits int) {

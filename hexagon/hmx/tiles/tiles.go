@@ -5,7 +5,7 @@ package tiles
 
 //go:generate go -C ../../../kernels/_gen run . -family tiles -pkg tiles -out ../../hexagon/hmx/tiles/asm_amd64.s -stubs ../../hexagon/hmx/tiles/asm_amd64.go
 
-// Side is how many rows and columns a tile has, Size how many numbers.
+// Side is the number of a tile's rows and of its columns, Size the number of its values.
 const (
 	Side = 32
 	Size = Side * Side

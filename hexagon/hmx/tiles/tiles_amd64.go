@@ -4,14 +4,14 @@ package tiles
 
 import "github.com/lutra-lm/lutra/kernels/cpu"
 
-// near is how many weights stay in the first cache while all rows are multiplied.
+// near weights stay in the first cache while all rows are multiplied.
 const near = 4 * Size
 
 func (s *Sums) multiplyFast(act, wgt []float32, columns int) bool {
 	if !cpu.UseAVX2() {
 		return false
 	}
-	// rows are how many one call multiplies.
+	// rows is the number of rows that one call multiplies.
 	multiply, rows := multiplyAVX2, 2
 	switch wide := cpu.Active() == cpu.AVX512; {
 	case wide && columns == Side:

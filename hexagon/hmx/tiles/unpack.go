@@ -6,7 +6,7 @@ import (
 	"github.com/lutra-lm/lutra/kernels/vector"
 )
 
-// Codes is how many values a row has: one for each code of four bits.
+// Codes is the number of values that a row has: one for each code of four bits.
 const Codes = 16
 
 // Lengths of bit-serial codes: a line is one plane of 8 columns of 128 rows.
@@ -118,7 +118,7 @@ func unpackGeneric(dst *[Size]uint16, lines []byte, values *[Side][Codes]uint16,
 				e, o = e<<1|spread[lines[at]], o<<1|spread[lines[at+2]]
 				at += planeBytes
 			}
-			// Codes are those of columns 4·pair, 16 + 4·pair, 4·pair + 1, ...
+			// The codes belong to columns 4·pair, 16 + 4·pair, 4·pair + 1, ...
 			lo, hi := (*[8]uint16)(out[8*pair:]), (*[8]uint16)(out[Side+8*pair:])
 			for i := range 4 {
 				lo[2*i], lo[2*i+1] = even[e&15], odd[o&15]

@@ -116,7 +116,7 @@ type macro struct {
 	scope *frame
 }
 
-// call runs the macro; caller, if not nil, is what the call's block holds.
+// call runs the macro; caller, if not nil, holds the call's block.
 func (m *macro) call(r *renderer, a args, caller *macro) (string, error) {
 	inner := m.scope.child()
 	if caller != nil {

@@ -11,7 +11,7 @@ import (
 )
 
 // makers are templates of one operation each that makes text or lists, by the
-// operation's name: first that of a filter, or ".method", or what else it is.
+// operation's name: a filter's, or ".method", or another.
 // s is 24 KB of letters, words and lines, big 330 KB; xs is a list of 2^15
 // numbers, words one of 2^11 strings, pairs one of 2^13 pairs, d a mapping of 2^11
 // entries, quotes 30 KB, kb one.

@@ -118,7 +118,7 @@ func (l *lexer) next() error {
 	return l.inside(tokBlockEnd, "%}")
 }
 
-// whitespace is what Python's str.strip takes off, within ASCII.
+// whitespace lists the characters that Python's str.strip removes, within ASCII.
 const whitespace = " \t\n\r\v\f"
 
 // findTag returns the position of the next {{, {% or {#.

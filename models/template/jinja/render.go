@@ -78,10 +78,10 @@ const (
 	entryBytes = 160
 )
 
-// charge counts n bytes, which are about to be made or looked through: before, so
-// that what exceeds the limit is never made. Work that takes longer for a byte than
-// copying it counts as several. What is of the same size whatever the values, such
-// as a number, is not charged: the limit on steps bounds it.
+// charge counts n bytes before they are made or looked through, so that bytes beyond
+// the limit are never made. Work that takes longer for a byte than copying it counts
+// as several. A value of the same size whatever its contents, such as a number, is not
+// charged: the limit on steps bounds it.
 func (r *renderer) charge(n int) error {
 	if n < 0 || n > r.lim.Bytes-r.bytes {
 		return fmt.Errorf("%w: more than %d bytes", ErrLimit, r.lim.Bytes)
@@ -153,7 +153,7 @@ type frame struct {
 	parent *frame
 }
 
-// scopeSteps is what a scope counts as: it takes more memory than other steps.
+// scopeSteps is the price of a scope in steps: it takes more memory than other steps.
 const scopeSteps = 4
 
 func (f *frame) child() *frame {

@@ -77,8 +77,8 @@ var stringMethods = map[string]func(r *renderer, s string, a args) (any, error){
 
 type stringMethod = func(r *renderer, s string, a args) (any, error)
 
-// mapper makes a method of a function whose result is a few times as long as
-// what it is given, at most.
+// mapper makes a method of a function whose result is at most a few times as long as
+// its argument.
 func mapper(f func(string) string) stringMethod {
 	return func(r *renderer, s string, _ args) (any, error) {
 		if err := r.chargeTimes(len(s), 16); err != nil {

@@ -38,7 +38,7 @@ type undefined struct{ name string }
 
 func (u undefined) err() error { return fmt.Errorf("%s is undefined", u.name) }
 
-// namespace is what namespace() makes: attributes that inner scopes may set.
+// namespace is the result of namespace(): attributes that inner scopes may set.
 type namespace struct{ *Dict }
 
 // normal returns the form under which a key is found: equal numbers are one key.
