@@ -10,43 +10,6 @@ import (
 	"testing"
 )
 
-// The form of decisions, and the tables of libraries.
-
-var (
-	adrFile = regexp.MustCompile(`^docs/adr/\d{4}-`)
-	adrLine = regexp.MustCompile(`^# (\d+)\. .+\n\nDate: \d{4}-\d{2}-\d{2}\. State: (accepted|superseded)\b.*\.\n`)
-)
-
-func TestDecisionsHaveTheSamePartsAndARowOfTheIndex(t *testing.T) {
-	docs := documents(t)
-	index := docs["docs/adr/README.md"]
-	number := 0
-	for _, name := range sortedNames(docs) {
-		if !adrFile.MatchString(name) {
-			continue
-		}
-		number++
-		text := docs[name]
-		var parts []string
-		for _, m := range regexp.MustCompile(`(?m)^## (.*)$`).FindAllStringSubmatch(text, -1) {
-			parts = append(parts, m[1])
-		}
-		if want := []string{"Context", "Decision", "Consequences"}; !slices.Equal(parts, want) {
-			t.Errorf("%s has the parts %q, want %q", name, parts, want)
-		}
-		digits := strings.TrimLeft(filepath.Base(name)[:4], "0")
-		if m := adrLine.FindStringSubmatch(text); m == nil || m[1] != digits {
-			t.Errorf("%s does not begin with its number, title, date and state", name)
-		}
-		if !strings.Contains(index, "\n| "+digits+" | [") || !strings.Contains(index, "]("+filepath.Base(name)+")") {
-			t.Errorf("docs/adr/README.md has no row for %s", name)
-		}
-	}
-	if number < 20 {
-		t.Errorf("%d decisions: the test has lost sight of them", number)
-	}
-}
-
 // TestEveryDocumentIsReachedFromTheREADME follows links, as a reader does.
 func TestEveryDocumentIsReachedFromTheREADME(t *testing.T) {
 	docs := documents(t)
