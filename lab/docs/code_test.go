@@ -47,8 +47,8 @@ var notPlans = []string{"i1", "i2", "avx2", "avx512", "ipv4", "ipv6", "base64", 
 // aboutCode are the documents whose words with a capital inside are the code's, not values
 // of a chart.
 func aboutCode(doc string) bool {
-	return strings.HasSuffix(doc, "/README.md") && !strings.HasPrefix(doc, "deploy/") || strings.HasPrefix(doc, "docs/adr/") || strings.HasPrefix(doc, "docs/performance") ||
-		slices.Contains([]string{"docs/architecture.md", "docs/considered.md", "docs/testing.md", "CONTRIBUTING.md"}, doc)
+	return strings.HasSuffix(doc, "/README.md") && !strings.HasPrefix(doc, "deploy/") || strings.HasPrefix(doc, "docs/adr/") ||
+		slices.Contains([]string{"docs/architecture.md", "docs/performance.md", "docs/considered.md", "docs/testing.md", "CONTRIBUTING.md"}, doc)
 }
 
 // inPackages are the names that the packages of that name declare; nil: there is none.

@@ -43,7 +43,7 @@ var (
 	settingKey = regexp.MustCompile(`^(server|engine|kv|search|loading|log|models|verifiers)(\[\])?\.[a-z_]+$`)
 	metric     = regexp.MustCompile(`^(lutra_|vllm:)[a-z0-9_]+`)
 	endpoint   = regexp.MustCompile(`^(GET |POST )?(/[a-z][a-zA-Z0-9/{}_-]*)$`)
-	fileName   = regexp.MustCompile(`^[\w.*-]+(/[\w.*-]+)*\.(go|md|py|yaml|yml|sh|h|s|mjs|js|json|jsonl|gguf)$`)
+	fileName   = regexp.MustCompile(`^[\w.*-]+(/[\w.*-]+)*\.(go|md|py|yaml|yml|sh|h|s|mjs|js|json|jsonl|csv|gguf)$`)
 	folder     = regexp.MustCompile(`^[\w.-]+(/[\w.-]+)+/?$`)
 	testName   = regexp.MustCompile(`^(Test|Fuzz|Benchmark)[A-Z]\w+$`)
 	variable   = regexp.MustCompile(`^(LUTRA_[A-Z_]+|[A-Z]+_SECONDS)\b`)
