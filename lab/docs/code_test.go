@@ -28,7 +28,7 @@ var (
 	routes    = regexp.MustCompile(`(?:\.(?:Get|Post\w*)\(|\.Method\(http\.Method\w+, |Path: +)"(/[^"]*)"`)
 )
 
-// foreignNames are those of other languages.
+// foreignNames lists names of other languages.
 var foreignNames = []string{"None", "True"}
 
 // isModelType tells whether a name is an architecture's or a model_type, some of which look like search plans.
@@ -74,7 +74,7 @@ func (n *naming) declares(name string) bool {
 	return false
 }
 
-// declared are the names that lines of a source declare, or begin with, as those of
+// declared returns the names that lines of a source declare, or begin with, as lines of
 // fields and of grouped constants do.
 func declared(source string) map[string]bool {
 	names := map[string]bool{}
