@@ -84,7 +84,7 @@ var layers = map[string][]string{
 	"internal/zmtp":         {"internal/parallel"},
 	"internal/workers":      {"tts", "batcher/sampling", "models/generation", "internal/parallel"},
 
-	// The floors of models (docs/adr/0020-rooms.md). hexagon is a backend, which
+	// The floors of models (docs/adr/0001-layers.md). hexagon is a backend, which
 	// internal/engines hands to the loader; models/recurrent is to the states of
 	// recurrent layers, which kv holds, what attention is to blocks.
 	"hexagon":                {"models", "kernels"},
@@ -122,7 +122,7 @@ var layers = map[string][]string{
 
 	"models/gguf/parts": {}, // names of files: internal/hub pulls what models/gguf opens
 
-	// The floors of kernels (docs/adr/0020-rooms.md).
+	// The floors of kernels (docs/adr/0001-layers.md).
 	"kernels/bench":      {"kernels"},
 	"kernels":            {},
 	"kernels/choice":     {"kernels/stream", "kernels/acts", "kernels/matrix", "kernels/meter", "kernels/pool", "kernels/kept", "kernels/cpu"},

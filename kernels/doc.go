@@ -12,7 +12,7 @@
 //     agree bit for bit; float products agree within a bound stated with each.
 //
 // This package chooses the product for a packing; the packages below it do the
-// work (docs/adr/0020-rooms.md). Each instruction set has kernels besides the
+// work (docs/adr/0001-layers.md). Each instruction set has kernels besides the
 // portable ones, and rules, measured at the first use, pick among them by packing
 // and N. LUTRA_KERNEL names one to use instead: an instruction set ("avx2",
 // "avxvnni", "generic") or one of ternary.Implementations ("avx2:lut",

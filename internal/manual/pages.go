@@ -24,7 +24,7 @@ var groups = []struct {
 	{"Call it", []string{"docs/clients.md", "docs/api.md", "docs/test-time-scaling.md", "docs/examples"}},
 	{"Run it for others", []string{"docs/serving.md", "docs/metrics.md", "docs/fleet.md", "docs/soak.md", "deploy/helm/lutra/README.md"}},
 	{"Mixtures and NPUs", []string{"docs/mixtures.md", "docs/npu.md"}},
-	{"Measure", []string{"docs/performance.md", "docs/performance/kernels.md", "docs/performance/arm64.md", "docs/performance/cores.md", "docs/performance/serving.md", "docs/evaluation.md", "docs/test-time-scaling-results.md", "docs/data/README.md"}},
+	{"Measure", []string{"docs/performance.md", "docs/evaluation.md", "docs/test-time-scaling-results.md", "docs/data/README.md"}},
 	{"Change it", []string{"CONTRIBUTING.md", "docs/architecture.md", "docs/glossary.md", "docs/testing.md", decisions, "docs/considered.md", "tools/train/README.md"}},
 }
 

@@ -23,8 +23,8 @@ func kernelsOf(gfni bool) []*kernel {
 var rules = rulesOf(cpu.HasGFNI && cpuid.CPU.VendorID == cpuid.Intel)
 
 // rulesOf returns the first tokens at which each kernel was measured to lead. For AVX512 that
-// was on a Zen 5 (docs/adr/0008-hybrid.md), and with weights from memory on a Xeon, whose two ports of 512 bits
-// multiply and unpack, as those of all of Intel's do (docs/adr/0057-ports.md).
+// was on a Zen 5 (docs/data/kernels-ternary-b.csv), and with weights from memory on a Xeon, whose two ports of
+// 512 bits multiply and unpack, as they do on all of Intel's processors (docs/data/kernels-chosen-c.csv).
 func rulesOf(twoPorts bool) []rule {
 	list := []rule{
 		{cpu.AVX2, matrix.I1, 1, madKernel},

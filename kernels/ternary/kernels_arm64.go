@@ -19,7 +19,7 @@ var kernels = func() []*kernel {
 	return append(list, lutKernel)
 }()
 
-// rules go by llvm-mca's counts (docs/performance/arm64.md), not by measurement. Panels, by
+// rules go by llvm-mca's counts (docs/data/arm64-sdot.csv), not by measurement. Panels, by
 // SMMLA or by SDOT, lead from some tokens on; lookups where there is neither.
 var rules = func() (list []rule) {
 	for _, p := range []matrix.Packing{matrix.I1, matrix.I2} {

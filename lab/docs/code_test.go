@@ -28,7 +28,7 @@ var (
 	routes    = regexp.MustCompile(`(?:\.(?:Get|Post\w*)\(|\.Method\(http\.Method\w+, |Path: +)"(/[^"]*)"`)
 )
 
-// foreignNames are those of other languages.
+// foreignNames lists names of other languages.
 var foreignNames = []string{"None", "True"}
 
 // isModelType tells whether a name is an architecture's or a model_type, some of which look like search plans.
@@ -47,8 +47,8 @@ var notPlans = []string{"i1", "i2", "avx2", "avx512", "ipv4", "ipv6", "base64", 
 // aboutCode are the documents whose words with a capital inside are the code's, not values
 // of a chart.
 func aboutCode(doc string) bool {
-	return strings.HasSuffix(doc, "/README.md") && !strings.HasPrefix(doc, "deploy/") || strings.HasPrefix(doc, "docs/adr/") || strings.HasPrefix(doc, "docs/performance") ||
-		slices.Contains([]string{"docs/architecture.md", "docs/considered.md", "docs/testing.md", "CONTRIBUTING.md"}, doc)
+	return strings.HasSuffix(doc, "/README.md") && !strings.HasPrefix(doc, "deploy/") || strings.HasPrefix(doc, "docs/adr/") ||
+		slices.Contains([]string{"docs/architecture.md", "docs/performance.md", "docs/considered.md", "docs/testing.md", "CONTRIBUTING.md"}, doc)
 }
 
 // inPackages are the names that the packages of that name declare; nil: there is none.
@@ -74,7 +74,7 @@ func (n *naming) declares(name string) bool {
 	return false
 }
 
-// declared are the names that lines of a source declare, or begin with, as those of
+// declared returns the names that lines of a source declare, or begin with, as lines of
 // fields and of grouped constants do.
 func declared(source string) map[string]bool {
 	names := map[string]bool{}

@@ -333,7 +333,7 @@ func (e example) named() string {
 	return file + " " + e.text
 }
 
-// tools are what examples run besides lutra and coreutils.
+// tools lists the programs that examples run besides lutra and coreutils.
 var tools = regexp.MustCompile(`\b(curl|jq|taskset)\b`)
 
 // manyProblems are more than an example needs to show that it runs.

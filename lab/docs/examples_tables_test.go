@@ -111,7 +111,7 @@ var shownAlone = map[string]string{
 	"docs/clients.md {\"provider\"":                      "OpenCode's settings, as TestAgentsThatWriteCodeRunWithTheirDefaults has them",
 }
 
-// substitutes replace what examples name: addresses by that of the test's server, large
+// substitutes replace what examples name: addresses by the test server's, large
 // sizes by small ones. Names of flags stay as they are.
 func substitutes(base string) *strings.Replacer {
 	address := strings.TrimPrefix(base, "http://")

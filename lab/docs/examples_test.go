@@ -82,7 +82,7 @@ func blocks(name, text string) (list []example) {
 	return list
 }
 
-// allCommands are those of both programs, but for the ones that only say where they went.
+// allCommands returns the commands of both programs, but for the ones that only say where they went.
 func allCommands() (list []*cobra.Command) {
 	for _, root := range []*cobra.Command{cli.Command(io.Discard, io.Discard), commands.Command(io.Discard, io.Discard)} {
 		list = append(list, commandsBelow(root)...)
@@ -111,7 +111,7 @@ func helpExamples() (list []example) {
 	return list
 }
 
-// allExamples are those of --help and of the documents.
+// allExamples returns the examples of --help and of the documents.
 func allExamples(t *testing.T) []example {
 	list := helpExamples()
 	docs := documents(t)

@@ -27,9 +27,8 @@ const (
 	documentsIn = "LUTRA_TEST_DOCUMENTS"
 )
 
-// cheap are settings of each command, none of which changes what it says: KV caches that
-// hold a few conversations, where a quarter of the machine's memory would be found and
-// cleared for each server, and a lazy collector.
+// cheap has settings for each command that change nothing it prints: a lazy collector, and KV
+// caches for a few conversations. By default each server would clear a quarter of the machine's memory.
 var cheap = map[string]string{"LUTRA_KV_MEMORY": "64MiB", "GOGC": "400"}
 
 func TestMain(m *testing.M) {

@@ -2,6 +2,7 @@ package docs_test
 
 import (
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -42,5 +43,25 @@ func TestThePathsInTheArchitectureLeadThroughFunctionsThatAreThere(t *testing.T)
 	}
 	if hops < 20 || most > 15 {
 		t.Errorf("%d hops, the longest path of %d; want paths of 15 at most", hops, most)
+	}
+}
+
+// TestEveryDocumentIsReachedFromTheREADME follows links, as a reader does.
+func TestEveryDocumentIsReachedFromTheREADME(t *testing.T) {
+	docs := documents(t)
+	seen := map[string]bool{"README.md": true}
+	for queue := []string{"README.md"}; len(queue) > 0; queue = queue[1:] {
+		for _, m := range links.FindAllStringSubmatch(docs[queue[0]], -1) {
+			target, _, _ := strings.Cut(m[1], "#")
+			if name := path.Join(path.Dir(queue[0]), target); docs[name] != "" && !seen[name] {
+				seen[name] = true
+				queue = append(queue, name)
+			}
+		}
+	}
+	for name := range docs {
+		if !seen[name] {
+			t.Errorf("no link leads to %s", name)
+		}
 	}
 }

@@ -56,7 +56,7 @@ test('what people ask leads where it is answered', async () => {
 test('documents fit a phone, and the contents are one tap away', async () => {
   await page.setViewportSize(phone);
   await page.emulateMedia({ colorScheme: 'dark' });
-  for (const name of ['', 'api.html', 'performance/kernels.html', 'adr/']) {
+  for (const name of ['', 'api.html', 'performance.html', 'adr/']) {
     await page.goto(`${server.url}/docs/${name}`);
     await fitsItsWidth();
   }

@@ -1,6 +1,6 @@
 // Command armcount counts multiply-adds a cycle of the arm64 kernels' inner loops, as
-// llvm-mca expects them of several cores, and writes the tables of
-// docs/performance/arm64.md. It builds tests of the kernels, disassembles them with llvm-objdump
+// llvm-mca expects them of several cores, and writes the tables that
+// docs/data/arm64-*.csv hold. It builds tests of the kernels, disassembles them with llvm-objdump
 // and gives llvm-mca one turn of an outer loop, the inner ones written out.
 //
 //	go run -C lab ./tools/armcount                                  # Lutra's kernels
