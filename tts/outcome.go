@@ -67,7 +67,6 @@ type Outcome struct {
 	Choices    []*Candidate   // those delivered, best first
 	Candidates []*Candidate   // all, best first
 	Tree       []Node         // a parent stands before its children
-	Filled     *Filled        // with Search.Fill
 	Usage      SearchUsage
 }
 

@@ -58,11 +58,7 @@ func (s Search) run(ctx context.Context, req *Request, yield func(Event, error) 
 		r.req, req = &rest, &rest
 	}
 	r.prompt.begun, r.prompt.thinking = prepared.Prefix, prepared.Thinking
-	open := s.Model.Engine.OpenBackground
-	if s.Fill && !req.Background {
-		open = s.Model.Engine.Open
-	}
-	seq, err := open(ctx, prompt)
+	seq, err := s.Model.Engine.OpenBackground(ctx, prompt)
 	if err != nil {
 		return err
 	}
@@ -118,9 +114,6 @@ func (s Search) run(ctx context.Context, req *Request, yield func(Event, error) 
 
 // carryOut does what the method says.
 func (r *searchRun) carryOut() error {
-	if r.Fill {
-		return r.fill()
-	}
 	switch r.method {
 	case scaling.BeamSearch:
 		return r.search(1)

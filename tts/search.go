@@ -24,7 +24,6 @@ type Search struct {
 	Plan      scaling.Plan
 	Limits    scaling.Limits // zero: DefaultLimits
 	Verifiers Verifiers
-	Fill      bool      // the request has asked for no search: one candidate is its plain answer, the others get what lanes are to spare
 	Start     time.Time // of the request, from which Plan.Deadline counts; zero: when the search begins
 
 	checked *resolvedPlan // for the request at hand; nil: it has not been

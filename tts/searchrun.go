@@ -37,7 +37,6 @@ type searchRun struct {
 	over      func(total int) (StopReason, bool) // whether the candidates complete so far settle the outcome of total ones
 	trusted   float64                            // least confidence of a group of tokens, once DeepConf has found it; 0: none
 	degraded  atomic.Bool
-	filled    *Filled // of Search.Fill
 }
 
 // promptState is the request's prompt as the candidates share it.
@@ -153,13 +152,12 @@ type beam struct {
 	group      group     // of its latest tokens, with DeepConf
 	begun      time.Time // first token
 
-	run     iter.Seq2[sampling.Token, error] // under way
-	params  sampling.Params                  // of it
-	limit   int                              // tokens at most, with those before the run
-	grant   int                              // of them, those that the budget has granted so far
-	dropped bool                             // it has given way to other requests
-	paused  bool                             // it has used up its grant without coming to an end
-	whole   bool                             // it ends with the answer, else with the solution step
+	run    iter.Seq2[sampling.Token, error] // under way
+	params sampling.Params                  // of it
+	limit  int                              // tokens at most, with those before the run
+	grant  int                              // of them, those that the budget has granted so far
+	paused bool                             // it has used up its grant without coming to an end
+	whole  bool                             // it ends with the answer, else with the solution step
 
 	past []*beam // with particle Gibbs: itself at the end of each of its solution steps, without sequence and judge
 
