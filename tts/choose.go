@@ -222,12 +222,12 @@ func majority(a, b int) float64 {
 }
 
 // outcome chooses among the candidates, and marks the choices in the tree.
-func (r *searchRun) outcome() *Outcome {
+func (r *searchRun) outcome(reason StopReason) *Outcome {
 	rk := rank(r.tree.done, r.plan.Select)
 	nodes := r.tree.nodes
 	out := &Outcome{
-		Plan: r.plan, Method: r.method, N: r.plan.N, Steps: r.steps, Reason: r.reason, Select: rk.sel, Agreement: rk.agreement,
-		Degraded: r.degraded.Load(), Candidates: rk.order, Tree: nodes,
+		Plan: r.plan, Method: r.does, N: r.plan.N, Steps: r.steps, Reason: reason, Select: rk.sel, Agreement: rk.agreement,
+		Degraded: r.grow.degraded.Load(), Candidates: rk.order, Tree: nodes,
 	}
 	for _, c := range rk.order {
 		nodes[c.Node].Fate = FatePruned
