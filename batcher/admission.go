@@ -26,14 +26,13 @@ type admission struct {
 // admissionCounts holds the part of Stats that admission counts.
 type admissionCounts struct {
 	prefixQueries, prefixHits, preemptions, evictions int64
-	dropped                                           int64
 }
 
 // interactive counts the interactive sequences to compute.
 func (a *admission) interactive() (d workload) {
 	for _, s := range a.active {
 		switch {
-		case s.task.demand.Background, s.spare:
+		case s.task.demand.Background:
 		case s.task.demand.Left() > 1:
 			d.prompts++
 		default:
@@ -47,7 +46,7 @@ func (a *admission) interactive() (d workload) {
 func (a *admission) load() workload {
 	d := a.interactive()
 	for _, s := range a.active {
-		if s.task.demand.Background && !s.spare {
+		if s.task.demand.Background {
 			d.background++
 		}
 	}
@@ -82,37 +81,6 @@ func (a *admission) takeGranted() int {
 	return n
 }
 
-// admitAll does what admit does, and drops what is spare for those that find no room.
-func (a *admission) admitAll() {
-	a.admit()
-	if len(a.waiting) > 0 && a.dropSpare() {
-		a.admit()
-	}
-}
-
-// dropSpare drops all spare sequences. It reports whether there were any.
-func (a *admission) dropSpare() bool {
-	var spare []*Sequence
-	for _, list := range [...][]*Sequence{a.active, a.waiting, a.idle} {
-		for _, s := range list {
-			if s.spare {
-				spare = append(spare, s)
-			}
-		}
-	}
-	for _, s := range spare {
-		a.drop(s)
-	}
-	return len(spare) > 0
-}
-
-// drop ends a spare sequence.
-func (a *admission) drop(s *Sequence) {
-	a.counts.dropped++
-	s.end(ErrDropped)
-	a.retire(s)
-}
-
 // admit gives waiting sequences their place in the pool, oldest first, as long
 // as what was promised to the active ones remains.
 func (a *admission) admit() {
@@ -142,7 +110,7 @@ func (a *admission) admit() {
 func (a *admission) cachedSoon(s *Sequence) bool {
 	own, l := s.task.prefix(s.content.tokens), a.kv.BlockLen()
 	for _, o := range a.active {
-		if o.setup.variant != s.setup.variant || o.task.demand.Left() < l || o.spare || o.task.demand.Background && !s.task.demand.Background { // which may take its time
+		if o.setup.variant != s.setup.variant || o.task.demand.Left() < l || o.task.demand.Background && !s.task.demand.Background { // which may take its time
 			continue
 		}
 		o.mu.Lock()
@@ -198,7 +166,7 @@ func (a *admission) enter(s *Sequence) bool {
 		a.counts.prefixQueries += int64(len(t.prefix(s.content.tokens)))
 		a.counts.prefixHits += int64(t.demand.Computed)
 		s.timing.CachedPrompt = t.demand.Computed
-		if !t.demand.Background && !s.spare {
+		if !t.demand.Background {
 			a.granted += min(t.demand.Left(), grantedTokens)
 		}
 	}
@@ -273,16 +241,6 @@ func (a *admission) reserve(spans []span) (kept []span, preempted int) {
 				continue
 			}
 			if a.evict() {
-				continue
-			}
-			if s.spare {
-				a.drop(s)
-				spans = slices.Delete(spans, i, i+1)
-				i--
-				break
-			}
-			if a.dropSpare() { // their spans follow
-				spans = slices.DeleteFunc(spans, func(p span) bool { return p.s.spare })
 				continue
 			}
 			// The youngest loses what it has. It is s or younger than s, so

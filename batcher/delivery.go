@@ -158,7 +158,7 @@ func (d *delivery) score(p *span, b *stepBatch) {
 
 // stamp notes when tokens were delivered. Locked.
 func (d *delivery) stamp(s *Sequence, now time.Time) {
-	if !s.background && !s.spare && !s.timing.LastToken.IsZero() {
+	if !s.background && !s.timing.LastToken.IsZero() {
 		d.gaps.add(now.Sub(s.timing.LastToken))
 	}
 	s.timing.LastToken = now

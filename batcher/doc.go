@@ -21,7 +21,6 @@
 //	delivery    draws tokens and hands them to readers
 //	draftselector, draftoptions, drafterstate       which guesses a step computes
 //	draftmodel, lookup                              who guesses
-//	spare       who fills what a planned step has left
 //	constraints, maskwait, planner, duplicates, admission, room
 //	step        what is planned, and what becomes of it
 //	generate, logits, fork                          what a caller asks of a sequence

@@ -62,7 +62,7 @@ func (d *draftSelector) extend(spans []span, l *schedule.Limits, probe bool) {
 		return
 	}
 	for i := range spans {
-		if p := &spans[i]; !p.s.spare && p.n == 1 && p.s.task.demand.Left() == 1 && !p.followed && p.forced == 0 {
+		if p := &spans[i]; p.n == 1 && p.s.task.demand.Left() == 1 && !p.followed && p.forced == 0 {
 			p.asked = d.prepare(p.s, min(room, d.most))
 		}
 	}

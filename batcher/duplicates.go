@@ -36,13 +36,8 @@ type dedupKey struct {
 func (d *duplicates) pair(active []*Sequence, withheld bool) {
 	clear(d.leaders)
 	d.followers = d.followers[:0]
-	d.lead(active, withheld, false)
-	d.lead(active, withheld, true) // spare ones lead no others
-}
-
-func (d *duplicates) lead(active []*Sequence, withheld, spare bool) {
 	for _, s := range active {
-		if s.spare != spare || s.task.demand.Background && withheld || s.task.constraint.held() {
+		if s.task.demand.Background && withheld || s.task.constraint.held() {
 			continue
 		}
 		s.task.leader, s.task.span = nil, -1

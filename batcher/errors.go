@@ -9,8 +9,6 @@ import (
 var (
 	// ErrBusy says that the waiting queue is full; try again later.
 	ErrBusy = errors.New("batcher: queue full")
-	// ErrDropped says that a spare sequence has given way to others.
-	ErrDropped = errors.New("batcher: dropped, for others want its place")
 	// ErrClosed says that the sequence was closed, or that the engine is draining or has stopped.
 	ErrClosed = errors.New("batcher: closed")
 	// ErrTooLong says that a prompt does not fit the context or the KV pool.

@@ -10,17 +10,6 @@ import (
 // pending but for the last token is computed first, once. The forks hold the
 // tokens read so far and are closed when ctx ends; ErrBusy when they are too many.
 func (s *Sequence) Fork(ctx context.Context, n int) ([]*Sequence, error) {
-	return s.forkAs(ctx, n, false)
-}
-
-// ForkSpare does what Fork does. The forks are computed only as far as steps have room to
-// spare, which Options.SpareSlowdown bounds, and end with ErrDropped as soon as others want
-// their lanes or their blocks.
-func (s *Sequence) ForkSpare(ctx context.Context, n int) ([]*Sequence, error) {
-	return s.forkAs(ctx, n, true)
-}
-
-func (s *Sequence) forkAs(ctx context.Context, n int, spare bool) ([]*Sequence, error) {
 	if n < 0 {
 		return nil, errForks
 	}
@@ -36,7 +25,7 @@ func (s *Sequence) forkAs(ctx context.Context, n int, spare bool) ([]*Sequence, 
 	for i := range f.children {
 		k := newSequence(s.setup, s.box, slices.Clone(s.content.tokens[:s.content.known]), s.background)
 		k.age, k.content.prompt, k.content.generated = s.age, s.content.prompt, s.content.generated
-		k.task.begun, k.spare = true, s.spare || spare
+		k.task.begun = true
 		f.children[i] = k
 	}
 	s.mu.Unlock()

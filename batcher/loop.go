@@ -61,7 +61,7 @@ func (l *loop) run() (st StepStats, err error) {
 	defer l.tenant.give()
 	l.step = step{began: l.setup.opt.Now(), spans: l.step.spans}
 	l.drain()
-	l.admission.admitAll()
+	l.admission.admit()
 	if pool := l.setup.opt.Pool; pool != nil && len(l.admission.active) > 0 {
 		pool.Begin() // workers wake up while the step is planned
 		defer pool.End()
@@ -108,7 +108,6 @@ func (l *loop) plan() {
 	limits := l.planner.limits
 	limits.Policy = l.policy(d)
 	st.spans = l.planner.plan(st.spans[:0], limits)
-	st.spans = l.planner.fillSpare(st.spans, &limits, l.setup.opt.SpareSlowdown, d, l.admission.drop)
 	l.duplicates.cutToBlock(st.spans, l.kv.BlockLen())
 	l.constraints.extend(st.spans, &limits)
 	l.drafts.extend(st.spans, &limits, l.probes())
@@ -187,8 +186,6 @@ func (l *loop) assemble() {
 func (l *loop) count(p *span, prompt int) {
 	st, w := &l.step, &p.s.task.demand
 	switch {
-	case p.s.spare: // nobody pays: what it may delay is bounded
-		st.Spare += p.n
 	case w.Background:
 		st.shares.accounts[l.tenant.backgroundPays] += p.n + len(p.draft)
 	case w.Left() > 1:
@@ -322,10 +319,9 @@ func (l *loop) publish() {
 		c.DraftTime += st.Drafting
 		c.BatchLanes += int64(st.Lanes)
 		c.StepTime += st.Duration
-		c.SpareTokens += int64(st.Spare)
 	}
 	a := &l.admission.counts
-	c.PrefixQueries, c.PrefixHits, c.Preemptions, c.Evictions, c.SpareDropped = a.prefixQueries, a.prefixHits, a.preemptions, a.evictions, a.dropped
+	c.PrefixQueries, c.PrefixHits, c.Preemptions, c.Evictions = a.prefixQueries, a.prefixHits, a.preemptions, a.evictions
 	c.Gaps = l.delivery.gaps
 	l.published.set(*c, pace{cost: l.planner.cost, load: l.admission.load(), slowdown: l.setup.opt.BackgroundSlowdown})
 	if st.Tokens > 0 && l.setup.opt.OnStep != nil {

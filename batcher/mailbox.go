@@ -38,7 +38,6 @@ type ticket struct {
 	age        uint64 // rank of the sequence that was opened, whose forks this one descends from
 	posted     bool   // guarded by the mailbox
 	background bool   // opened by OpenBackground, or a fork of one that was
-	spare      bool   // made by ForkSpare
 }
 
 func (t *ticket) own() *ticket { return t }
@@ -61,7 +60,7 @@ func (b *mailbox[S]) enter(queue int, seqs ...S) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	open, queued := b.mostOpen, b.mostQueued
-	if len(seqs) > 0 && (seqs[0].own().background || seqs[0].own().spare) {
+	if len(seqs) > 0 && seqs[0].own().background {
 		open, queued = open-open/4, queued-queued/4
 	}
 	switch {
@@ -130,7 +129,7 @@ func (b *mailbox[S]) post(seqs ...S) {
 		if t := s.own(); b.err == nil && !t.posted {
 			t.posted = true
 			b.news = append(b.news, s)
-			b.interactive = b.interactive || !t.background && !t.spare
+			b.interactive = b.interactive || !t.background
 		}
 	}
 	b.mu.Unlock()

@@ -29,8 +29,6 @@ type Options struct {
 	// prompt that waits, and due to all background work. 0: no bound.
 	PrefillSlowdown    float64 `yaml:"prefill_slowdown"`
 	BackgroundSlowdown float64 `yaml:"background_slowdown"`
-	// SpareSlowdown is by what factor a step may take longer for sequences of ForkSpare.
-	SpareSlowdown float64 `yaml:"spare_slowdown"`
 
 	Speculation Speculation `yaml:"speculation"`
 
@@ -57,7 +55,7 @@ type Options struct {
 func DefaultOptions() Options {
 	return Options{
 		Queue: 256, Sequences: 1024, StepTokens: 512, StepRows: 128, StepTime: 100 * time.Millisecond, Unread: 64, FlushInterval: 4 * time.Millisecond,
-		PrefillSlowdown: 1.45, BackgroundSlowdown: 1.75, SpareSlowdown: 1.25, Speculation: SpeculateAuto,
+		PrefillSlowdown: 1.45, BackgroundSlowdown: 1.75, Speculation: SpeculateAuto,
 	}
 }
 
@@ -95,9 +93,6 @@ func (o *Options) Validate() error {
 		if s.v != 0 && !(s.v > 1 && s.v <= mostSlowdown) { // NaN is a fault too
 			fault("%s: %v is neither 0 nor above 1 and at most %d", s.name, s.v, mostSlowdown)
 		}
-	}
-	if !(o.SpareSlowdown >= 1 && o.SpareSlowdown <= mostSlowdown) {
-		fault("spare_slowdown: %v is not between 1 and %d", o.SpareSlowdown, mostSlowdown)
 	}
 	return errors.Join(faults...)
 }

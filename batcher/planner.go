@@ -8,7 +8,6 @@ type planner struct {
 	cost      schedule.CostModel
 	demands   []schedule.Demand
 	seqs      []*Sequence     // whose wants they are
-	spare     []*Sequence     // that fill what the others leave
 	limits    schedule.Limits // of every step, but for the policy
 }
 
@@ -24,15 +23,9 @@ func (p *planner) init(opt *Options) {
 // those that wait for what may come next. Background ones that are withheld count, but
 // want nothing.
 func (p *planner) gather(active []*Sequence, withheld bool) (d workload) {
-	p.demands, p.seqs, p.spare = p.demands[:0], p.seqs[:0], p.spare[:0]
+	p.demands, p.seqs = p.demands[:0], p.seqs[:0]
 	for _, s := range active {
 		if s.task.constraint.held() {
-			continue
-		}
-		if s.spare {
-			if s.task.leader == nil {
-				p.spare = append(p.spare, s)
-			}
 			continue
 		}
 		switch {

@@ -42,8 +42,6 @@ type Stats struct {
 	DraftTokens     [DraftKinds]int64 // guesses computed
 	DraftAccepted   [DraftKinds]int64 // of them right
 	DraftTime       time.Duration     // spent on making guesses, within StepTime
-	SpareTokens     int64             // computed of sequences that ForkSpare made
-	SpareDropped    int64             // of these sequences, those that gave way to others
 	BatchLanes      int64             // lanes of the tiles they filled: BatchTokens/BatchLanes is the fill ratio
 	StepTime        time.Duration
 	Gaps            Gaps
@@ -86,7 +84,6 @@ type StepStats struct {
 	Saved     int             // tokens of sequences that equal one in the batch, and share its results
 	Drafted   [DraftKinds]int // guessed tokens in the batch
 	Accepted  [DraftKinds]int // of them right
-	Spare     int             // tokens of sequences that ForkSpare made
 	Preempted int             // sequences that lost their blocks to this step
 	Budget    int             // lanes that the step was allowed
 	Duration  time.Duration

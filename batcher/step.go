@@ -21,7 +21,7 @@ type step struct {
 func (st *step) usage() stepUsage {
 	begun := 0
 	for i := range st.spans {
-		if p := &st.spans[i]; p.n > 1 && !p.s.task.demand.Background && !p.s.spare && p.s.task.demand.Left() == 1 {
+		if p := &st.spans[i]; p.n > 1 && !p.s.task.demand.Background && p.s.task.demand.Left() == 1 {
 			begun++
 		}
 	}

@@ -79,7 +79,6 @@ type Options struct {
 	Limits     scaling.Limits        `yaml:"-"` // of searches: the `search:` section
 	Scorers    map[string]tts.Scorer `yaml:"-"` // services that judge candidates: likewise
 	Profiles   []*profile.Profile    `yaml:"-"` // likewise, ahead of the embedded models'
-	Fill       *scaling.Plan         `yaml:"-"` // likewise: what plain answers get in lanes to spare; nil: nothing
 	Alternates []string              `yaml:"-"` // likewise: models of which any may answer a request with a quality for one of them
 	Log        zerolog.Logger        `yaml:"-"`
 	LogLines   *LogLines             `yaml:"-"` // of Log, for GET /debug/logs; nil: none are shown

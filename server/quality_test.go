@@ -10,7 +10,6 @@ import (
 	"github.com/lutra-lm/lutra/server/receipt"
 	"github.com/lutra-lm/lutra/server/registry"
 	"github.com/lutra-lm/lutra/tts/profile"
-	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
 // toys is a profile of two toy models, of which the second is better.
@@ -217,31 +216,5 @@ func TestARepeatedRequestDoesWhatWasChosen(t *testing.T) {
 	now, _ := received(t, status, answer)
 	if v := receipt.Compare(&was, &now); !v.Same() || v.Candidates < 2 {
 		t.Errorf("%+v", v)
-	}
-}
-
-func TestPlainAnswersAreFilledAndOthersAreNot(t *testing.T) {
-	plan, _ := scaling.Parse("sc4")
-	f := start(t, says(t, "Answer: 4"), func(o *Options) { o.Fill = &plan })
-	got, _ := f.ask(``)
-	if s := got.Scaling; s == nil || s.Fill == nil || s.Fill.Offered != 3 || s.Fill.Finished+s.Fill.Dropped > 3 {
-		t.Fatalf("a plain answer got %+v", got.Scaling)
-	}
-	first := got.Usage.Completion
-	for _, fields := range []string{
-		`"seed":1`, `"n":2`, `"temperature":0`, `"logprobs":true`, `"receipt":true`, `"test_time_scaling":"none"`, `"stream":true`,
-	} {
-		status, h, answer := f.post("/v1/chat/completions", with(fields))
-		if status != 200 && fields != `"receipt":true` || h.Get(api.ScalingApplied) != "" || strings.Contains(string(answer), `"fill"`) { // a toy has no file for a receipt
-			t.Errorf("%s: %d %q %s", fields, status, h.Get(api.ScalingApplied), answer)
-		}
-	}
-	plain := start(t, says(t, "Answer: 4"), nil)
-	if got, _ := plain.ask(``); got.Scaling != nil || got.Usage.Completion != first {
-		t.Errorf("without filling %+v is said, and %d tokens are charged, with it %d", got.Scaling, got.Usage.Completion, first)
-	}
-	_, _, text := f.do("GET", "/metrics", nil)
-	if !strings.Contains(string(text), `lutra_fill_candidates_total{outcome="finished"} `) || !strings.Contains(string(text), "lutra_fill_tokens_total ") {
-		t.Error("the metrics tell nothing of it")
 	}
 }

@@ -32,7 +32,7 @@ func New(opt Options) *Server {
 		places: admission.NewPlaces(opt.MaxRequests), memory: admission.NewMemory(opt.MaxMemory)}
 	s.protocols, s.tools = protocols(), mcp.New(opt.MCPServers, int64(relayMemory*float64(opt.MaxMemory)))
 	standard, _ := opt.defaultPlan() // Validate has tried it
-	s.seen = api.Server{Models: s.known, Hold: s.hold, MaxChoices: opt.MaxChoices, ReasoningFormat: opt.ReasoningFormat, Limits: opt.Limits, Standard: standard, Alternates: opt.Alternates, Fill: opt.Fill,
+	s.seen = api.Server{Models: s.known, Hold: s.hold, MaxChoices: opt.MaxChoices, ReasoningFormat: opt.ReasoningFormat, Limits: opt.Limits, Standard: standard, Alternates: opt.Alternates,
 		Unknown: s.unknownField, WriteTimeout: opt.WriteTimeout, KeepAlive: opt.KeepAlive}
 	s.metrics = metrics.New(metrics.Sources{Requests: s.places.Taken, Memory: s.memory.Bytes, Stored: s.stored, OutOfFiles: s.outOfFiles.Load, Engines: s.engines, Adapters: s.adapters, Keys: s.keys.Usage, CountRequests: s.opt.CountRequests})
 	s.handler = s.routes()

@@ -6,24 +6,25 @@ import (
 	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
-// buy samples whole answers in rounds, as Plan.Adaptive says. What a round has brought is
+// adaptive samples whole answers in rounds, as Plan.Adaptive says. What a round has brought is
 // known before the next, so that what is not wanted is never computed.
-func (r *searchRun) buy() error {
+type adaptive struct{}
+
+func (a adaptive) grow(r *searchRun) (StopReason, error) {
 	for next := r.plan.Adaptive.First; ; {
-		goesOn, err := r.more(next)
+		goesOn, reason, err := r.moreAnswers(next, r.decided)
 		if err != nil || !goesOn {
-			return err
+			return reason, err
 		}
-		if next, r.reason = r.worth(r.plan.N - len(r.tree.done)); next == 0 {
-			return nil
+		if next, reason = a.worth(r, r.plan.N-len(r.tree.done)); next == 0 {
+			return reason, nil
 		}
-		r.reason = StopComplete
 	}
 }
 
 // worth returns how many further answers, most at most, gain most beyond their price; 0 and
 // the reason where there are enough.
-func (r *searchRun) worth(most int) (n int, reason StopReason) {
+func (adaptive) worth(r *searchRun, most int) (n int, reason StopReason) {
 	set := &r.plan.Adaptive
 	rk := rank(r.tree.done, r.plan.Select)
 	gain := func(m int) float64 { return record(len(r.tree.done), m) * (1 - rk.order[0].weight()) }

@@ -5,131 +5,100 @@ import (
 	"slices"
 
 	"github.com/lutra-lm/lutra/internal/parallel"
+	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
-// search carries out step-level beam search in independent groups of beams: one for
-// BeamSearch, n/width for DVTS. In each group the best steps survive, and each
-// of them is continued width times.
-func (r *searchRun) search(groups int) error {
-	keep := max(1, r.plan.N/r.plan.Width/groups)
+func init() {
+	methods[scaling.BeamSearch] = methodRow{start: func(r *searchRun) method { return newBeamSearch(r, 1) }}
+	methods[scaling.DVTS] = methodRow{start: func(r *searchRun) method { return newBeamSearch(r, r.plan.N/r.plan.Width) }}
+}
+
+// beamSearch carries out step-level beam search (Snell et al. 2024, §5.2) in independent groups of
+// beams: one, or with DVTS as many as survive a step (Beeching et al. 2024). In each group the best
+// steps survive, and each of them is continued width times.
+type beamSearch struct {
+	run    *searchRun
+	groups int
+	keep   int       // beams of a group that survive a step
+	teams  [][]*beam // the groups
+}
+
+func newBeamSearch(r *searchRun, groups int) *beamSearch {
+	return &beamSearch{run: r, groups: groups, keep: max(1, r.plan.N/r.plan.Width/groups)}
+}
+
+func (s *beamSearch) grow(r *searchRun) (StopReason, error) {
 	first := len(r.tree.done) // randomness that candidates before have had
-	beams, err := r.fork(r.root, r.fits(r.plan.N, 0, 0))
+	beams, err := r.grow.fork(r.grow.root, r.grow.fits(r.plan.N, 0, 0))
 	if err != nil {
-		return err
+		return StopComplete, err
 	}
-	teams := divideInto(beams, groups)
+	s.teams = divideInto(beams, s.groups)
 	for r.steps = 1; ; r.steps++ {
-		live := unfinished(teams)
+		live := unfinished(s.teams)
 		if err := r.step(live, first); err != nil {
-			return err
+			return StopComplete, err
 		}
-		for i := range teams {
-			teams[i] = r.survive(teams[i], keep)
+		for i := range s.teams {
+			s.teams[i] = s.survive(s.teams[i])
 		}
-		if err := r.reporter.stepReasoning(len(live), slices.Concat(teams...)); err != nil {
-			return err
+		if err := r.report.stepReasoning(len(live), slices.Concat(s.teams...)); err != nil {
+			return StopComplete, err
 		}
 		cut := slices.ContainsFunc(live, func(b *beam) bool { return b.paused })
-		live = unfinished(teams)
-		r.reason = r.stopReason(len(live), cut)
-		if len(live) == 0 || r.reason != StopComplete || r.work.Err() != nil {
+		live = unfinished(s.teams)
+		if reason := r.stopReason(len(live), cut); len(live) == 0 || reason != StopComplete || r.work.Err() != nil {
 			r.endBeams(live)
-			return nil
+			return reason, nil
 		}
-		if err := r.reporter.commit(live); err != nil {
-			return err
+		if err := r.report.commit(live); err != nil {
+			return StopComplete, err
 		}
-		if err := r.reporter.update(len(live)); err != nil {
-			return err
+		if err := r.report.update(len(live)); err != nil {
+			return StopComplete, err
 		}
-		if teams, err = r.continueEach(teams, live); err != nil {
-			return err
+		if err := s.continueEach(live); err != nil {
+			return StopComplete, err
 		}
 	}
-}
-
-// unfinished lists the beams that have not come to their end.
-func unfinished(teams [][]*beam) []*beam { return slices.DeleteFunc(slices.Concat(teams...), complete) }
-
-// step has beams generate a solution step each, which is scored, and puts it into the tree.
-func (r *searchRun) step(live []*beam, first int) error {
-	r.begin(live, first, false)
-	err := r.reporter.meanwhile(len(live), func() error {
-		if err := r.extend(r.work, live, func(*beam) error { return nil }); err != nil {
-			return err
-		}
-		return r.scoreAll(live)
-	})
-	if err != nil {
-		return err
-	}
-	for _, b := range live {
-		r.tree.record(b, r.steps)
-	}
-	return nil
-}
-
-// scoreAll judges what beams have gained, but for those within whose solution step the budget has
-// ended.
-func (r *searchRun) scoreAll(beams []*beam) error {
-	r.grant(len(beams))
-	ctx, end := r.traced(r.work, "verifier", len(beams))
-	defer end()
-	return parallel.Each(beams, func(_ int, b *beam) error {
-		if b.paused {
-			return nil
-		}
-		return r.score(ctx, b)
-	})
-}
-
-// stopReason returns why a search ends with live beams left, of which some may have been cut
-// within a solution step; StopComplete where nothing else ends it.
-func (r *searchRun) stopReason(live int, cut bool) StopReason {
-	switch {
-	case cut, live > 0 && r.budget.left == 0:
-		return StopBudgetTokens
-	case live > 0 && r.steps == r.plan.MaxSteps:
-		return StopMaxSteps
-	}
-	return StopComplete
 }
 
 // survive keeps the best of a group's beams and closes the others. Beams that
 // have come to their end stay candidates either way. Equal beams keep their
 // order, so the outcome is the same every time.
-func (r *searchRun) survive(beams []*beam, keep int) []*beam {
+func (s *beamSearch) survive(beams []*beam) []*beam {
+	tree := &s.run.tree
 	for _, b := range beams {
-		if complete(b) && r.tree.beams[b.cand] == nil {
-			r.retire(b)
+		if complete(b) && tree.beams[b.cand] == nil {
+			tree.retire(b)
 		}
 	}
 	slices.SortStableFunc(beams, func(a, b *beam) int { return cmp.Compare(b.cand.Score, a.cand.Score) })
-	keep = min(keep, len(beams))
+	keep := min(s.keep, len(beams))
 	for _, b := range beams[keep:] {
-		r.tree.nodes[b.node].Fate = FatePruned
-		b.close()
+		tree.prune(b)
 	}
 	return beams[:keep]
 }
 
 // continueEach puts width copies of each live beam in its place. Complete beams
 // stay, and go on competing.
-func (r *searchRun) continueEach(teams [][]*beam, live []*beam) ([][]*beam, error) {
+func (s *beamSearch) continueEach(live []*beam) error {
+	r := s.run
 	width, shared := r.plan.Width, 0
 	for _, b := range live {
 		shared += len(b.cand.IDs)
 	}
-	for width > 1 && r.fits(len(live)*width, shared, r.tree.longest) < len(live)*width {
+	for width > 1 && r.grow.fits(len(live)*width, shared, r.tree.longest) < len(live)*width {
 		width--
 	}
 	forks := make([][]*beam, len(live))
 	err := parallel.Each(live, func(i int, b *beam) (err error) {
-		forks[i], err = r.fork(b, width)
+		forks[i], err = r.grow.fork(b, width)
 		return err
 	})
-	next := make([][]*beam, len(teams))
-	for i, team := range teams {
+	next := make([][]*beam, len(s.teams))
+	for i, team := range s.teams {
 		for _, b := range team {
 			if complete(b) {
 				next[i] = append(next[i], b)
@@ -139,22 +108,9 @@ func (r *searchRun) continueEach(teams [][]*beam, live []*beam) ([][]*beam, erro
 			}
 		}
 	}
-	return next, err
+	s.teams = next
+	return err
 }
-
-// endBeams closes the unfinished beams, and makes candidates of them if none has
-// finished.
-func (r *searchRun) endBeams(live []*beam) {
-	ended := slices.ContainsFunc(r.tree.done, func(c *Candidate) bool { return c.Finish != "" })
-	for _, b := range live {
-		if !ended {
-			r.retire(b)
-		}
-		b.close()
-	}
-}
-
-func complete(b *beam) bool { return b.cand.Finish != "" }
 
 // divideInto divides beams into groups of equal sizes, or nearly so.
 func divideInto(beams []*beam, groups int) [][]*beam {

@@ -222,13 +222,12 @@ func majority(a, b int) float64 {
 }
 
 // outcome chooses among the candidates, and marks the choices in the tree.
-func (r *searchRun) outcome() *Outcome {
+func (r *searchRun) outcome(reason StopReason) *Outcome {
 	rk := rank(r.tree.done, r.plan.Select)
-	r.keepPlain(&rk)
 	nodes := r.tree.nodes
 	out := &Outcome{
-		Plan: r.plan, Method: r.method, N: r.plan.N, Steps: r.steps, Reason: r.reason, Select: rk.sel, Agreement: rk.agreement,
-		Degraded: r.degraded.Load(), Candidates: rk.order, Tree: nodes, Filled: r.filled,
+		Plan: r.plan, Method: r.does, N: r.plan.N, Steps: r.steps, Reason: reason, Select: rk.sel, Agreement: rk.agreement,
+		Degraded: r.grow.degraded.Load(), Candidates: rk.order, Tree: nodes,
 	}
 	for _, c := range rk.order {
 		nodes[c.Node].Fate = FatePruned
@@ -240,9 +239,6 @@ func (r *searchRun) outcome() *Outcome {
 			nodes[at].Fate = FateChosen
 			out.Usage.Chosen += nodes[at].Tokens
 		}
-	}
-	if r.filled != nil { // nobody has asked for the others
-		r.tree.charged = out.Usage.Chosen
 	}
 	return out
 }

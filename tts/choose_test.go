@@ -155,7 +155,7 @@ func TestAMixtureIsDecidedOnceNeitherVoteCanTurn(t *testing.T) {
 		{[]string{"f(1)", "f(1)", "f(2)", "f(3)"}, 6, false},
 		{[]string{"f(1)", "f(2)", "12", "12", "12", "12"}, 7, true},
 	} {
-		r := &searchRun{resolvedPlan: resolvedPlan{plan: scaling.Plan{Select: scaling.SelectVote}}, req: &Request{}}
+		r := &searchRun{searchInput: &searchInput{resolvedPlan: resolvedPlan{plan: scaling.Plan{Select: scaling.SelectVote}}, req: &Request{}}}
 		r.tree.done = poll(c.answers, nil)
 		if _, got := r.decided(c.n); got != c.want {
 			t.Errorf("%v of %d is decided: %t, want %t", c.answers, c.n, got, c.want)

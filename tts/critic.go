@@ -33,9 +33,9 @@ type Critique struct {
 
 // grant divides what critiques may still take among n judgements to come. What has been
 // written before them does not depend on their speed, so that neither does what they get.
-func (r *searchRun) grant(n int) {
-	if r.critic != nil && n > 0 {
-		_, spent := r.critic.Written()
-		r.critic.Grant(max(0, r.plan.Judge.TotalTokens-spent) / n)
+func (g *grower) grant(n int) {
+	if g.critic != nil && n > 0 {
+		_, spent := g.critic.Written()
+		g.critic.Grant(max(0, g.plan.Judge.TotalTokens-spent) / n)
 	}
 }

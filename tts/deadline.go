@@ -26,23 +26,25 @@ func (s *Search) ends(begun time.Time, p *scaling.Plan) time.Time {
 const mostHandover = 50 * time.Millisecond
 
 // outOfTime tells whether an error says no more than that the time for the work is over.
-func (r *searchRun) outOfTime(err error) bool {
-	cause := context.Cause(r.work)
-	return r.ctx.Err() == nil && (cause == errTime || cause == errDeadline) && (errors.Is(err, cause) || errors.Is(err, context.DeadlineExceeded))
+func (in *searchInput) outOfTime(err error) bool {
+	cause := context.Cause(in.work)
+	return in.ctx.Err() == nil && (cause == errTime || cause == errDeadline) && (errors.Is(err, cause) || errors.Is(err, context.DeadlineExceeded))
 }
 
-// settle notes what has ended the work. Of a search whose time was over before it had any
-// candidate, root is one: what has been written behind the prompt, if anything.
-func (r *searchRun) settle(root *beam) {
+// settle returns why the work has ended: for the method's reason, unless its time was over. A search
+// whose time was over before it had any candidate gets root as one: what has been written after the
+// prompt, if anything.
+func (r *searchRun) settle(root *beam, reason StopReason) StopReason {
 	if len(r.tree.done) == 0 {
 		r.steps = cmp.Or(r.steps, 1)
 		r.tree.record(root, r.steps)
-		r.retire(root)
+		r.tree.retire(root)
 	}
 	switch context.Cause(r.work) {
 	case errTime:
-		r.reason = StopBudgetTime
+		return StopBudgetTime
 	case errDeadline:
-		r.reason = StopDeadline
+		return StopDeadline
 	}
+	return reason
 }

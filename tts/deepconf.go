@@ -9,10 +9,12 @@ import (
 	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
+func init() { methods[scaling.DeepConfidence] = methodRow{start: startDeepConf, scorer: byConfidence} }
+
 // byConfidence scores by the mean confidence of all tokens, brought into [0, 1) by
 // x/(1+x): many nats are common. What votes weigh is found when the search knows its window.
 func byConfidence() Scorer {
-	return selfScorer(func(c *Candidate) float64 { return 1 - 1/(1+mean(c.confidences)) })
+	return selfScorer(func(c *Candidate) float64 { return 1 - 1/(1+mean(c.confidence.tokens)) })
 }
 
 // mostAutoWindow is the window of the paper.
@@ -23,49 +25,75 @@ const mostAutoWindow = 2048
 // Think with Confidence", Algorithm 2). Those that keep it up vote with the weight of their
 // confidence, until an answer has a large enough share. Rounds have as many candidates as
 // the first.
-func (r *searchRun) deepConf() error {
-	set := &r.plan.DeepConf
-	r.over = func(int) (StopReason, bool) { return "", false }
-	goesOn, err := r.more(set.Warmup)
+type deepConf struct {
+	run    *searchRun
+	set    *scaling.DeepConf
+	listed int     // alternatives of a token that the request wants
+	least  float64 // confidence of a group of tokens that an answer keeps up; 0: not known yet
+}
+
+// startDeepConf has the generator list the tokens that confidence is read of.
+func startDeepConf(r *searchRun) method {
+	p := &r.decoding.params
+	p.TopLogprobs = max(p.TopLogprobs, r.plan.DeepConf.TopK)
+	d := &deepConf{run: r, set: &r.plan.DeepConf, listed: r.req.Sampling.TopLogprobs}
+	r.grow.observer = d
+	return d
+}
+
+func (d *deepConf) grow(r *searchRun) (StopReason, error) {
+	goesOn, reason, err := r.moreAnswers(d.set.Warmup, func(int) (StopReason, bool) { return "", false })
 	if err != nil {
-		return err
+		return reason, err
 	}
-	if set.Window == 0 {
+	d.calibrate(r.tree.done)
+	agreed, over := d.agreed(r.plan.N)
+	if over && goesOn {
+		return agreed, nil
+	}
+	for goesOn && err == nil {
+		goesOn, reason, err = r.moreAnswers(d.set.Warmup, d.agreed)
+	}
+	return reason, err
+}
+
+// calibrate finds the confidence that answers have to keep up, and what the first ones weigh.
+func (d *deepConf) calibrate(done []*Candidate) {
+	if d.set.Window == 0 {
 		all := 0
-		for _, c := range r.tree.done {
+		for _, c := range done {
 			all += len(c.IDs)
 		}
-		set.Window = min(max(1, all/len(r.tree.done)/4), mostAutoWindow)
+		d.set.Window = min(max(1, all/len(done)/4), mostAutoWindow)
 	}
-	lowest := make([]float64, len(r.tree.done))
-	for i, c := range r.tree.done {
-		lowest[i] = lowestGroup(c.confidences, set.Window)
+	lowest := make([]float64, len(done))
+	for i, c := range done {
+		lowest[i] = lowestGroup(c.confidence.tokens, d.set.Window)
 	}
-	r.trusted = percentile(lowest, 100-set.Eta)
-	for _, c := range r.tree.done {
-		r.weigh(c)
+	d.least = percentile(lowest, 100-d.set.Eta)
+	d.run.grow.eachToken = d.least > 0
+	for _, c := range done {
+		d.weigh(c)
 	}
-	reason, over := r.agreed(r.plan.N)
-	r.over = r.agreed
-	for goesOn && !over && err == nil {
-		goesOn, err = r.more(set.Warmup)
+}
+
+// scored implements observer.
+func (d *deepConf) scored(c *Candidate) {
+	if d.least > 0 {
+		d.weigh(c)
 	}
-	if over && goesOn {
-		r.reason = reason
-	}
-	return err
 }
 
 // weigh finds the weight of a candidate's vote, and whether it has one.
-func (r *searchRun) weigh(c *Candidate) {
-	set := &r.plan.DeepConf
-	c.Filtered = c.Filtered || lowestGroup(c.confidences, set.Window) < r.trusted
-	c.Confidence = float32(measure(c.confidences, set.Window, set.Weight))
+func (d *deepConf) weigh(c *Candidate) {
+	c.Filtered = c.Filtered || lowestGroup(c.confidence.tokens, d.set.Window) < d.least
+	c.Confidence = float32(measure(c.confidence.tokens, d.set.Window, d.set.Weight))
 }
 
 // agreed reports whether the leading answer has the share of the votes' weight that is
 // enough.
-func (r *searchRun) agreed(int) (StopReason, bool) {
+func (d *deepConf) agreed(int) (StopReason, bool) {
+	r := d.run
 	done := r.tree.done
 	if r.plan.EarlyStop.Off || len(done) < r.req.choices() {
 		return "", false
@@ -81,13 +109,13 @@ func (r *searchRun) agreed(int) (StopReason, bool) {
 	return StopConsensus, rk.groups[0].weight >= r.plan.DeepConf.Tau*all
 }
 
-// trust takes in how confident the model was of a token's place, and leaves the token no
+// token takes in how confident the model was of a token's place, and leaves the token no
 // more alternatives than the request wants.
-func (b *beam) trust(r *searchRun, tok *sampling.Token) {
-	c, window := b.cand, r.plan.DeepConf.Window
-	c.confidences = append(c.confidences, confidence(tok.Top, r.plan.DeepConf.TopK))
-	tok.Top = tok.Top[:min(len(tok.Top), r.req.Sampling.TopLogprobs)]
-	if r.trusted > 0 && b.group.add(c.confidences, window) < r.trusted {
+func (d *deepConf) token(c *Candidate, tok *sampling.Token) {
+	t := &c.confidence
+	t.tokens = append(t.tokens, confidence(tok.Top, d.set.TopK))
+	tok.Top = tok.Top[:min(len(tok.Top), d.listed)]
+	if d.least > 0 && t.latest.add(t.tokens, d.set.Window) < d.least {
 		c.Filtered = true
 	}
 }
@@ -102,6 +130,12 @@ func confidence(top []sampling.TokenLogprob, k int) float32 {
 		}
 	}
 	return float32(sum / float64(max(n, 1)))
+}
+
+// tokenConfidence is how confident the model was of a candidate's tokens.
+type tokenConfidence struct {
+	tokens []float32
+	latest group // once an answer may end for the lack of it
 }
 
 // group is the latest tokens of a candidate.

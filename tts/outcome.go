@@ -26,9 +26,9 @@ type Candidate struct {
 	// Readings are those of the engine's probes; empty: it has none.
 	Readings Readings
 
-	key         string    // equal for equal answers
-	calls       bool      // its answer is calls of tools
-	confidences []float32 // of its tokens, with DeepConf
+	key        string          // equal for equal answers
+	calls      bool            // its answer is calls of tools
+	confidence tokenConfidence // with DeepConf
 }
 
 // weight returns what its vote counts.
@@ -67,7 +67,6 @@ type Outcome struct {
 	Choices    []*Candidate   // those delivered, best first
 	Candidates []*Candidate   // all, best first
 	Tree       []Node         // a parent stands before its children
-	Filled     *Filled        // with Search.Fill
 	Usage      SearchUsage
 }
 

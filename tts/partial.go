@@ -1,6 +1,7 @@
 package tts
 
 import (
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -14,6 +15,27 @@ const (
 	partialBytes = 8 << 10
 )
 
+// partials are the candidates of one round of decoding. The goroutine that
+// extends a candidate updates its entry, the search's own one reports. Texts
+// are the candidates' own, not copies: a reader that lags costs no memory.
+type partials struct {
+	due *time.Timer // of the next report
+
+	mu    sync.Mutex // guards what follows
+	beams []*partial
+	next  int // the entry with which the next report begins, so that none is left out for good
+}
+
+// partial is the entry of one candidate.
+type partial struct {
+	all    *partials
+	now    Partial // but for the text
+	text   []byte  // the candidate's whole text; bytes are only ever added to it
+	sent   int     // bytes of it that have been reported
+	scores int     // that the candidate had when the round began
+	news   bool    // there is something to report
+}
+
 // begin makes beams the candidates to be reported, numbered from first.
 func (p *partials) begin(beams []*beam, first int) {
 	p.mu.Lock()
@@ -26,7 +48,7 @@ func (p *partials) begin(beams []*beam, first int) {
 }
 
 // note records the state of b for reports, if they are wanted.
-func (r *searchRun) note(b *beam) {
+func (g *grower) note(b *beam) {
 	p := b.partial
 	if p == nil {
 		return
@@ -34,7 +56,7 @@ func (r *searchRun) note(b *beam) {
 	c, now := b.cand, p.now
 	if now.Finish == "" && c.Finish != "" {
 		var whole Candidate
-		r.read(&whole, string(b.text))
+		g.read(&whole, string(b.text))
 		now.Answer = whole.Answer
 	}
 	now.Tokens, now.Logprob, now.Finish = len(c.IDs), c.Logprob, c.Finish

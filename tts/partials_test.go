@@ -9,7 +9,7 @@ import (
 
 func TestACandidateIsCompleteWithTheLastOfItsText(t *testing.T) {
 	p := &partials{}
-	p.begin([]*beam{{cand: &Candidate{}, node: -1}, {cand: &Candidate{}, node: -1}}, 0)
+	p.begin([]*beam{{cand: &Candidate{}}, {cand: &Candidate{}}}, 0)
 	texts := []string{"a" + strings.Repeat("ü", partialBytes), "short"}
 	for i, e := range p.beams {
 		e.now.Finish, e.now.Answer, e.now.Judged, e.now.Score = FinishStop, "7", true, 0.5

@@ -9,74 +9,118 @@ import (
 	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
-// filterParticles goes on with solution steps in proportion to what the verifier makes of
+func init() {
+	methods[scaling.ParticleFiltering] = methodRow{start: startParticles, choose: func(bool) scaling.Select { return scaling.SelectMax }}
+}
+
+// particles goes on with solution steps in proportion to what the verifier makes of
 // them (Puri et al. 2025, "A Probabilistic Inference Approach to Inference-Time Scaling of
-// LLMs using Particle-Based Monte Carlo Methods", Algorithm 1, as its_hub carries it out).
-// After each step the particles are drawn anew from all, complete ones and references too: one
-// drawn several times is forked, one that is not drawn is dropped. It returns the particles at
-// their end, closed; round counts the iterations before.
-func (r *searchRun) filterParticles(beams, references []*beam, round int) ([]*beam, error) {
+// LLMs using Particle-Based Monte Carlo Methods", Algorithm 1, as its_hub carries it out), in as
+// many iterations as the plan says. In each but the first, some particles of the one before take
+// part as references: they stay as they are, and may be drawn, as far as the others have come
+// (§3.3, particle Gibbs). The last iteration's particles are the candidates.
+type particles struct {
+	run        *searchRun
+	set        *scaling.Particles
+	round      int     // iterations before
+	references []*beam // closed
+	// past holds particles as they were at the end of each of their solution steps, without sequence and judge.
+	past map[*beam][]*beam
+}
+
+func startParticles(r *searchRun) method {
+	return &particles{run: r, set: &r.plan.Particles, past: map[*beam][]*beam{}}
+}
+
+func (p *particles) grow(r *searchRun) (StopReason, error) {
+	for ; ; p.round++ {
+		free, err := r.grow.forkRoot(r.grow.fits(r.plan.N/p.set.Iterations-len(p.references), 0, 0), p.set.Iterations > 1)
+		if err != nil {
+			return StopComplete, err
+		}
+		all, reason, err := p.filter(free)
+		if err != nil {
+			return reason, err
+		}
+		if p.last() || reason != StopComplete || r.work.Err() != nil || r.grow.root == nil {
+			p.retire(all)
+			return reason, nil
+		}
+		p.references = make([]*beam, p.set.References)
+		for i, at := range drawParticles(p.set, r.req.Sampling.Seed, p.round, 0, p.set.References, scoresOf(all)) {
+			p.references[i] = all[at]
+		}
+	}
+}
+
+// last tells whether the iteration is the last one.
+func (p *particles) last() bool { return p.round == p.set.Iterations-1 }
+
+// filter carries out one iteration. After each solution step the particles are drawn anew from all,
+// complete ones and references too: one drawn several times is forked, one that is not drawn is
+// dropped. It returns the particles at their end, closed.
+func (p *particles) filter(beams []*beam) (all []*beam, reason StopReason, err error) {
+	r := p.run
 	open := beams
 	defer func() {
 		for _, b := range open {
 			b.close()
 		}
 	}()
-	last, first := round == r.plan.Particles.Iterations-1, round*r.plan.N/r.plan.Particles.Iterations
+	first := p.round * r.plan.N / p.set.Iterations
 	for r.steps = 1; ; r.steps++ {
 		live := unfinished([][]*beam{beams})
 		if err := r.step(live, first); err != nil {
-			return nil, err
+			return nil, StopComplete, err
 		}
-		if !last {
-			remember(live)
+		if !p.last() {
+			p.remember(live)
 		}
 		cut := slices.ContainsFunc(live, func(b *beam) bool { return b.paused })
 		if !cut && r.work.Err() == nil {
-			var err error
-			if beams, err = r.resample(beams, references, round); err != nil {
-				return nil, err
+			if beams, err = p.resample(beams); err != nil {
+				return nil, StopComplete, err
 			}
 			open = beams
 		}
-		all := slices.Concat(beams, references)
-		if err := r.reporter.stepReasoning(len(live), all); err != nil {
-			return nil, err
+		all = slices.Concat(beams, p.references)
+		if err := r.report.stepReasoning(len(live), all); err != nil {
+			return nil, StopComplete, err
 		}
 		live = distinct(unfinished([][]*beam{beams}))
-		if r.reason = r.stopReason(len(live), cut); len(live) == 0 || r.reason != StopComplete || r.work.Err() != nil {
-			return all, nil
+		if reason = r.stopReason(len(live), cut); len(live) == 0 || reason != StopComplete || r.work.Err() != nil {
+			return all, reason, nil
 		}
-		if last { // before, all begin anew
-			if err := r.reporter.commit(all); err != nil {
-				return nil, err
+		if p.last() { // before, all begin anew
+			if err := r.report.commit(all); err != nil {
+				return nil, StopComplete, err
 			}
 		}
-		if err := r.reporter.update(len(live)); err != nil {
-			return nil, err
+		if err := r.report.update(len(live)); err != nil {
+			return nil, StopComplete, err
 		}
-		var err error
-		if beams, err = r.copyDrawn(beams); err != nil {
-			return nil, err
+		if beams, err = p.copyDrawn(beams); err != nil {
+			return nil, StopComplete, err
 		}
 		open = beams
 	}
 }
 
 // resample draws as many particles as there are beams, and closes those that are not drawn.
-func (r *searchRun) resample(beams, references []*beam, round int) ([]*beam, error) {
-	all := slices.Concat(beams, references)
+func (p *particles) resample(beams []*beam) ([]*beam, error) {
+	r := p.run
+	all := slices.Concat(beams, p.references)
 	drawn := make([]*beam, len(beams))
-	for i, at := range drawParticles(&r.plan.Particles, r.req.Sampling.Seed, round, r.steps, len(beams), scoresOf(all)) {
+	for i, at := range drawParticles(p.set, r.req.Sampling.Seed, p.round, r.steps, len(beams), scoresOf(all)) {
 		drawn[i] = all[at]
 	}
 	for _, b := range beams {
 		if !slices.Contains(drawn, b) {
-			r.tree.nodes[b.node].Fate = FatePruned
-			b.close()
+			r.tree.prune(b)
+			delete(p.past, b)
 		}
 	}
-	return drawn, r.cutBack(drawn, references)
+	return drawn, p.cutBack(drawn)
 }
 
 func scoresOf(beams []*beam) []float32 {
@@ -109,28 +153,34 @@ const resampling = 0x7061727469636c65
 
 // copyDrawn puts forks in the places of live particles that were drawn more than once. There
 // are fewer where memory does not suffice.
-func (r *searchRun) copyDrawn(beams []*beam) ([]*beam, error) {
+func (p *particles) copyDrawn(beams []*beam) ([]*beam, error) {
+	r := p.run
 	live, shared := distinct(unfinished([][]*beam{beams})), 0
 	for _, b := range live {
 		shared += len(b.cand.IDs)
 	}
 	wanted := len(unfinished([][]*beam{beams}))
-	spare := max(r.fits(wanted, shared, r.tree.longest), len(live)) - len(live) // copies that there is room for
+	room := max(r.grow.fits(wanted, shared, r.tree.longest), len(live)) - len(live) // copies that there is room for
 	counts := make([]int, len(live))
 	for i, b := range live {
 		for _, c := range beams {
-			if c == b && (counts[i] == 0 || spare > 0) {
+			if c == b && (counts[i] == 0 || room > 0) {
 				if counts[i]++; counts[i] > 1 {
-					spare--
+					room--
 				}
 			}
 		}
 	}
 	forks := make([][]*beam, len(live))
 	err := parallel.Each(live, func(i int, b *beam) (err error) {
-		forks[i], err = r.fork(b, counts[i])
+		forks[i], err = r.grow.fork(b, counts[i])
 		return err
 	})
+	for i, b := range live {
+		for _, fork := range forks[i] {
+			p.past[fork] = p.past[b]
+		}
+	}
 	var next []*beam
 	for _, b := range beams {
 		i := slices.Index(live, b)
@@ -145,8 +195,8 @@ func (r *searchRun) copyDrawn(beams []*beam) ([]*beam, error) {
 	return next, err
 }
 
-// retireAll makes a candidate of each particle: those drawn several times have as many votes.
-func (r *searchRun) retireAll(beams []*beam) {
+// retire makes a candidate of each particle: those drawn several times have as many votes.
+func (p *particles) retire(beams []*beam) {
 	retired := map[*beam]bool{}
 	for _, b := range beams {
 		one := b
@@ -154,19 +204,61 @@ func (r *searchRun) retireAll(beams []*beam) {
 			one = b.copyTo(b.seq, b.judge)
 		}
 		retired[b] = true
-		r.retire(one)
+		p.run.tree.retire(one)
 	}
 }
 
-// distinct returns beams without repeats.
-func distinct(beams []*beam) []*beam {
-	var out []*beam
+// remember keeps what particles are now, so that they can be cut back to it. What they gain
+// later is appended beyond it.
+func (p *particles) remember(beams []*beam) {
 	for _, b := range beams {
-		if !slices.Contains(out, b) {
-			out = append(out, b)
+		now, cand := *b, *b.cand
+		cand.IDs, cand.Tokens, cand.StepScores = slices.Clip(cand.IDs), slices.Clip(cand.Tokens), slices.Clip(cand.StepScores)
+		now.cand, now.dec, now.shape, now.text = &cand, b.dec.clone(), b.shape.clone(), slices.Clip(b.text)
+		now.seq, now.judge, now.partial = nil, nil, nil
+		p.past[b] = append(slices.Clip(p.past[b]), &now)
+	}
+}
+
+// cutBack puts copies of references, as far as this iteration has come, in the places where
+// longer ones were drawn.
+func (p *particles) cutBack(drawn []*beam) error {
+	for _, ref := range distinct(p.references) {
+		past := p.past[ref]
+		if len(past) <= p.run.steps || !slices.Contains(drawn, ref) {
+			continue
+		}
+		short, err := p.restore(past[:p.run.steps])
+		if err != nil {
+			return err
+		}
+		for i, b := range drawn {
+			if b == ref && short != nil {
+				drawn[i] = short
+			}
 		}
 	}
-	return out
+	return nil
+}
+
+// restore returns a beam as it was at the end of its past; nil where there is no room for it.
+// Its sequence and what its verifier has read are computed again, and charged once.
+func (p *particles) restore(past []*beam) (*beam, error) {
+	r := p.run
+	forks, err := r.grow.fork(r.grow.root, 2)
+	if len(forks) < 2 || err != nil {
+		return nil, err
+	}
+	was, fork := past[len(past)-1], forks[1]
+	b := was.copyTo(fork.seq, fork.judge)
+	p.past[b] = past
+	b.seq.Adopt(b.cand.IDs...)
+	read := &beam{judge: b.judge, cand: &Candidate{IDs: b.cand.IDs, Text: b.cand.Text, Logprob: b.cand.Logprob, Certainty: b.cand.Certainty}}
+	if err := r.grow.score(r.work, read); err != nil {
+		b.close()
+		return nil, err
+	}
+	return b, nil
 }
 
 // draw returns the indices of n particles by their shares, which add up to 1. uniform returns

@@ -175,49 +175,49 @@ func TestConfidenceEndsAndChoosesAsThePublishedImplementation(t *testing.T) {
 		Voters    []int
 		Votes     map[scaling.Measure]string
 	}](t, "deepconf") {
-		r := &searchRun{req: &Request{}, method: scaling.DeepConfidence}
-		r.plan.DeepConf = scaling.DeepConf{Window: c.Window, TopK: c.TopK, Eta: c.Eta}
+		set := scaling.DeepConf{Window: c.Window, TopK: c.TopK, Eta: c.Eta}
+		d := &deepConf{set: &set}
 		var cands []*Candidate
 		write := func(n int) {
 			for j, s := range c.Samples[:n] {
 				if j < len(cands) {
 					continue
 				}
-				b := &beam{cand: &Candidate{Index: j}}
+				one := &Candidate{Index: j}
 				for _, logprobs := range s.Logprobs {
 					var tok sampling.Token
 					for _, l := range logprobs {
 						tok.Top = append(tok.Top, sampling.TokenLogprob{Logprob: l})
 					}
-					if b.trust(r, &tok); b.cand.Filtered {
+					if d.token(one, &tok); one.Filtered {
 						break
 					}
 				}
-				if !b.cand.Filtered {
-					b.cand.Finish, b.cand.key = FinishStop, s.Answer
+				if !one.Filtered {
+					one.Finish, one.key = FinishStop, s.Answer
 				}
-				if n := len(b.cand.confidences); j >= c.Warmup && n != s.Tokens {
+				if n := len(one.confidence.tokens); j >= c.Warmup && n != s.Tokens {
 					t.Errorf("run %d: answer %d ends with token %d, want %d", i, j, n, s.Tokens)
 				}
-				cands = append(cands, b.cand)
+				cands = append(cands, one)
 			}
 		}
 		write(c.Warmup)
 		var lowest []float64
 		for _, one := range cands {
-			lowest = append(lowest, lowestGroup(one.confidences, c.Window))
+			lowest = append(lowest, lowestGroup(one.confidence.tokens, c.Window))
 		}
 		const rounded = 2e-3 // they round twice to thousandths
-		if r.trusted = percentile(lowest, 100-c.Eta); math.Abs(r.trusted-c.Threshold) > rounded {
-			t.Errorf("run %d: the threshold is %v, want %v", i, r.trusted, c.Threshold)
+		if d.least = percentile(lowest, 100-c.Eta); math.Abs(d.least-c.Threshold) > rounded {
+			t.Errorf("run %d: the threshold is %v, want %v", i, d.least, c.Threshold)
 		}
 		write(len(c.Samples))
 		for how, want := range c.Votes {
-			r.plan.DeepConf.Weight = how
+			set.Weight = how
 			var voters []int
 			for j, one := range cands {
-				r.weigh(one)
-				if got := lowestGroup(one.confidences, c.Window); math.Abs(got-c.Lowest[j]) > rounded {
+				d.weigh(one)
+				if got := lowestGroup(one.confidence.tokens, c.Window); math.Abs(got-c.Lowest[j]) > rounded {
 					t.Errorf("run %d: the least confidence of answer %d is %v, want %v", i, j, got, c.Lowest[j])
 				}
 				if !one.Filtered {
@@ -276,12 +276,12 @@ func TestMoreRowsAStepAreBoughtWhileTheyCostLittle(t *testing.T) {
 		cost []float64
 		want int
 	}{{[]float64{1, 1, 1, 1}, 8}, {[]float64{1, 1.1, 1.2, 9}, 4}, {[]float64{50, 100}, 0}} {
-		r := &searchRun{}
+		r := &searchRun{searchInput: &searchInput{}}
 		r.plan.Select, r.plan.Adaptive = scaling.SelectVote, scaling.Adaptive{Threshold: 0.95, Price: 0.02, StepCost: c.cost}
 		for i, key := range []string{"a", "b", "a", "b"} {
 			r.tree.done = append(r.tree.done, &Candidate{Index: i, key: key, Finish: FinishStop})
 		}
-		if n, reason := r.worth(8); n != c.want || reason != StopPrice {
+		if n, reason := (adaptive{}).worth(r, 8); n != c.want || reason != StopPrice {
 			t.Errorf("with steps at %v the next round has %d candidates (%s), want %d", c.cost, n, reason, c.want)
 		}
 	}

@@ -10,11 +10,27 @@ import (
 	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
+// reporter streams how a search goes to its reader, and knows what of that has
+// been streamed. It changes nothing in the run.
+type reporter struct {
+	run      *searchRun
+	yield    func(Event, error) bool
+	partials *partials // candidates in the making; nil: they are not reported
+
+	// What has been reported so far.
+	reported        Usage
+	committed       string     // text of every choice
+	shownNodes      int        // of the tree
+	shownCandidates int        // complete ones
+	shownNode       int        // of the tree, that reasoning has come to; -1: none
+	shownCandidate  *Candidate // the last one in reasoning
+}
+
 // progress says where the search stands; live candidates are still in the making.
 func (p *reporter) progress(live int) *Progress {
 	tree := &p.run.tree
 	now := &Progress{
-		Method: p.run.method, Select: p.run.plan.Select, Step: p.run.steps, Live: live, Finished: len(tree.done), Tokens: int(p.run.budget.generated.Load()),
+		Method: p.run.does, Select: p.run.plan.Select, Step: p.run.steps, Live: live, Finished: len(tree.done), Tokens: int(p.run.grow.generated.Load()),
 	}
 	if len(tree.done) > 0 {
 		rk := rank(tree.done, p.run.plan.Select)
@@ -57,9 +73,9 @@ func (p *reporter) spent(w What) error {
 // cancelled until their candidates are taken in.
 func (p *reporter) unreported() Usage {
 	now := Usage{Cached: p.run.prompt.seq.CachedPrompt(), Completion: p.run.tree.charged, Verifier: p.run.prompt.judge.Spent()}
-	now.Cancelled = int(p.run.budget.generated.Load()) - p.run.tree.charged
-	if p.run.critic != nil {
-		now.Critiques, _ = p.run.critic.Written()
+	now.Cancelled = int(p.run.grow.generated.Load()) - p.run.tree.charged
+	if p.run.grow.critic != nil {
+		now.Critiques, _ = p.run.grow.critic.Written()
 	}
 	since := Usage{
 		Cached: now.Cached - p.reported.Cached, Completion: now.Completion - p.reported.Completion,

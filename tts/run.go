@@ -44,97 +44,67 @@ func (s Search) run(ctx context.Context, req *Request, yield func(Event, error) 
 	if err != nil {
 		return err
 	}
-	r := &searchRun{Search: s, resolvedPlan: set, ctx: ctx, req: req, method: set.plan.Method, reason: StopComplete}
-	r.over = r.decided
-	r.reporter = reporter{run: r, yield: yield, shownNode: -1}
+	in := &searchInput{resolvedPlan: set, model: s.Model, req: req, ctx: ctx}
 	prepared, err := req.prepare(ctx, s.Model, set.plan.N, set.plan.Budget.Tokens)
 	if err != nil {
 		return err
 	}
-	prompt := prepared.Tokens
 	if prepared.Dropped > 0 { // judges read no more than the model does
 		rest := *req
 		rest.Prompt.Messages = prepared.messages
-		r.req, req = &rest, &rest
+		in.req = &rest
 	}
-	r.prompt.begun, r.prompt.thinking = prepared.Prefix, prepared.Thinking
-	open := s.Model.Engine.OpenBackground
-	if s.Fill && !req.Background {
-		open = s.Model.Engine.Open
-	}
-	seq, err := open(ctx, prompt)
+	free, err := in.open(prepared)
 	if err != nil {
 		return err
 	}
-	defer seq.Close()
-	req.opened(seq)
-	judge, err := r.scorer.Open(ctx, s.Model, req, prompt)
-	if err != nil {
-		return err
-	}
-	defer judge.Close()
-	r.critic, _ = judge.(Critic)
+	defer free()
 	if !yield(prepared.opening(), nil) {
 		return errLeft
 	}
+	defer s.timed(in, begun)()
+	r := newSearchRun(in, yield)
+	defer r.close()
+	return r.answer()
+}
 
-	work, free := context.WithTimeoutCause(ctx, r.plan.Budget.Time, errTime)
-	defer free()
-	if set.plan.Deadline > 0 {
-		work, free = context.WithDeadlineCause(work, s.ends(begun, &set.plan), errDeadline)
-		defer free()
+// open computes the prompt in the generator's engine and in the verifier's, and says how
+// candidates are sampled. free releases what that takes.
+func (in *searchInput) open(prepared *Prepared) (free func(), err error) {
+	p := &in.prompt
+	p.ids, p.begun, p.thinking = prepared.Tokens, prepared.Prefix, prepared.Thinking
+	if p.seq, err = in.model.Engine.OpenBackground(in.ctx, p.ids); err != nil {
+		return nil, err
 	}
-	r.work, r.stop = work, free
-	r.decoding.params = req.sampling(s.Model, prepared.Thinking)
-	r.decoding.ends = r.decoding.params.Stop
-	if r.plan.Stepwise() {
-		r.decoding.breaks = sampling.NewTokenSet(r.decoding.ends, s.Model.delimiters(r.delimiters()))
+	in.req.opened(p.seq)
+	if p.judge, err = in.scorer.Open(in.ctx, in.model, in.req, p.ids); err != nil {
+		p.seq.Close()
+		return nil, err
 	}
-	if r.plan.Include.Partial {
-		r.reporter.partials = &partials{due: time.NewTimer(partialInterval)}
-		defer r.reporter.partials.due.Stop()
+	d := &in.decoding
+	d.params = in.req.sampling(in.model, p.thinking)
+	d.ends = d.params.Stop
+	if in.plan.Stepwise() {
+		d.breaks = sampling.NewTokenSet(d.ends, in.model.delimiters(in.delimiters()))
 	}
-	if r.method == scaling.DeepConfidence {
-		r.decoding.params.TopLogprobs = max(r.decoding.params.TopLogprobs, r.plan.DeepConf.TopK)
-	}
-	r.tree.beams, r.budget.left = map[*Candidate]*beam{}, r.plan.Budget.Tokens
-	r.share()
-	root := r.newBeam(seq, judge)
-	r.prompt.ids, r.prompt.seq, r.prompt.judge, r.root = prompt, seq, judge, root
-	err = r.carryOut()
+	return func() { p.judge.Close(); p.seq.Close() }, nil
+}
+
+// answer has the method grow candidates, chooses among them and delivers the choice.
+func (r *searchRun) answer() error {
+	root := r.grow.root
+	m := methods[r.plan.Method].start(r)
+	r.grow.remote.share()
+	reason, err := m.grow(r)
 	if err != nil && !r.outOfTime(err) {
 		if errors.Is(err, errLeft) {
 			return err
 		}
-		return cmp.Or(r.reporter.send(Event{What: r.reporter.unreported()}), err)
+		return cmp.Or(r.report.send(Event{What: r.report.unreported()}), err)
 	}
-	r.settle(root)
-	out := r.outcome()
-	if err := r.reporter.choiceReasoning(out); err != nil {
+	out := r.outcome(r.settle(root, reason))
+	if err := r.report.choiceReasoning(out); err != nil {
 		return err
 	}
-	return r.reporter.finish(out)
-}
-
-// carryOut does what the method says.
-func (r *searchRun) carryOut() error {
-	if r.Fill {
-		return r.fill()
-	}
-	switch r.method {
-	case scaling.BeamSearch:
-		return r.search(1)
-	case scaling.DVTS:
-		return r.search(r.plan.N / r.plan.Width)
-	case scaling.ParticleFiltering:
-		return r.sampleParticles()
-	case scaling.DeepConfidence:
-		return r.deepConf()
-	case scaling.Auto:
-		return r.auto()
-	}
-	if r.plan.Adaptive.On {
-		return r.buy()
-	}
-	return r.sample(r.plan.N, r.plan.N)
+	return r.report.finish(out)
 }

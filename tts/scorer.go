@@ -154,8 +154,8 @@ func (v *Verifiers) named(name string) Scorer {
 // find returns the scorer as it is known by its name.
 func (v *Verifiers) find(ctx context.Context, p *scaling.Plan, final *answer.Reader) (s Scorer, verified bool, err error) {
 	name := p.Verifier
-	if p.Method == scaling.DeepConfidence {
-		return byConfidence(), true, nil
+	if own := methods[p.Method].scorer; own != nil {
+		return own(), true, nil
 	}
 	if p.Verify.Kind() != "" {
 		check, err := verify.New(ctx, &p.Verify, final)

@@ -24,7 +24,6 @@ type Search struct {
 	Plan      scaling.Plan
 	Limits    scaling.Limits // zero: DefaultLimits
 	Verifiers Verifiers
-	Fill      bool      // the request has asked for no search: one candidate is its plain answer, the others get what lanes are to spare
 	Start     time.Time // of the request, from which Plan.Deadline counts; zero: when the search begins
 
 	checked *resolvedPlan // for the request at hand; nil: it has not been
@@ -73,16 +72,7 @@ func (s Search) resolve(ctx context.Context, req *Request) (out resolvedPlan, er
 		return out, err
 	}
 	if p.Select == "" {
-		switch {
-		case p.Method == scaling.ParticleFiltering, wholeAnswers(&p.Verify), readsStates(out.scorer) && p.Method != scaling.SelfConsistency:
-			p.Select = scaling.SelectMax
-		case out.verified:
-			p.Select = scaling.SelectWeightedVote
-		case p.Method == scaling.BestOfN:
-			p.Select = scaling.SelectMax
-		default:
-			p.Select = scaling.SelectVote
-		}
+		p.Select = out.defaultSelect()
 	}
 	p.Step.Members = p.Step.Members || req.JSON && len(s.Plan.Step.Stop) == 0
 	if p.N == scaling.AutoN {
@@ -104,8 +94,23 @@ func (s Search) resolve(ctx context.Context, req *Request) (out resolvedPlan, er
 	return out, nil
 }
 
-// wholeAnswers tells whether a check is of answers that are no short text to vote on.
-func wholeAnswers(v *scaling.Verify) bool {
+// defaultSelect returns the rule for plans that name none.
+func (r *resolvedPlan) defaultSelect() scaling.Select {
+	p := &r.plan
+	choose := methods[p.Method].choose
+	switch {
+	case checksWhole(&p.Verify), readsStates(r.scorer) && p.Method != scaling.SelfConsistency:
+		return scaling.SelectMax
+	case choose != nil:
+		return choose(r.verified)
+	case r.verified:
+		return scaling.SelectWeightedVote
+	}
+	return scaling.SelectVote
+}
+
+// checksWhole tells whether a check is of answers that are no short text to vote on.
+func checksWhole(v *scaling.Verify) bool {
 	return v.Kind() == scaling.VerifyTests || v.Kind() == scaling.VerifySchema
 }
 

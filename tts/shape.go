@@ -19,19 +19,19 @@ type shape struct {
 }
 
 // newShape returns the shape of an answer of which nothing has been generated.
-func (r *searchRun) newShape() *shape {
-	calling := r.req.Calling
-	if !r.plan.Stepwise() || calling == nil && !r.plan.Step.Members {
+func (in *searchInput) newShape() *shape {
+	calling := in.req.Calling
+	if !in.plan.Stepwise() || calling == nil && !in.plan.Step.Members {
 		return nil
 	}
-	s := &shape{thought: r.Model.ThoughtMarks().NewThought(r.prompt.thinking, false)}
-	if r.plan.Step.Members {
+	s := &shape{thought: in.model.ThoughtMarks().NewThought(in.prompt.thinking, false)}
+	if in.plan.Step.Members {
 		s.members = &members{}
 	}
 	if calling != nil {
 		s.calls, s.single = calling.Format.NewParser(calling.Tools), calling.Single
 	}
-	s.push(r.prompt.begun)
+	s.push(in.prompt.begun)
 	return s
 }
 

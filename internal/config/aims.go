@@ -8,15 +8,12 @@ import (
 
 	"github.com/lutra-lm/lutra/server"
 	"github.com/lutra-lm/lutra/tts/profile"
-	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
-// Aims say from what searches are chosen for requests that name a quality or a deadline, and
-// what requests get that ask for no search.
+// Aims say from what searches are chosen for requests that name a quality or a deadline.
 type Aims struct {
 	Profiles   []string `yaml:"profiles"`   // files of lutra-lab eval --profile, the first that has a model counts
 	Alternates []string `yaml:"alternates"` // models of which any may answer such a request for one of them
-	Fill       string   `yaml:"fill"`       // the search that plain answers get in lanes to spare; empty: none
 }
 
 // The bounds of Aims.
@@ -38,7 +35,7 @@ func (a *Aims) apply(o *server.Options) error {
 	if len(errs) > 0 {
 		return errors.Join(errs...)
 	}
-	o.Profiles, o.Alternates, o.Fill = nil, append([]string(nil), a.Alternates...), nil
+	o.Profiles, o.Alternates = nil, append([]string(nil), a.Alternates...)
 	for i, file := range a.Profiles {
 		p, err := readProfile(file)
 		if err != nil {
@@ -46,13 +43,6 @@ func (a *Aims) apply(o *server.Options) error {
 			continue
 		}
 		o.Profiles = append(o.Profiles, p)
-	}
-	if a.Fill != "" {
-		plan, err := fillPlan(a.Fill, o.Limits)
-		if err != nil {
-			errs = append(errs, fmt.Errorf("fill: %w", err))
-		}
-		o.Fill = plan
 	}
 	return errors.Join(errs...)
 }
@@ -72,19 +62,4 @@ func readProfile(file string) (*profile.Profile, error) {
 		err = fmt.Errorf("%s: %w", file, err)
 	}
 	return p, err
-}
-
-// fillPlan reads a search of whole answers, all at once.
-func fillPlan(text string, l scaling.Limits) (*scaling.Plan, error) {
-	p, err := scaling.Parse(text)
-	if err == nil {
-		err = p.Validate(l)
-	}
-	switch {
-	case err != nil:
-		return nil, err
-	case p.Method != scaling.SelfConsistency && p.Method != scaling.BestOfN || p.Adaptive.On || p.Unchosen() || p.Deadline > 0 || p.N == scaling.AutoN:
-		return nil, fmt.Errorf("%q is neither self_consistency nor best_of_n with so many candidates, such as sc8", text)
-	}
-	return &p, nil
 }

@@ -22,6 +22,10 @@ import (
 // The decoder of config.yaml sets the fields of Config. It neither rounds nor guesses:
 // a value must have its field's type, a key must be known and appear once. Faults name
 // the key and the line.
+//
+// The library's own decoder reads 1.5 as 1 and yes as true, makes a text of the number 123,
+// leaves a setting without a value as it was, and does not say where a value stands that
+// Validate refuses.
 
 // Bounds of a configuration file.
 const (

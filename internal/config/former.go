@@ -17,7 +17,9 @@ var formerKeys = map[string]string{
 // goneKeys says why keys of former versions have no meaning any more. A file may have
 // them for one more version, with a warning.
 var goneKeys = map[string]string{
-	"hexagon.overflow": "the host computes all rows beyond an expert's capacity",
+	"hexagon.overflow":      "the host computes all rows beyond an expert's capacity",
+	"engine.spare_slowdown": "plain answers get no further candidates in idle lanes",
+	"search.fill":           "plain answers get no further candidates in idle lanes; server.default_scaling gives them a search",
 }
 
 // current returns the present name of a key. from is the place where it is set.

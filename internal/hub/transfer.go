@@ -12,7 +12,9 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// A file comes in parts of partSize bytes, over this many connections.
+// A file comes in parts of partSize bytes, over this many connections. One stream is as fast where
+// nothing delays it; with a round trip of 20 ms, 1 GB took it 19 s for 11, and where half a MiB at
+// most is under way, as on lines that lose packets, more than 90 s for 30.
 const (
 	partSize    = 32 << 20
 	connections = 4

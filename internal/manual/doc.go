@@ -7,4 +7,7 @@
 //
 // All addresses in it are relative: it works under any path, and from a folder. It loads nothing
 // from other hosts.
+//
+// The server has it for machines without the internet, whose people have no other manual: 1.8 MB of
+// the program, and nothing until somebody asks for a page.
 package manual

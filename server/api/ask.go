@@ -21,7 +21,6 @@ type Ask struct {
 	Name     string          // of the model as the client calls it
 	Preset   *scaling.Plan   // that the name asks for; nil: none
 	Requests []*tts.Request  // one a prompt; choice i of prompt p is choice p*n+i of the answer
-	Pinned   bool            // the request has a seed, or wants a receipt: what its answer is must not depend on other requests
 	Asked    *ScalingRequest // the search that the request asks for, as it does; nil: none
 	Choice   *profile.Choice // what was chosen for the quality or the deadline of a request; nil: nothing was
 	Search   *tts.Search     // nil: each choice is one sample

@@ -23,7 +23,6 @@ type Server struct {
 	ReasoningFormat string // of requests that name none
 	Limits          scaling.Limits
 	Standard        *scaling.Plan            // the search of requests that ask for none; nil: none
-	Fill            *scaling.Plan            // what plain answers get in lanes to spare; nil: nothing
 	Alternates      []string                 // models of which any may answer a request with a quality for one of them
 	Unknown         func(field string) error // what becomes of a request's field that nobody knows; nil: nothing
 	WriteTimeout    time.Duration            // for a client to take a piece of an answer

@@ -41,8 +41,6 @@ type Metrics struct {
 	searches   *prometheus.CounterVec // method
 	candidates *prometheus.CounterVec // outcome
 	searched   *prometheus.CounterVec // role, fate: tokens
-	filled     *prometheus.CounterVec // outcome
-	fillTokens prometheus.Counter
 }
 
 // Sources are what metrics read when they are scraped.
@@ -94,11 +92,6 @@ func New(src Sources) *Metrics {
 	m.searches = counter("search_requests_total", "Requests answered by a search, by method.", "method")
 	m.candidates = counter("search_candidates_total", "Candidates of searches, by outcome.", "outcome")
 	m.searched = counter("search_tokens_total", "Tokens of searches: those the policy generated, by their fate, and those a verifier computed, or wrote of them.", "role", "fate")
-	m.filled = counter("fill_candidates_total", "Candidates that plain answers got in lanes to spare, by outcome.", "outcome")
-	for _, outcome := range []string{"finished", "dropped", "late"} {
-		m.filled.WithLabelValues(outcome)
-	}
-	m.fillTokens = prometheus.NewCounter(prometheus.CounterOpts{Name: "lutra_fill_tokens_total", Help: "Tokens generated for them."})
 	m.fill = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "lutra_tile_fill_ratio",
 		Help: "Share of the last step's tile lanes that carried a token."}, []string{modelLabel})
 	gauge := func(name, help string, value func() int64) {
@@ -109,7 +102,7 @@ func New(src Sources) *Metrics {
 	gauge("stored_responses_bytes", "Bytes of responses that are kept for requests that follow.", src.Stored)
 	m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "lutra_out_of_files_total",
 		Help: "Times that no connection could be accepted because no file descriptor was free."}, func() float64 { return float64(src.OutOfFiles()) }))
-	m.registry.MustRegister(m.fill, m.fillTokens, newEngineCollector(src.Engines, src.Adapters, src.CountRequests), newKeyCollector(src.Keys), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.registry.MustRegister(m.fill, newEngineCollector(src.Engines, src.Adapters, src.CountRequests), newKeyCollector(src.Keys), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
 
@@ -195,13 +188,6 @@ func (m *Metrics) search(o *tts.Outcome) {
 		if !parents[i] && !ended[i] {
 			pruned++
 		}
-	}
-	if o.Filled != nil {
-		m.filled.WithLabelValues("finished").Add(float64(o.Filled.Finished))
-		m.filled.WithLabelValues("dropped").Add(float64(o.Filled.Dropped))
-		m.filled.WithLabelValues("late").Add(float64(o.Filled.Offered - o.Filled.Finished - o.Filled.Dropped))
-		m.fillTokens.Add(float64(o.Filled.Tokens))
-		return // it was no search that somebody asked for
 	}
 	m.searches.WithLabelValues(string(o.Method)).Inc()
 	m.candidates.WithLabelValues("chosen").Add(float64(len(o.Choices)))

@@ -1,7 +1,6 @@
 package openai
 
 import (
-	"bytes"
 	"encoding/json"
 	"slices"
 	"time"
@@ -23,7 +22,6 @@ func Generator(c *api.Call) (*api.Ask, error) {
 		return nil, err
 	}
 	f := Fields{c.Body}
-	a.Pinned = f.seeded()
 	a.Asked = f.Scaling(c.Header.Get(api.ScalingHeader), a.Preset, c.Standard)
 	if f.Err != nil {
 		return nil, f.Err
@@ -145,27 +143,4 @@ func learns(c *api.Call, a *api.Ask) tts.Filter {
 		}
 		return emit(e)
 	}
-}
-
-// fill has a plain answer get other candidates in lanes to spare, if the operator wants that
-// and the request does not mind: how many there are depends on what else is running. A stream
-// shows its answer while it is written, so it gets none; nor does one whose bits, tokens or
-// log-probabilities somebody asks for.
-func (f Fields) fill(c *api.Call, a *api.Ask, req *tts.Request) *SearchReport {
-	if c.Fill == nil || a.Search != nil || c.Streams || a.Pinned ||
-		req.N > 1 || req.Sampling.Temperature == 0 || req.Sampling.Logprobs || req.Echo || req.NoTokens || req.Continued != nil {
-		return nil
-	}
-	search, err := newSearch(c, a, req, *c.Fill)
-	if err != nil {
-		return nil
-	}
-	search.Fill = true
-	a.Search, a.Applied = search, true
-	return newSearchReport(&search.Plan, &req.Sampling, nil, c.Start)
-}
-
-// seeded tells whether a request wants the answer of a seed, or a receipt for it.
-func (f Fields) seeded() bool {
-	return f.Raw("seed") != nil || f.Raw("receipt") != nil || bytes.Contains(f.Raw("options"), []byte(`"seed"`)) // Ollama's
 }

@@ -140,7 +140,7 @@ func (f Fields) Scale(c *api.Call, a *api.Ask, req *tts.Request, named generatio
 	}
 	switch {
 	case asked == nil && (standard == nil || standard.Method == scaling.None || a.Search != nil):
-		return f.fill(c, a, req)
+		return nil
 	case asked == nil:
 		// A default is not a demand: a request that it does not suit gets a plain answer.
 		if search, err = newSearch(c, a, &sampled, inForce(*standard)); err != nil {

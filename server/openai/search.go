@@ -32,14 +32,6 @@ type chosen struct {
 	TookMS float64 `json:"took_ms"` // from the request's arrival
 }
 
-// filled is what a plain answer got in lanes to spare.
-type filled struct {
-	Offered  int `json:"offered"`
-	Finished int `json:"finished"`
-	Dropped  int `json:"dropped"` // gave way to other requests
-	Tokens   int `json:"tokens"`  // generated, and charged to nobody
-}
-
 // newSearchReport reports a search by a plan, which may have been chosen, of candidates that are
 // sampled as sampled says, for a request that came at start.
 func newSearchReport(p *scaling.Plan, sampled *sampling.Params, choice *profile.Choice, start time.Time) *SearchReport {
@@ -101,7 +93,6 @@ type searchOutcome struct {
 	Degraded   bool              `json:"degraded,omitempty"`
 	Finished   *int              `json:"finished,omitempty"` // candidates that were complete at the deadline that ended the search
 	Chosen     *chosen           `json:"chosen,omitempty"`
-	Fill       *filled           `json:"fill,omitempty"`
 	scaling.MethodSettings
 	Candidates []*candidate `json:"candidates,omitempty"`
 	Tree       []node       `json:"tree,omitempty"`
@@ -225,9 +216,6 @@ func (r *SearchReport) search(i int) any {
 				*out.Finished++
 			}
 		}
-	}
-	if o.Filled != nil {
-		out.Fill = (*filled)(o.Filled)
 	}
 	if o.Method.Beams() {
 		out.Width = o.Plan.Width

@@ -32,9 +32,33 @@ const (
 	None           Method = "none" // no search: the plain answer
 )
 
+// methodRow says what a method reads of a plan.
+type methodRow struct {
+	name   Method
+	width  bool // continues beams in several ways
+	steps  bool // works step by step
+	judged bool // needs a verifier: it compares solution steps
+}
+
+// methods has a row for each, in the order in which they are listed.
+var methods = []methodRow{
+	{name: None},
+	{name: SelfConsistency},
+	{name: BestOfN},
+	{name: DeepConfidence},
+	{name: BeamSearch, width: true, steps: true, judged: true},
+	{name: DVTS, width: true, steps: true, judged: true},
+	{name: ParticleFiltering, steps: true, judged: true},
+	{name: Auto, width: true, steps: true},
+}
+
 // Methods returns all of them, None first.
 func Methods() []Method {
-	return []Method{None, SelfConsistency, BestOfN, DeepConfidence, BeamSearch, DVTS, ParticleFiltering, Auto}
+	list := make([]Method, len(methods))
+	for i := range methods {
+		list[i] = methods[i].name
+	}
+	return list
 }
 
 // Names returns those of all methods, None last.
@@ -53,11 +77,21 @@ func namesWith(word string) string {
 	return strings.Join(names[:last], ", ") + " " + word + " " + names[last]
 }
 
+// row returns what the method's row says, of None where there is none.
+func (m Method) row() *methodRow {
+	for i := range methods {
+		if methods[i].name == m {
+			return &methods[i]
+		}
+	}
+	return &methods[0]
+}
+
 // Beams tells whether the method is a beam search: it has a width.
-func (m Method) Beams() bool { return m == BeamSearch || m == DVTS }
+func (m Method) Beams() bool { return m.row().width && m.row().judged }
 
 // Judged tells whether the method needs a verifier: it compares solution steps.
-func (m Method) Judged() bool { return m.Beams() || m == ParticleFiltering }
+func (m Method) Judged() bool { return m.row().judged }
 
 // Aggregate makes one score of a candidate's step scores.
 type Aggregate string
@@ -290,10 +324,10 @@ const DefaultTemperature = 0.8
 func (r *StepRule) Lines() bool { return len(r.Stop) == 1 && r.Stop[0] == "\n" }
 
 // Stepwise reports whether the method works step by step.
-func (p *Plan) Stepwise() bool { return p.Method.Judged() || p.Method == Auto }
+func (p *Plan) Stepwise() bool { return p.Method.row().steps }
 
 // hasWidth reports whether the method continues beams in several ways.
-func (p *Plan) hasWidth() bool { return p.Method.Beams() || p.Method == Auto }
+func (p *Plan) hasWidth() bool { return p.Method.row().width }
 
 // WithDefaults fills what is not set; Select follows from the verifier.
 func (p Plan) WithDefaults(l *Limits) Plan {
