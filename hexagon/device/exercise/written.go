@@ -35,6 +35,14 @@ func Written(p device.Packet) (of [][2]int) {
 		return [][2]int{{n(0), device.ExpTableBytes}}
 	case device.OpSoftmax:
 		return [][2]int{{n(0), n(4) * n(5) * layout.TileBytes}, {n(2), n(4) * 32 * device.StateBytes}, {n(3), n(4) * layout.TileBytes}}
+	default:
+		return writtenRows(p, n)
+	}
+}
+
+// writtenRows says it of operations on rows.
+func writtenRows(p device.Packet, n func(int) int) [][2]int {
+	switch p.Op {
 	case device.OpRMSNorm:
 		return [][2]int{{n(0), (n(3)-1)*n(6) + 4*n(4)*n(5)}}
 	case device.OpQuantize:
