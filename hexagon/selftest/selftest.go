@@ -52,7 +52,8 @@ const (
 	stagedBytes  = 4 << 20
 	madeAt       = stagedAt + stagedBytes
 	layerAt      = madeAt + stagedBytes
-	memoryBytes  = layerAt + layerBytes
+	memoryBytes  = (layerAt + layerBytes + pageBytes - 1) &^ (pageBytes - 1)
+	pageBytes    = 64 << 10 // the largest pages that systems have
 )
 
 // test is a test under way.

@@ -41,7 +41,7 @@ var tries = map[string]string{
 	StepLibrary:  "run a program that was built with -tags fastrpc on the phone itself, from adb shell with LD_LIBRARY_PATH=/vendor/lib64",
 	StepUnsigned: "nothing: this phone's vendor lets only signed libraries run on the DSP",
 	StepSkel:     "put liblutra_skel.so of this chip's architecture into the folder that ADSP_LIBRARY_PATH (or DSP_LIBRARY_PATH) names",
-	StepMemory:   "end other programs; the test needs 64 MiB of the system's DMA heap",
+	StepMemory:   "end other programs; a self-test needs 40 MiB of the system's DMA heap",
 	StepMap:      "restart the phone: mappings of programs that were killed may be left over",
 	StepQueue:    "update the phone: its FastRPC library has no dspqueue that works",
 	StepExport:   "update the phone: its FastRPC library has no dspqueue that works",
