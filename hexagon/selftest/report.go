@@ -62,7 +62,9 @@ type Operation struct {
 	Offset  int     `json:"offset,omitempty"`   // of its first wrong byte, in its operands
 	Numbers int     `json:"numbers,omitempty"`  // that are wrong in it
 	ULP     float64 `json:"most_ulp,omitempty"` // by which a float of it is wrong at most
-	Error   string  `json:"error,omitempty"`
+	// Rounding says that a chip's floats differ in their last bit alone: its units round otherwise than the definition.
+	Rounding bool   `json:"rounding,omitempty"`
+	Error    string `json:"error,omitempty"`
 }
 
 // Time is one measurement.
@@ -83,7 +85,7 @@ type Verdict struct {
 
 // judge makes the verdict of a test that has ended.
 func (r *Report) judge() {
-	var faults []string
+	var faults, rounded []string
 	add := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
 	for _, s := range r.Opening {
 		if !s.OK {
@@ -102,6 +104,8 @@ func (r *Report) judge() {
 		switch {
 		case o.Error != "":
 			add("operation, %s: %s", o.Name, o.Error)
+		case o.Rounding:
+			rounded = append(rounded, o.Name)
 		case o.Wrong > 0:
 			add("operation, %s: %d of %d cases differ from the definition, case %d first: %d numbers from byte %d on%s", o.Name, o.Wrong, o.Cases, o.Case, o.Numbers, o.Offset, ulps(o.ULP))
 		}
@@ -114,6 +118,8 @@ func (r *Report) judge() {
 	switch {
 	case r.Running != "":
 		v.OK, v.Text = false, "The test ended while this was under way: "+r.Running+". Please report it with this file."
+	case v.OK && len(rounded) > 0:
+		v.Text = of + " computes every operation, and memory is coherent: models can run on it. Answers may differ from an emulation's, since these round otherwise in the last bit: " + strings.Join(rounded, ", ") + "."
 	case v.OK:
 		v.Text = of + " computes every operation as it is defined, bit for bit, and memory is coherent: models can run on it."
 	case len(r.Opening) > 0 && !r.Opening[len(r.Opening)-1].OK:

@@ -262,6 +262,7 @@ func (t *test) operations(ctx context.Context) error {
 				break
 			}
 		}
+		of.Rounding = t.o.Chip && of.Error == "" && of.Wrong > 0 && of.ULP > 0 && of.ULP <= 1
 		t.r.Operations = append(t.r.Operations, of)
 		if t.lost != nil {
 			return nil
@@ -380,7 +381,7 @@ func halves(op device.Op) bool {
 // integers tells whether what it writes is no floats.
 func integers(op device.Op) bool {
 	switch op {
-	case device.OpPing, device.OpCopy, device.OpCollect, device.OpPrecompute, device.OpGEMV, device.OpByteTiles, device.OpTileMulBytes, device.OpQuantize:
+	case device.OpPing, device.OpCopy, device.OpCollect, device.OpPrecompute, device.OpGEMV, device.OpByteTiles, device.OpTileMulBytes, device.OpQuantize, device.OpFold, device.OpSoftmax:
 		return true
 	}
 	return false
