@@ -133,7 +133,7 @@ func TestAttentionOnTilesIsNearTheExactOne(t *testing.T) {
 func TestLongContextsAreAttendedToInChunks(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 10))
 	b, _ := started(t, newRefDevice, Options{})
-	b.att.longest = 64
+	b.attention.tcm.longest = 64
 	a := newAttending(t, r, kv.F16, 4, kv.Shape{Layers: 1, Heads: 2, HeadDim: 32}, []int{30, 200}, 150)
 	if !b.Attend(&a.Attention) || b.Err() != nil {
 		t.Fatalf("the device does not do it: %v", b.Err())

@@ -24,11 +24,11 @@ func (t *tiling) planes() int {
 }
 
 // fitsBytes reports whether products by tiles of bytes are exact, and all columns have room in TCM.
-func (l *linear) fitsBytes() bool {
+func (l *linear) fitsBytes(levels float32) bool {
 	if !l.Integers() || l.InBytes() || l.Group != l.K {
 		return false
 	}
-	largest := (1<<l.Bits - 1) * int(l.b.levels)
+	largest := (1<<l.Bits - 1) * int(levels)
 	end := uint32(scratch)
 	l.tileBytes(tileRows, 0, &end)
 	return largest*l.K < 1<<(8*device.BytePlanes-1) && end <= tcmEnd
@@ -47,23 +47,23 @@ func (l *linear) tileBytes(n int, y uint32, at *uint32) (t tiling) {
 }
 
 // mulBytes multiplies on the tile unit in int8.
-func (b *Backend) mulBytes(p *product) error {
+func (ps *products) mulBytes(p *product) error {
 	for lo := 0; lo < p.n; lo += tileRows {
 		n, at := min(tileRows, p.n-lo), uint32(scratch)
-		t := p.tileBytes(n, b.y.at, &at)
+		t := p.tileBytes(n, ps.plan.y.at, &at)
 		now := resident{p.acts, p.sets(), PathInt8, lo, n}
-		if p.acts == nil || b.resident != now {
-			b.resident = now
-			b.layBytes(p, lo, n)
+		if p.acts == nil || ps.resident != now {
+			ps.resident = now
+			ps.layBytes(p, lo, n)
 		}
 		for first := 0; first < p.M/layout.Strip; {
-			b.add(device.OpCopy, t.x, b.x.at, uint32(t.cols*p.K*layout.Tile))
-			strips := min(p.M/layout.Strip-first, int(b.y.size)/t.planes())
-			t.pipeline(p.passes(nil, &t, first, strips, nil), 0, p.K)
-			if err := b.run(); err != nil {
+			ps.q.add(device.OpCopy, t.x, ps.plan.x.at, uint32(t.cols*p.K*layout.Tile))
+			strips := min(p.M/layout.Strip-first, resultBytes/t.planes())
+			t.pipeline(ps.q, p.passes(nil, &t, first, strips, nil), 0, p.K)
+			if err := ps.s.run(); err != nil {
 				return err
 			}
-			b.gatherPlanes(p, lo, n, &t, first, strips)
+			ps.gatherPlanes(p, lo, n, &t, first, strips)
 			first += strips
 		}
 	}
@@ -71,34 +71,34 @@ func (b *Backend) mulBytes(p *product) error {
 }
 
 // layBytes lays out rows [lo, lo+n) in tiles of bytes, zeros beyond the last one, a row in each lane.
-func (b *Backend) layBytes(p *product, lo, n int) {
+func (ps *products) layBytes(p *product, lo, n int) {
 	size := roundUp(n, layout.Tile) * p.K
-	b.count(&b.work.Written, size)
-	clear(b.mem[b.x.at:][:size])
+	ps.q.count(&ps.q.work.Written, size)
+	clear(ps.q.mem[ps.plan.x.at:][:size])
 	for i := range n {
 		row, l := p.row(lo+i), laid{}
 		var inverse float32
-		inverse, l.scale = b.activations(row)
-		tiles := b.mem[int(b.x.at)+i/layout.Tile*p.K*layout.Tile:]
+		inverse, l.scale = ps.codes.activations(row)
+		tiles := ps.q.mem[int(ps.plan.x.at)+i/layout.Tile*p.K*layout.Tile:]
 		for k, f := range row {
-			v := b.integer(f, inverse)
+			v := ps.codes.integer(f, inverse)
 			l.sum += v
 			tiles[k/layout.Tile*device.ByteLanesBytes+hmx.LaneIndex(k%layout.Tile, i%layout.Tile)] = byte(v)
 		}
-		b.laid[i] = l
+		ps.laid[i] = l
 	}
 }
 
 // gatherPlanes turns the results of strips into rows [lo, lo+n) of the product.
-func (b *Backend) gatherPlanes(p *product, lo, n int, t *tiling, first, strips int) {
-	b.count(&b.work.Read, strips*t.planes())
+func (ps *products) gatherPlanes(p *product, lo, n int, t *tiling, first, strips int) {
+	ps.q.count(&ps.q.work.Read, strips*t.planes())
 	const plane = layout.TileBytes
 	for i := range n {
-		l, out := b.laid[i], p.out(lo+i)
+		l, out := ps.laid[i], p.out(lo+i)
 		zero := int32(p.B) * l.sum
 		for m := first * layout.Strip; m < min(p.Rows, (first+strips)*layout.Strip); m++ {
 			tile := (m/hmx.ByteRows-first*byteRowsOfStrip)*t.cols + i/layout.Tile
-			at := b.mem[int(t.y)+tile*device.BytePlanes*plane+m%hmx.ByteRows*layout.Tile+i%layout.Tile:]
+			at := ps.q.mem[int(t.y)+tile*device.BytePlanes*plane+m%hmx.ByteRows*layout.Tile+i%layout.Tile:]
 			sum := int32(at[0]) | int32(at[plane])<<8 | int32(int8(at[2*plane]))<<16
 			out[m] = float32(int32(p.A)*sum-zero) * (l.scale * p.R[m])
 		}

@@ -34,23 +34,33 @@ type share struct {
 
 const none = 0
 
+// expertRuns computes the experts of steps: chunk by chunk, group by group.
+type expertRuns struct {
+	s        *session
+	q        *request
+	products *products
+	mixture  *mixturePlan
+	gated    *gatedRuns
+	work     chunkWork
+}
+
 // Begin implements models.Accelerator: the host computes steps without chunks.
 func (b *Backend) Begin(rows []models.RowPos) {
-	if b.mix.plan == nil || b.dev == nil {
+	if b.plan.mixture == nil || b.session.dev == nil {
 		return
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	w := &b.mix.work
-	n := w.divide(rows, b.mix.plan.Chunk)
-	b.mix.counts.Chunks += int64(w.chunks)
-	b.mix.counts.Tokens += int64(n)
-	b.on(n == 0 && !b.opt.Decode)
+	b.session.mu.Lock()
+	defer b.session.mu.Unlock()
+	er, c := b.experts, b.session.counts
+	n := er.work.divide(rows, b.plan.mixture.plan.Chunk)
+	c.Chunks += int64(er.work.chunks)
+	c.Tokens += int64(n)
+	er.on(n == 0 && !b.opt.Decode)
 }
 
 // on has the host compute what follows, or the device.
-func (b *Backend) on(host bool) {
-	b.hosted, b.resident = host, resident{}
+func (er *expertRuns) on(host bool) {
+	er.q.hosted, er.products.resident = host, resident{}
 }
 
 // divide puts rows into chunks of at most most, and returns how many it put there.
@@ -78,25 +88,30 @@ func (w *chunkWork) divide(rows []models.RowPos, most int) (n int) {
 
 // RunExperts implements models.Accelerator.
 func (b *Backend) RunExperts(x *models.Experts) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	w, c := &b.mix.work, &b.mix.counts
+	b.session.mu.Lock()
+	defer b.session.mu.Unlock()
+	b.experts.run(x)
+}
+
+// run computes the experts that x names.
+func (er *expertRuns) run(x *models.Experts) {
+	w, c := &er.work, er.s.counts
 	w.ints = w.ints[:0]
-	routed := int64(w.divide(x.Rows, b.mix.plan.Chunk)) * int64(len(x.RowAt)/max(1, len(x.Rows)))
+	routed := int64(w.divide(x.Rows, er.mixture.plan.Chunk)) * int64(len(x.RowAt)/max(1, len(x.Rows)))
 	before := *c
-	groups := b.mix.plan.Layers[x.Layer].Groups
+	groups := er.mixture.plan.Layers[x.Layer].Groups
 	for chunk := range w.chunks {
-		b.writeChunk(x, chunk+1, 0)
-		b.mix.gated.all = b.sharedRows(b.mix.gated.all[:0], x, chunk+1, 0, len(x.Rows))
+		er.gated.writeChunk(x, chunk+1, 0)
+		er.gated.all = er.gated.sharedRows(er.gated.all[:0], x, chunk+1, 0, len(x.Rows))
 		for i := range groups {
-			b.runGroup(x, &groups[i], chunk+1)
+			er.runGroup(x, &groups[i], chunk+1)
 		}
-		b.runGated(x, b.mix.gated.all) // where no group is whole
+		er.gated.run(x, er.gated.all) // where no group is whole
 	}
-	b.runRest(x)
+	er.runRest(x)
 	c.Routed += routed
 	c.Cold += routed - (c.Computed - before.Computed) - (c.Overflow - before.Overflow)
-	if b.Err() != nil {
+	if er.s.err() != nil {
 		clear(x.Out) // the step fails for it
 		clear(x.Shared)
 	}
@@ -104,8 +119,8 @@ func (b *Backend) RunExperts(x *models.Experts) {
 
 // sharedRows adds the rows of a chunk among [lo, hi) to a list, as the shared expert's: by the path of whole chunks, of as
 // many as there are.
-func (b *Backend) sharedRows(list []gatedRows, x *models.Experts, chunk int32, lo, hi int) []gatedRows {
-	w, g := &b.mix.work, &b.mix.gated
+func (gr *gatedRuns) sharedRows(list []gatedRows, x *models.Experts, chunk int32, lo, hi int) []gatedRows {
+	w, g := gr.work, &gr.mixture.gated
 	if x.Shared == nil {
 		return list
 	}
@@ -136,42 +151,42 @@ func (w *chunkWork) placesOf(x *models.Experts, e, chunk int32) []int32 {
 }
 
 // runRest computes the rows of no chunk.
-func (b *Backend) runRest(x *models.Experts) {
-	w, g := &b.mix.work, &b.mix.gated
-	hosted := b.hosted
-	b.on(!b.opt.Decode)
+func (er *expertRuns) runRest(x *models.Experts) {
+	w, g := &er.work, er.gated
+	hosted := er.q.hosted
+	er.on(!er.s.opt.Decode)
 	for lo, hi := 0, 0; lo < len(x.Rows); lo = hi {
-		hi = b.writeChunk(x, none, lo)
-		g.list = b.sharedRows(g.list[:0], x, none, lo, hi)
+		hi = er.gated.writeChunk(x, none, lo)
+		g.list = er.gated.sharedRows(g.list[:0], x, none, lo, hi)
 		for _, e := range x.List {
 			places := w.placesOf(x, e, none)
 			if lo == 0 {
-				b.mix.counts.Decoded += int64(len(places))
+				er.s.counts.Decoded += int64(len(places))
 			}
-			if of := g.of[x.Layer][e]; of != nil {
+			if of := er.mixture.gated.of[x.Layer][e]; of != nil {
 				room := len(places)
 				places = slices.DeleteFunc(places, func(p int32) bool { return x.RowAt[p] < int32(lo) || x.RowAt[p] >= int32(hi) })
-				g.list = g.split(g.list, of, places, len(places), room)
+				g.list = er.mixture.gated.split(g.list, of, places, len(places), room)
 			} else if lo == 0 && len(places) > 0 {
-				b.runHere(x, e, places, 0)
+				er.runHere(x, e, places, 0)
 			}
 		}
-		b.runGated(x, g.list)
+		er.gated.run(x, g.list)
 	}
-	b.on(hosted)
+	er.on(hosted)
 }
 
 // runGroup launches a group's experts for the rows of a chunk that chose them. The host
 // computes what they have no room for.
-func (b *Backend) runGroup(x *models.Experts, g *experts.Group, chunk int32) {
-	if g.Placement != experts.NPU || b.Err() != nil {
+func (er *expertRuns) runGroup(x *models.Experts, g *experts.Group, chunk int32) {
+	if g.Placement != experts.NPU || er.s.err() != nil {
 		return
 	}
-	w, c, of := &b.mix.work, &b.mix.counts, &b.mix.gated
+	w, c, of := &er.work, er.s.counts, er.gated
 	w.parts, of.list, of.beyond = w.parts[:0], append(of.list[:0], of.all...), of.beyond[:0]
 	rows := 0
 	for _, e := range g.Experts {
-		part, whole := share{expert: int32(e)}, of.of[x.Layer][e]
+		part, whole := share{expert: int32(e)}, er.mixture.gated.of[x.Layer][e]
 		var beyond []int32
 		if slices.Contains(x.List, int32(e)) { // else it is an empty slice, or a matrix that the CPU has
 			part.places = w.placesOf(x, int32(e), chunk)
@@ -182,12 +197,12 @@ func (b *Backend) runGroup(x *models.Experts, g *experts.Group, chunk int32) {
 		}
 		switch {
 		case whole != nil:
-			of.list = of.split(of.list, whole, part.places, g.Capacity, g.Capacity)
-			of.beyond = of.split(of.beyond, whole, beyond, len(beyond), g.Capacity)
+			of.list = er.mixture.gated.split(of.list, whole, part.places, g.Capacity, g.Capacity)
+			of.beyond = er.mixture.gated.split(of.beyond, whole, beyond, len(beyond), g.Capacity)
 		default:
 			w.parts = append(w.parts, part)
 			if len(beyond) > 0 {
-				b.runHere(x, int32(e), beyond, g.Capacity)
+				er.runHere(x, int32(e), beyond, g.Capacity)
 			}
 		}
 	}
@@ -195,27 +210,27 @@ func (b *Backend) runGroup(x *models.Experts, g *experts.Group, chunk int32) {
 		return
 	}
 	for _, r := range of.list[len(of.all):] {
-		b.computed(r.places, r.n)
+		er.computed(r.places, r.n)
 	}
 	if len(of.list) > len(of.all) {
-		b.runGated(x, of.list)
+		er.gated.run(x, of.list)
 		of.all = of.all[:0]
 	}
-	hosted := b.hosted
-	b.on(true)
-	b.runGated(x, of.beyond)
-	b.on(hosted)
+	hosted := er.q.hosted
+	er.on(true)
+	er.gated.run(x, of.beyond)
+	er.on(hosted)
 	if len(w.parts) == 0 {
 		return
 	}
-	b.launchPart(x, g, gateUp)
+	er.launchPart(x, g, gateUp)
 	for _, part := range w.parts {
-		b.computed(part.places, g.Capacity)
+		er.computed(part.places, g.Capacity)
 		for _, p := range part.places {
 			x.GLU(part.expert, int(p))
 		}
 	}
-	b.launchPart(x, g, down)
+	er.launchPart(x, g, down)
 	for _, part := range w.parts {
 		for _, p := range part.places {
 			x.AddBias(part.expert, int(p))
@@ -224,9 +239,9 @@ func (b *Backend) runGroup(x *models.Experts, g *experts.Group, chunk int32) {
 }
 
 // computed counts rows of an expert in a launch of its group, n with padding.
-func (b *Backend) computed(places []int32, n int) {
-	b.mix.counts.Computed += int64(len(places))
-	b.mix.counts.Padded += int64(n - len(places))
+func (er *expertRuns) computed(places []int32, n int) {
+	er.s.counts.Computed += int64(len(places))
+	er.s.counts.Padded += int64(n - len(places))
 }
 
 // matrixOf is one of the two matrices of an expert.
@@ -255,8 +270,8 @@ func (w *chunkWork) product(x *models.Experts, e int32, which matrixOf, places [
 
 // launchPart launches one of the matrices of each of a group's experts. Those that the
 // device does not hold the CPU multiplies.
-func (b *Backend) launchPart(x *models.Experts, g *experts.Group, which matrixOf) {
-	w, c := &b.mix.work, &b.mix.counts
+func (er *expertRuns) launchPart(x *models.Experts, g *experts.Group, which matrixOf) {
+	w, c := &er.work, er.s.counts
 	w.products = w.products[:0]
 	for _, part := range w.parts {
 		p, lin := w.product(x, part.expert, which, part.places)
@@ -273,25 +288,25 @@ func (b *Backend) launchPart(x *models.Experts, g *experts.Group, which matrixOf
 		return
 	}
 	c.Launches++
-	c.Synced--               // which a run counts as
-	_ = b.launch(w.products) // RunExperts sees to a fault
+	c.Synced--                         // which a run counts as
+	_ = er.products.launch(w.products) // RunExperts sees to a fault
 }
 
 // runHere computes rows of an expert: on the host those beyond a capacity, as the device
 // would; with capacity 0 as rows of any matrix.
-func (b *Backend) runHere(x *models.Experts, e int32, places []int32, capacity int) {
-	hosted := b.hosted
-	b.on(hosted || capacity > 0)
+func (er *expertRuns) runHere(x *models.Experts, e int32, places []int32, capacity int) {
+	hosted := er.q.hosted
+	er.on(hosted || capacity > 0)
 	for _, which := range []matrixOf{gateUp, down} {
-		p, lin := b.mix.work.product(x, e, which, places)
+		p, lin := er.work.product(x, e, which, places)
 		if p.linear == nil {
-			b.mix.work.multiply(x, &p, lin, which)
+			er.work.multiply(x, &p, lin, which)
 		} else {
 			rows := capacity
 			if rows == 0 {
 				rows = p.n
 			}
-			b.multiply(&p, rows <= p.lookups)
+			er.products.multiply(&p, rows <= p.lookups)
 		}
 		if which == gateUp {
 			for _, at := range places {
@@ -302,7 +317,7 @@ func (b *Backend) runHere(x *models.Experts, e int32, places []int32, capacity i
 	for _, at := range places {
 		x.AddBias(e, int(at))
 	}
-	b.on(hosted)
+	er.on(hosted)
 }
 
 // multiply has the CPU multiply by a matrix of its own.
@@ -323,11 +338,4 @@ func (w *chunkWork) multiply(x *models.Experts, p *product, lin kernels.Linear, 
 	for i, at := range p.to {
 		copy(p.y[int(at)*out:][:out], w.out[i*out:])
 	}
-}
-
-// Counts returns what prefills have asked for so far.
-func (b *Backend) Counts() experts.Counts {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.mix.counts
 }

@@ -7,16 +7,21 @@ import (
 	"github.com/lutra-lm/lutra/models"
 )
 
-// tails is what recurrent layers look back to, as the device has it of some sequences: of each layer a slot has
-// [taps-1][channels]float32, the last rows before a convolution, and the states of a delta net. The device goes on
-// from them by itself. The states of the KV cache stay the truth: a step gives back what it makes of them, and of
-// what the device lacks, as versions of states say, a slot is given a copy.
-type tails struct {
+// tailShape is what recurrent layers look back to, of one sequence: of each layer [taps-1][channels]float32,
+// the last rows before a convolution, and the states of a delta net. The device has room for slots of these.
+type tailShape struct {
 	layers, taps, channels int
 	heads, width           int // of states; 0: there are none
+	at                     region
+	slots                  int
+}
 
-	at    region
-	mem   []byte
+// tails are the tails that the device has of some sequences. The device goes on from them by itself. The
+// states of the KV cache stay the truth: a step gives back what it makes of them, and of what the device
+// lacks, as versions of states say, a slot is given a copy.
+type tails struct {
+	*tailShape
+	q     *request
 	slots []tail
 	clock uint64 // of recordings
 
@@ -47,59 +52,71 @@ type convPart struct{ span, first, n, done int }
 // one sequence has at most mostBytes: further layers are the host's.
 const tailBytes, stateBytes, mostBytes = 16 << 20, 128 << 20, 512 << 20
 
-// conv takes a layer's short convolution. It returns false for one that is not like the others.
-func (d *whole) conv(b *Backend, l *layer) bool {
-	if len(l.qkv.parts) != 1 || d.m.Parallel || !d.tails.take(l, tails{taps: l.Conv.Taps, channels: d.m.Hidden}, l.Conv.Weights) {
-		return false
+// conv takes a layer's short convolution. It returns the reason where it does not.
+func (d *layerPlan) conv(a *arena, l *layer) (why string) {
+	if len(l.qkv.parts) != 1 || d.m.Parallel {
+		return "a short convolution reads outputs of several products, or what the feed-forward reads"
 	}
-	l.taps = d.vectors.add(b, l.Conv.Weights, len(l.Conv.Weights))
-	return true
+	if why := d.tails.take(l, tailShape{taps: l.Conv.Taps, channels: d.m.Hidden}, l.Conv.Weights); why != "" {
+		return why
+	}
+	l.taps = d.vectors.add(a, l.Conv.Weights, len(l.Conv.Weights))
+	return ""
 }
 
-// take makes room for a layer of a shape, with weights of a convolution, in slots. All layers have one.
-func (t *tails) take(l *layer, shape tails, weights []float32) bool {
-	if shape.layers = t.layers + 1; shape.taps < 2 || shape.taps > device.MaxTaps || len(weights) != shape.taps*shape.channels || shape.channels > device.MaxDim || shape.size() > mostBytes {
-		return false
-	}
-	if t.layers > 0 && (shape.taps != t.taps || shape.channels != t.channels || shape.heads != t.heads || shape.width != t.width) {
-		return false
+// take makes room for a layer of a shape, with weights of a convolution, in slots. All layers have one. It
+// returns the reason where it does not.
+func (t *tailShape) take(l *layer, shape tailShape, weights []float32) (why string) {
+	shape.layers = t.layers + 1
+	switch {
+	case shape.taps < 2 || shape.taps > device.MaxTaps || len(weights) != shape.taps*shape.channels || shape.channels > device.MaxDim:
+		return "its convolution has more taps or channels than a packet takes"
+	case shape.size() > mostBytes:
+		return "the states of a sequence take more memory than the device has for them"
+	case t.layers > 0 && (shape.taps != t.taps || shape.channels != t.channels || shape.heads != t.heads || shape.width != t.width):
+		return "its states have another shape than those of the layers before it"
 	}
 	l.tail = t.layers
 	t.layers, t.taps, t.channels, t.heads, t.width = shape.layers, shape.taps, shape.channels, shape.heads, shape.width
-	return true
+	return ""
 }
 
 // rows counts the numbers of the rows that a layer looks back to, states those of a delta net.
-func (t *tails) rows() int   { return (t.taps - 1) * t.channels }
-func (t *tails) states() int { return t.heads * t.width * t.width }
+func (t *tailShape) rows() int   { return (t.taps - 1) * t.channels }
+func (t *tailShape) states() int { return t.heads * t.width * t.width }
 
 // size returns the bytes of a slot.
-func (t *tails) size() int { return 4 * t.layers * (t.rows() + t.states()) }
+func (t *tailShape) size() int { return 4 * t.layers * (t.rows() + t.states()) }
 
 // rowsAt and statesAt return where a slot has those of a layer.
-func (t *tails) rowsAt(slot int32, l *layer) uint32 {
+func (t *tailShape) rowsAt(slot int32, l *layer) uint32 {
 	return t.at.at + uint32(int(slot)*t.size()+4*l.tail*(t.rows()+t.states()))
 }
-func (t *tails) statesAt(slot int32, l *layer) uint32 { return t.rowsAt(slot, l) + uint32(4*t.rows()) }
+func (t *tailShape) statesAt(slot int32, l *layer) uint32 {
+	return t.rowsAt(slot, l) + uint32(4*t.rows())
+}
 
 // reserve makes room for the tails of so many sequences, or fewer.
-func (t *tails) reserve(b *Backend, sequences int) {
+func (t *tailShape) reserve(a *arena, sequences int) {
 	if t.layers == 0 {
 		return
 	}
-	n := max(1, min(sequences, tailBytes/t.size()))
+	t.slots = max(1, min(sequences, tailBytes/t.size()))
 	if t.heads > 0 {
-		n = max(2, min(sequences, stateBytes/t.size())) // of a checkpoint, too
+		t.slots = max(2, min(sequences, stateBytes/t.size())) // of a checkpoint, too
 	}
-	t.at, t.slots = b.region(n*t.size()), make([]tail, n)
-	for i := range t.slots {
-		t.slots[i].has = make([]uint64, t.layers)
-	}
+	t.at = a.region(t.slots * t.size())
 }
 
 // begin makes ready for a step.
-func (t *tails) begin(mem []byte, s *models.DenseStep) {
-	t.mem, t.spans = mem, t.spans[:0]
+func (t *tails) begin(s *models.DenseStep) {
+	if t.slots == nil {
+		t.slots = make([]tail, t.tailShape.slots)
+		for i := range t.slots {
+			t.slots[i].has = make([]uint64, t.layers)
+		}
+	}
+	t.spans = t.spans[:0]
 	size, n := t.layers*t.rows(), 0
 	for i := range s.Spans {
 		of := spanTail{slot: -1, at: n, marked: -1}
@@ -176,7 +193,7 @@ func (t *tails) slot(version uint64) int32 {
 	}
 	for i := range t.spans {
 		if of := &t.spans[i]; t.heads > 0 && of.slot == oldest { // which has ended: its states are to be had when the step has
-			of.states = slices.Clone(device.View[float32](t.mem, t.at.at+uint32(int(oldest)*t.size()), t.size()/4))
+			of.states = slices.Clone(device.View[float32](t.q.mem, t.at.at+uint32(int(oldest)*t.size()), t.size()/4))
 			of.slot = -1
 		}
 	}
@@ -192,7 +209,7 @@ func (t *tails) forget() {
 }
 
 // commit gives the states what a step has made of the tails of layers.
-func (t *tails) commit(b *Backend, s *models.DenseStep, layers []*layer) {
+func (t *tails) commit(s *models.DenseStep, layers []*layer) {
 	n := t.rows()
 	for i := range t.spans {
 		sp, of := &s.Spans[i], &t.spans[i]
@@ -208,9 +225,9 @@ func (t *tails) commit(b *Backend, s *models.DenseStep, layers []*layer) {
 			case t.heads == 0:
 			case of.states != nil:
 				t.restore(sp.State, of.states[l.tail*(n+t.states())+n:], l, sp.Position+sp.N)
-				b.count(&b.work.Read, 4*t.states())
+				t.q.count(&t.q.work.Read, 4*t.states())
 			default:
-				t.giveStates(b, sp.State, of.slot, l, sp.Position+sp.N)
+				t.giveStates(sp.State, of.slot, l, sp.Position+sp.N)
 			}
 		}
 	}
@@ -225,26 +242,26 @@ func (l *layer) state() int {
 }
 
 // convolve queues a layer's short convolution, from b, c and x on. It returns what O reads.
-func (r *recording) convolve(l *layer, b span) span {
-	h, n, width := r.at.h, uint32(r.n), uint32(r.m.Hidden)
-	c, x := b.from(r.m.Hidden), b.from(2*r.m.Hidden)
-	r.add(device.OpMul, x.at, b.at, x.at, n, width, x.stride, b.stride, x.stride)
-	r.conv(l, h, x, 0)
-	r.add(device.OpMul, h.at, h.at, c.at, n, width, h.stride, h.stride, c.stride)
+func (r *step) convolve(l *layer, b span) span {
+	h, n, width := r.plan.at.h, uint32(r.n), uint32(r.plan.m.Hidden)
+	c, x := b.from(r.plan.m.Hidden), b.from(2*r.plan.m.Hidden)
+	r.q.add(device.OpMul, x.at, b.at, x.at, n, width, x.stride, b.stride, x.stride)
+	r.rec.conv(l, h, x, 0)
+	r.q.add(device.OpMul, h.at, h.at, c.at, n, width, h.stride, h.stride, c.stride)
 	return h
 }
 
 // conv queues the convolution of x, with silu the SiLU of it, span by span.
-func (r *recording) conv(l *layer, dst, x span, silu uint32) {
-	t := &r.tails
+func (r *recurrence) conv(l *layer, dst, x span, silu uint32) {
+	t := r.tails
 	for _, p := range r.parts {
 		sp, of := &r.s.Spans[p.span], &t.spans[p.span]
 		state := t.rowsAt(of.slot, l)
 		if p.done == 0 && !t.has(sp, of.slot, l) {
-			copy(device.View[float32](r.mem, state, t.rows()), sp.State[l.state():])
-			r.count(&r.work.Written, 4*t.rows())
+			copy(device.View[float32](r.q.mem, state, t.rows()), sp.State[l.state():])
+			r.q.count(&r.q.work.Written, 4*t.rows())
 		}
-		r.add(device.OpConv, dst.row(p.first).at, x.row(p.first).at, l.taps, state, uint32(p.n), uint32(t.channels), dst.stride, x.stride, uint32(t.taps), silu)
+		r.q.add(device.OpConv, dst.row(p.first).at, x.row(p.first).at, l.taps, state, uint32(p.n), uint32(t.channels), dst.stride, x.stride, uint32(t.taps), silu)
 	}
 }
 
@@ -253,11 +270,11 @@ func (t *tails) has(sp *models.RecurrentSpan, slot int32, l *layer) bool {
 	return sp.From != 0 && t.slots[slot].has[l.tail] == sp.From
 }
 
-// takeTails takes in the last rows before the convolution of each span, of which the device has the tails now.
-func (r *recording) takeTails(l *layer, x span) {
-	t, n := &r.tails, r.tails.rows()
+// take takes in the last rows before the convolution of each span, of which the device has the tails now.
+func (r *recurrence) take(l *layer, x span) {
+	t, n := r.tails, r.tails.rows()
 	if l.Conv != nil {
-		x = x.from(2 * r.m.Hidden)
+		x = x.from(2 * r.plan.m.Hidden)
 	}
 	for _, p := range r.parts {
 		sp, of := &r.s.Spans[p.span], &t.spans[p.span]
@@ -274,8 +291,8 @@ func (r *recording) takeTails(l *layer, x span) {
 					copy(to, before[(t.taps-1+row)*t.channels:])
 					continue
 				}
-				copy(to, device.View[float32](r.mem, x.row(p.first+row).at, t.channels))
-				r.count(&r.work.Read, 4*t.channels)
+				copy(to, device.View[float32](r.q.mem, x.row(p.first+row).at, t.channels))
+				r.q.count(&r.q.work.Read, 4*t.channels)
 			}
 		}
 		if at := sp.CopyAt - p.done; sp.Copy != nil && at > 0 && at <= p.n {
@@ -283,9 +300,9 @@ func (r *recording) takeTails(l *layer, x span) {
 			switch {
 			case t.heads == 0:
 			case at < p.n:
-				t.giveStates(r.Backend, sp.Copy, of.marked, l, sp.Position+sp.CopyAt)
+				t.giveStates(sp.Copy, of.marked, l, sp.Position+sp.CopyAt)
 			default:
-				t.giveStates(r.Backend, sp.Copy, of.slot, l, sp.Position+sp.CopyAt)
+				t.giveStates(sp.Copy, of.slot, l, sp.Position+sp.CopyAt)
 			}
 		}
 		if behind(after, p.n); p.done+p.n == sp.N {

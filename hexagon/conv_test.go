@@ -49,7 +49,7 @@ func wholeLayers(t *testing.T, shape synthetic.Shape) (runs, written, read [2]in
 		b := onDevice(t, kind, Options{}, p, load)
 		f := newFeeder(t, b.Model)
 		if i == 1 {
-			backendOf(t, b).whole = nil
+			backendOf(t, b).plan.layers = nil
 		}
 		if kind == "" {
 			logits[i] = append(slices.Clone(f.feed(1, someText(40)...)), f.feed(1, 9)...)
@@ -123,7 +123,7 @@ func TestKeptTailsAreThoseOfTheStatesInEveryHistory(t *testing.T) {
 		var both []*conversing
 		for range 2 {
 			bundle := onDevice(t, "hexagon-go", Options{Path: path}, p, load)
-			d := backendOf(t, bundle).whole
+			d := backendOf(t, bundle).plan.layers
 			if c.apart > 0 {
 				d.layers[c.apart], d.m.Layers[c.apart] = nil, nil
 			}
@@ -133,7 +133,7 @@ func TestKeptTailsAreThoseOfTheStatesInEveryHistory(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { c.cache.Close() })
-			d.tails.slots = d.tails.slots[:2]
+			d.tails.slots = 2
 			both = append(both, c)
 		}
 		var last []float32
@@ -144,7 +144,7 @@ func TestKeptTailsAreThoseOfTheStatesInEveryHistory(t *testing.T) {
 					tokens[i] = append(tokens[i], int32(3+r.IntN(290)))
 				}
 			}
-			both[1].b.whole.tails.forget()
+			both[1].b.layers.step.rec.tails.forget()
 			last = slices.Clone(both[0].step(of, tokens))
 			if anew := both[1].step(of, tokens); !slices.Equal(last, anew) {
 				t.Fatalf("%s, %s: tails that the device keeps give other bits, NMSE %.3g", c.shape.Name, path, nmse(last, anew))

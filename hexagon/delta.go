@@ -18,22 +18,20 @@ type deltaNet struct {
 	queryNorm, outNorm uint32
 }
 
-// deltaNet takes a layer's delta net. It returns false for one that is not like the others, or whose sizes the device
-// does not know.
-func (d *whole) deltaNet(b *Backend, l *layer) bool {
+// deltaNet takes a layer's delta net. It returns the reason where it does not.
+func (d *layerPlan) deltaNet(a *arena, l *layer) (why string) {
 	x, s := l.Delta, l.qkv
 	z, gates := len(l.QKV)-1, len(x.Gates)
 	if d.m.Parallel || x.Width%32 != 0 || x.ValueHeads%x.KeyHeads != 0 || x.ValueHeads > device.MaxDim/32 || z > 1 || gates > 2 {
-		return false
+		return "the device does not know the sizes of its delta net"
 	}
 	if len(s.parts) == len(l.QKV) {
-		if l.gates = b.stack(&d.vectors, d.m.Hidden, x.Gates...); l.gates == nil {
-			return false
+		if l.gates = newStack(a, &d.vectors, d.m.Hidden, x.Gates...); l.gates == nil {
+			return "the device does not hold the matrices of a delta net's gates"
 		}
 	}
-	at := tails{taps: x.Taps, channels: x.Channels(), heads: x.ValueHeads, width: x.Width}
-	if !d.tails.take(l, at, x.Conv) {
-		return false
+	if why := d.tails.take(l, tailShape{taps: x.Taps, channels: x.Channels(), heads: x.ValueHeads, width: x.Width}, x.Conv); why != "" {
+		return why
 	}
 	cols := slices.Clone(s.col)
 	if l.gates != nil {
@@ -58,33 +56,33 @@ func (d *whole) deltaNet(b *Backend, l *layer) bool {
 	for i := range scale {
 		scale[i] = float32(1 / math.Sqrt(float64(x.Width)))
 	}
-	l.taps = d.vectors.add(b, x.Conv, len(x.Conv))
-	n.weights, n.queryNorm, n.outNorm = d.vectors.add(b, weights, len(weights)), d.vectors.add(b, scale, len(scale)), d.vectors.add(b, x.Norm, len(x.Norm))
+	l.taps = d.vectors.add(a, x.Conv, len(x.Conv))
+	n.weights, n.queryNorm, n.outNorm = d.vectors.add(a, weights, len(weights)), d.vectors.add(a, scale, len(scale)), d.vectors.add(a, x.Norm, len(x.Norm))
 	l.delta = n
-	return true
+	return ""
 }
 
 // deltaNet queues a layer's delta net, from q, k, v, z and gates on. It returns what O reads.
-func (r *recording) deltaNet(l *layer, qkvz span) span {
-	x, d, of, n := l.Delta, l.delta, r.at.att, uint32(r.n)
+func (r *step) deltaNet(l *layer, qkvz span) span {
+	x, d, of, n := l.Delta, l.delta, r.plan.at.att, uint32(r.n)
 	out := of.from(x.Channels())
-	r.conv(l, of, qkvz, 1)
+	r.rec.conv(l, of, qkvz, 1)
 	norm := func(heads span, weight uint32) { // to a length of 1
-		r.add(device.OpRMSNorm, heads.at, heads.at, weight, n, uint32(x.KeyHeads), uint32(x.Width), of.stride, of.stride, oneBits, math.Float32bits(r.m.Eps*r.m.Eps))
+		r.q.add(device.OpRMSNorm, heads.at, heads.at, weight, n, uint32(x.KeyHeads), uint32(x.Width), of.stride, of.stride, oneBits, math.Float32bits(r.plan.m.Eps*r.plan.m.Eps))
 	}
 	norm(of, d.queryNorm)
 	norm(of.from(x.KeyHeads*x.Width), 0)
 	gates := qkvz.from(d.gates)
-	r.add(device.OpGates, gates.at, gates.at, d.weights, n, uint32(d.n), gates.stride, gates.stride)
-	r.update(l, out, of, gates)
-	r.norm(out, out, d.outNorm, r.n, x.ValueHeads, x.Width)
-	r.gate(unit{kind: ref.GLUSiLU}, out, qkvz.from(d.z), out, r.n, x.Values())
+	r.q.add(device.OpGates, gates.at, gates.at, d.weights, n, uint32(d.n), gates.stride, gates.stride)
+	r.rec.update(l, out, of, gates)
+	r.q.norm(out, out, d.outNorm, r.n, x.ValueHeads, x.Width, r.plan.m.Eps)
+	r.q.gate(unit{kind: ref.GLUSiLU}, out, qkvz.from(d.z), out, r.n, x.Values())
 	return out
 }
 
 // update queues the way of rows through their states, span by span.
-func (r *recording) update(l *layer, out, x, gates span) {
-	t, d := &r.tails, l.Delta
+func (r *recurrence) update(l *layer, out, x, gates span) {
+	t, d := r.tails, l.Delta
 	grouped := uint32(0)
 	if d.Grouped {
 		grouped = 1
@@ -99,10 +97,10 @@ func (r *recording) update(l *layer, out, x, gates span) {
 		case sp.From == 0:
 			from = 0
 		default:
-			t.takeStates(r.Backend, sp.State, of.slot, l, sp.Position)
+			t.takeStates(sp.State, of.slot, l, sp.Position)
 		}
 		run := func(from, to uint32, first, n int) {
-			r.add(device.OpDelta, out.row(first).at, x.row(first).at, gates.row(first).at, from, to, uint32(n), uint32(d.KeyHeads), uint32(d.ValueHeads/d.KeyHeads), uint32(d.Width),
+			r.q.add(device.OpDelta, out.row(first).at, x.row(first).at, gates.row(first).at, from, to, uint32(n), uint32(d.KeyHeads), uint32(d.ValueHeads/d.KeyHeads), uint32(d.Width),
 				out.stride, x.stride, gates.stride, uint32(l.delta.decay), uint32(l.delta.beta), grouped)
 		}
 		if !t.marks(sp, p) {
@@ -116,19 +114,19 @@ func (r *recording) update(l *layer, out, x, gates span) {
 }
 
 // takeStates gives a slot the states of a layer after position tokens.
-func (t *tails) takeStates(b *Backend, all []float32, slot int32, l *layer, position int) {
+func (t *tails) takeStates(all []float32, slot int32, l *layer, position int) {
 	size, host := t.width*t.width, delta.Size(t.width)
-	to, from := device.View[float32](t.mem, t.statesAt(slot, l), t.states()), all[l.state()+t.rows():]
+	to, from := device.View[float32](t.q.mem, t.statesAt(slot, l), t.states()), all[l.state()+t.rows():]
 	for h := range t.heads {
 		delta.Flatten(to[h*size:][:size], from[h*host:][:host], t.width, position)
 	}
-	b.count(&b.work.Written, 4*t.states())
+	t.q.count(&t.q.work.Written, 4*t.states())
 }
 
 // giveStates sets those of a layer, after position tokens, to a slot's.
-func (t *tails) giveStates(b *Backend, all []float32, slot int32, l *layer, position int) {
-	t.restore(all, device.View[float32](t.mem, t.statesAt(slot, l), t.states()), l, position)
-	b.count(&b.work.Read, 4*t.states())
+func (t *tails) giveStates(all []float32, slot int32, l *layer, position int) {
+	t.restore(all, device.View[float32](t.q.mem, t.statesAt(slot, l), t.states()), l, position)
+	t.q.count(&t.q.work.Read, 4*t.states())
 }
 
 // restore sets the states of a layer, after position tokens, to those that a slot has had.

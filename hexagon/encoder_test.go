@@ -106,8 +106,8 @@ func TestAnEncodersLayersAreOneRequest(t *testing.T) {
 					continue
 				}
 				d := backendOf(t, b)
-				if d.att.longest = 32; i == 1 {
-					d.whole = nil
+				if d.attention.tcm.longest = 32; i == 1 {
+					d.plan.layers = nil
 				}
 				before := d.Work()
 				hidden[i] = slices.Clone(newFeeder(t, b.Model).feed(n, tokens...))
@@ -135,10 +135,10 @@ func TestAnEncodersLayersAreOneRequest(t *testing.T) {
 func TestATextDoesNotDependOnOthersInItsStep(t *testing.T) {
 	b := onDevice(t, "hexagon-go", Options{Path: PathTiles}, newPool(t), wideEncoder(t, "modern-bert", gguf.F16, 24))
 	d := backendOf(t, b)
-	d.att.longest = 64
+	d.attention.tcm.longest = 64
 	for _, whole := range []bool{true, false} {
 		if !whole {
-			d.whole = nil
+			d.plan.layers = nil
 		}
 		texts := [][]int32{someText(70), someText(3), someText(33), someText(100)}
 		var alone [][]float32
@@ -157,7 +157,7 @@ func TestATextDoesNotDependOnOthersInItsStep(t *testing.T) {
 		for _, rows := range []int{encoderRows, 110} {
 			runs := d.Work().Runs
 			if whole {
-				d.whole.tiledRows = rows
+				d.plan.layers.tiledRows = rows
 			}
 			if err := b.Model.Forward(&f.batch, f.cache); err != nil {
 				t.Fatal(err)
@@ -177,11 +177,11 @@ func TestSequencesThatAreNotRecordedWholeAreTheHosts(t *testing.T) {
 	b := onDevice(t, "hexagon-go", Options{}, newPool(t), wideEncoder(t, "bert", gguf.F16, 0))
 	d, f := backendOf(t, b), newFeeder(t, b.Model)
 	for _, c := range []struct{ all, pos, rows, want int }{{5, 0, 5, 2}, {5, 1, 4, 0}, {5, 0, 4, 0}, {encoderRows + 1, 0, encoderRows + 1, 0}} {
-		s := &models.DenseStep{Cache: f.cache, Model: d.whole.m}
+		s := &models.DenseStep{Cache: f.cache, Model: d.plan.layers.m}
 		for i := range c.rows {
 			s.Rows = append(s.Rows, models.RowPos{Seq: f.seq, Pos: c.pos + i, All: c.all})
 		}
-		if n := d.whole.reach(d, s); n != c.want {
+		if n := d.layers.reach(s); n != c.want {
 			t.Errorf("%+v: %d layers", c, n)
 		}
 	}

@@ -23,25 +23,33 @@ type gatedExpert struct {
 	unit         unit
 }
 
-// gatedExperts are those of all layers, and what launches of them share: the rows of a chunk, which
+// gatedPlan is the gated experts of all layers, and what launches of them share: the rows of a chunk, which
 // experts collect theirs of, and what becomes of each row of a launch.
-type gatedExperts struct {
+type gatedPlan struct {
 	of     [][]*gatedExpert // [layer][expert] nil: the host has what is between its products
 	shared []*gatedExpert   // [layer]
 	vectors
 	rowBuffers
-	hidden  int
-	width   int  // of the widest
-	h       span // chunk rows, and one of zeros
-	chunk   int
+	hidden int
+	width  int  // of the widest
+	h      span // chunk rows, and one of zeros
+	chunk  int
+	table  uint32 // of the rows in h that are collected
+	x      span   // most rows of an expert
+	most   int
+	rows   int // of a launch
+	gateUp span
+	gated  span
+	out    span
+}
+
+// gatedRuns makes launches of gated experts, has the session run them, and takes in the results.
+type gatedRuns struct {
+	s       *session
+	q       *request
+	mixture *mixturePlan
+	work    *chunkWork
 	slots   []int32 // of the step's rows those in h
-	table   uint32  // of the rows in h that are collected
-	x       span    // most rows of an expert
-	most    int
-	rows    int // of a launch
-	gateUp  span
-	gated   span
-	out     span
 	list    []gatedRows
 	beyond  []gatedRows
 	all     []gatedRows // of a chunk's shared expert, until a group's launch has it
@@ -62,35 +70,56 @@ type gatedRows struct {
 // GatedExpert implements models.Accelerator. It takes experts whose products have no bits of the CPU's,
 // and whose rows are whole vectors.
 func (b *Backend) GatedExpert(layer, expert int, x *models.GatedExpert) bool {
-	s, v := &b.mix.plan.Shape, &b.mix.gated.vectors
-	u, known := units[x.Unit]
-	if !known || b.opt.Path == PathInt8 || s.Hidden%layout.Tile+x.Width%layout.Tile != 0 || x.Down == nil {
-		return false
+	mixture, a := b.plan.mixture, &b.plan.arena
+	hidden, v := mixture.plan.Shape.Hidden, &mixture.gated.vectors
+	for _, r := range expertRules {
+		if r.refuses(b.opt, hidden, x) {
+			b.plan.refuse("experts", layer, r.why)
+			return false
+		}
 	}
-	g := &gatedExpert{number: int32(expert), gateUp: b.stack(v, s.Hidden, x.GateUp...), up: x.Width, width: x.Width, unit: u}
+	g := &gatedExpert{number: int32(expert), gateUp: newStack(a, v, hidden, x.GateUp...), up: x.Width, width: x.Width, unit: units[x.Unit]}
 	if g.gateUp == nil {
+		b.plan.refuse("experts", layer, "the device does not hold the matrices of its gate")
 		return false
 	}
 	if len(g.gateUp.parts) > 1 {
 		g.up = g.gateUp.col[1]
 	}
-	g.gateUp.addBias(v, b, x.GateUpBias)
-	if g.down = b.stack(v, x.Width, x.Down); g.down != nil {
-		g.down.addBias(v, b, x.DownBias)
+	g.gateUp.addBias(v, a, x.GateUpBias)
+	if g.down = newStack(a, v, x.Width, x.Down); g.down != nil {
+		g.down.addBias(v, a, x.DownBias)
 	}
 	if expert == models.SharedExpert {
 		if g.down == nil {
+			b.plan.refuse("experts", layer, "the device does not hold the matrix behind the gate of the shared expert")
 			return false
 		}
-		b.mix.gated.shared[layer] = g
+		mixture.gated.shared[layer] = g
 		return true
 	}
-	b.mix.gated.of[layer][expert] = g
+	mixture.gated.of[layer][expert] = g
 	return true
 }
 
+// expertRules are the reasons for which the host has what is between an expert's products.
+var expertRules = []struct {
+	why     string
+	refuses func(opt *Options, hidden int, x *models.GatedExpert) bool
+}{
+	{"the device does not know the expert's unit", func(_ *Options, _ int, x *models.GatedExpert) bool {
+		_, known := units[x.Unit]
+		return !known
+	}},
+	{"products of the path int8 have the CPU's bits, so the CPU computes what is between them", func(opt *Options, _ int, _ *models.GatedExpert) bool { return opt.Path == PathInt8 }},
+	{"rows are not whole tiles of 32 numbers", func(_ *Options, hidden int, x *models.GatedExpert) bool {
+		return hidden%layout.Tile+x.Width%layout.Tile != 0
+	}},
+	{"the expert has no matrix behind its gate", func(_ *Options, _ int, x *models.GatedExpert) bool { return x.Down == nil }},
+}
+
 // begin makes room for the experts of a plan.
-func (g *gatedExperts) begin(p *experts.Plan) {
+func (g *gatedPlan) begin(p *experts.Plan) {
 	g.hidden, g.of, g.shared = p.Shape.Hidden, make([][]*gatedExpert, p.Shape.Layers), make([]*gatedExpert, p.Shape.Layers)
 	for i := range g.of {
 		g.of[i] = make([]*gatedExpert, p.Shape.Experts)
@@ -98,7 +127,7 @@ func (g *gatedExperts) begin(p *experts.Plan) {
 }
 
 // reserve lays out launches of the plan's groups, and of rows of no chunk.
-func (g *gatedExperts) reserve(b *Backend, p *experts.Plan) {
+func (g *gatedPlan) reserve(a *arena, p *experts.Plan) {
 	gateUp, out, k, outs, lookups, shared := 0, 0, 0, 0, 0, 0
 	g.chunk, g.most, g.rows = p.Chunk, tileRows, tileRows
 	for i, layer := range g.of {
@@ -132,14 +161,14 @@ func (g *gatedExperts) reserve(b *Backend, p *experts.Plan) {
 		return
 	}
 	g.rows += shared
-	rows := func(n, width int) span { return span{b.reserve(4 * width * n), uint32(4 * width)} }
-	g.h, g.x, g.table = rows(g.chunk+1, p.Shape.Hidden), rows(g.most, p.Shape.Hidden), b.reserve(4*g.rows)
+	rows := func(n, width int) span { return span{a.reserve(4 * width * n), uint32(4 * width)} }
+	g.h, g.x, g.table = rows(g.chunk+1, p.Shape.Hidden), rows(g.most, p.Shape.Hidden), a.reserve(4*g.rows)
 	g.gateUp, g.gated, g.out = rows(g.rows, gateUp), rows(g.rows, g.width), rows(g.rows, out)
-	g.rowBuffers = b.rowBuffers(k, outs, lookups, tileRows)
+	g.rowBuffers = a.rowBuffers(k, outs, lookups, tileRows)
 }
 
 // start puts into the memory what does not change.
-func (g *gatedExperts) start(mem []byte) {
+func (g *gatedPlan) start(mem []byte) {
 	g.place(mem)
 	if g.x.stride > 0 {
 		clear(mem[g.h.row(g.chunk).at:][:g.h.stride])
@@ -148,34 +177,34 @@ func (g *gatedExperts) start(mem []byte) {
 
 // writeChunk has the device see the rows of a chunk from row lo on, as many as there is room for, and
 // returns the row that is next.
-func (b *Backend) writeChunk(x *models.Experts, chunk int32, lo int) int {
-	g, n := &b.mix.gated, 0
+func (gr *gatedRuns) writeChunk(x *models.Experts, chunk int32, lo int) int {
+	g, n := &gr.mixture.gated, 0
 	if g.x.stride == 0 {
 		return len(x.Rows)
 	}
-	g.slots = slices.Grow(g.slots[:0], len(x.Rows))[:len(x.Rows)]
-	for ; lo < len(x.Rows) && (n < g.chunk || b.mix.work.of[lo] != chunk); lo++ {
-		if b.mix.work.of[lo] == chunk {
-			copy(device.View[float32](b.mem, g.h.row(n).at, g.hidden), x.H[lo*g.hidden:])
-			g.slots[lo], n = int32(n), n+1
+	gr.slots = slices.Grow(gr.slots[:0], len(x.Rows))[:len(x.Rows)]
+	for ; lo < len(x.Rows) && (n < g.chunk || gr.work.of[lo] != chunk); lo++ {
+		if gr.work.of[lo] == chunk {
+			copy(device.View[float32](gr.q.mem, g.h.row(n).at, g.hidden), x.H[lo*g.hidden:])
+			gr.slots[lo], n = int32(n), n+1
 		}
 	}
-	b.sent(4 * g.hidden * n)
+	gr.sent(4 * g.hidden * n)
 	return lo
 }
 
 // sent counts bytes that the host wrote for experts, and received those that it read.
-func (b *Backend) sent(n int) {
-	b.count(&b.work.Written, n)
-	b.count(&b.mix.counts.BytesIn, n)
+func (gr *gatedRuns) sent(n int) {
+	gr.q.count(&gr.q.work.Written, n)
+	gr.q.count(&gr.s.counts.BytesIn, n)
 }
-func (b *Backend) received(n int) {
-	b.count(&b.work.Read, n)
-	b.count(&b.mix.counts.BytesOut, n)
+func (gr *gatedRuns) received(n int) {
+	gr.q.count(&gr.q.work.Read, n)
+	gr.q.count(&gr.s.counts.BytesOut, n)
 }
 
 // split adds rows of an expert in pieces that fit a launch. Those at places are computed, and zeros up to n.
-func (g *gatedExperts) split(list []gatedRows, e *gatedExpert, places []int32, n, room int) []gatedRows {
+func (g *gatedPlan) split(list []gatedRows, e *gatedExpert, places []int32, n, room int) []gatedRows {
 	for n > 0 {
 		some := min(n, g.most)
 		have := min(some, len(places))
@@ -185,32 +214,32 @@ func (g *gatedExperts) split(list []gatedRows, e *gatedExpert, places []int32, n
 	return list
 }
 
-// runGated computes rows of a layer's experts, in one launch if they fit.
-func (b *Backend) runGated(x *models.Experts, list []gatedRows) {
+// run computes rows of a layer's experts, in one launch if they fit.
+func (gr *gatedRuns) run(x *models.Experts, list []gatedRows) {
 	for len(list) > 0 {
-		n := b.queueGated(x, list)
-		if b.run() != nil {
+		n := gr.queue(x, list)
+		if gr.s.run() != nil {
 			return // RunExperts sees to it
 		}
 		for i := range list[:n] {
-			b.takeGated(x, &list[i])
+			gr.take(x, &list[i])
 		}
-		if b.probeGated(x, list[:n]) != nil {
+		if gr.probe(x, list[:n]) != nil {
 			return
 		}
 		list = list[n:]
 	}
 }
 
-// queueGated queues a launch of the first n of a list, for which there is room.
-func (b *Backend) queueGated(x *models.Experts, list []gatedRows) (n int) {
-	for rows := 0; n < len(list) && rows+list[n].n <= b.mix.gated.rows; n++ {
+// queue queues a launch of the first n of a list, for which there is room.
+func (gr *gatedRuns) queue(x *models.Experts, list []gatedRows) (n int) {
+	for rows := 0; n < len(list) && rows+list[n].n <= gr.mixture.gated.rows; n++ {
 		list[n].first, rows = rows, rows+roundUp(list[n].n, layout.Tile)
-		b.queueExpert(x, &list[n])
+		gr.queueExpert(x, &list[n])
 	}
-	if !b.hosted {
-		b.mix.counts.Launches++
-		b.mix.counts.Synced-- // which a run counts as
+	if !gr.q.hosted {
+		gr.s.counts.Launches++
+		gr.s.counts.Synced-- // which a run counts as
 	}
 	return n
 }
@@ -224,18 +253,18 @@ func (r *gatedRows) rowAt(x *models.Experts, i int) int32 {
 }
 
 // queueExpert queues what the device does for rows of an expert.
-func (b *Backend) queueExpert(x *models.Experts, r *gatedRows) {
-	g := &b.mix.gated
+func (gr *gatedRuns) queueExpert(x *models.Experts, r *gatedRows) {
+	g := &gr.mixture.gated
 	at := g.table + uint32(4*r.first)
-	for i, table := 0, device.View[uint32](b.mem, at, r.n); i < r.n; i++ {
+	for i, table := 0, device.View[uint32](gr.q.mem, at, r.n); i < r.n; i++ {
 		slot := g.chunk
 		if i < len(r.places) {
-			slot = int(g.slots[r.rowAt(x, i)])
+			slot = int(gr.slots[r.rowAt(x, i)])
 		}
 		table[i] = g.h.row(slot).at
 	}
-	b.sent(4 * r.n)
-	b.add(device.OpCollect, g.x.at, at, uint32(r.n), g.x.stride, 0, g.x.stride)
+	gr.sent(4 * r.n)
+	gr.q.add(device.OpCollect, g.x.at, at, uint32(r.n), g.x.stride, 0, g.x.stride)
 	most := r.gateUp.atOnce(r.room)
 	if r.down != nil {
 		most = min(most, r.down.atOnce(r.room))
@@ -243,17 +272,18 @@ func (b *Backend) queueExpert(x *models.Experts, r *gatedRows) {
 	for lo := 0; lo < r.n; lo += most {
 		n := min(most, r.n-lo)
 		both, gated := g.gateUp.row(r.first+lo), g.gated.row(r.first+lo)
-		b.mulRows(&g.rowBuffers, r.gateUp, r.room, g.x.row(lo), both, n)
-		b.gate(r.unit, gated, both, both.from(r.up), n, r.width)
+		gr.q.mulRows(&g.rowBuffers, r.gateUp, r.room, g.x.row(lo), both, n)
+		gr.q.gate(r.unit, gated, both, both.from(r.up), n, r.width)
 		if r.down != nil {
-			b.mulRows(&g.rowBuffers, r.down, r.room, gated, g.out.row(r.first+lo), n)
+			gr.q.mulRows(&g.rowBuffers, r.down, r.room, gated, g.out.row(r.first+lo), n)
 		}
 	}
 }
 
-// takeGated takes in the results, which the CPU's down may read.
-func (b *Backend) takeGated(x *models.Experts, r *gatedRows) {
-	g, from, to, width := &b.mix.gated, b.mix.gated.out, x.Out, b.mix.gated.hidden
+// take takes in the results, which the CPU's down may read.
+func (gr *gatedRuns) take(x *models.Experts, r *gatedRows) {
+	g := &gr.mixture.gated
+	from, to, width := g.out, x.Out, g.hidden
 	switch {
 	case r.number == models.SharedExpert:
 		to = x.Shared
@@ -261,42 +291,42 @@ func (b *Backend) takeGated(x *models.Experts, r *gatedRows) {
 		from, to, width = g.gated, x.Gate, r.width
 	}
 	for i, place := range r.places {
-		copy(to[int(place)*width:][:width], device.View[float32](b.mem, from.row(r.first+i).at, width))
+		copy(to[int(place)*width:][:width], device.View[float32](gr.q.mem, from.row(r.first+i).at, width))
 	}
-	if b.received(4 * width * len(r.places)); r.down != nil {
+	if gr.received(4 * width * len(r.places)); r.down != nil {
 		return
 	}
-	p, lin := b.mix.work.product(x, r.number, down, r.places)
-	b.mix.work.multiply(x, &p, lin, down)
+	p, lin := gr.work.product(x, r.number, down, r.places)
+	gr.work.multiply(x, &p, lin, down)
 	for _, place := range r.places {
 		x.AddBias(r.number, int(place))
 	}
 }
 
-// probeGated has one of the device's products looked at: what it read and made is still there.
-func (b *Backend) probeGated(x *models.Experts, list []gatedRows) error {
-	g := &b.mix.gated
-	r := &list[b.probes%uint64(len(list))]
-	if b.hosted || len(r.places) == 0 {
-		b.probes++
+// probe has one of the device's products looked at: what it read and made is still there.
+func (gr *gatedRuns) probe(x *models.Experts, list []gatedRows) error {
+	g := &gr.mixture.gated
+	r := &list[gr.s.probes%uint64(len(list))]
+	if gr.q.hosted || len(r.places) == 0 {
+		gr.s.probes++
 		return nil
 	}
-	turn := b.probes / uint64(len(list))
+	turn := gr.s.probes / uint64(len(list))
 	i, part := int(turn%uint64(len(r.places))), int(turn/2)
 	s, read, made := r.gateUp, x.H[int(r.rowAt(x, i))*g.hidden:][:g.hidden], g.gateUp.row(r.first+i)
 	if turn%2 == 0 && r.down != nil {
-		s, read, made = r.down, device.View[float32](b.mem, g.gated.row(r.first+i).at, r.width), g.out.row(r.first+i)
+		s, read, made = r.down, device.View[float32](gr.q.mem, g.gated.row(r.first+i).at, r.width), g.out.row(r.first+i)
 	}
 	part %= len(s.parts)
 	l := s.parts[part]
-	g.scratch = append(g.scratch[:0], device.View[float32](b.mem, made.from(s.col[part]).at, l.Rows)...)
+	gr.scratch = append(gr.scratch[:0], device.View[float32](gr.q.mem, made.from(s.col[part]).at, l.Rows)...)
 	if bias := s.bias[part]; bias != 0 {
-		for m, v := range device.View[float32](b.mem, bias, l.Rows) {
-			g.scratch[m] -= v
+		for m, v := range device.View[float32](gr.q.mem, bias, l.Rows) {
+			gr.scratch[m] -= v
 		}
 	}
-	b.received(4 * (len(read) + l.Rows))
-	return b.probe(&product{linear: l, n: 1, x: read, from: firstRow, y: g.scratch})
+	gr.received(4 * (len(read) + l.Rows))
+	return gr.s.probe(&product{linear: l, n: 1, x: read, from: firstRow, y: gr.scratch})
 }
 
 // firstRow is the one row of a product.

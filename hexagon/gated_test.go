@@ -229,14 +229,14 @@ func TestAWrongProductOfAnExpertIsFound(t *testing.T) {
 	h := gaussians(rand.New(rand.NewPCG(54, 1)), 8*gatedHidden)
 	for spoiled := range 2 {
 		g := newGatedLayer(t, models.UnitClamped, Options{Path: PathLookup, Decode: true}, 32)
-		e := g.b.mix.gated.of[0][0]
+		e := g.b.plan.mixture.gated.of[0][0]
 		l := []*stack{e.gateUp, e.down}[spoiled].parts[0]
 		for i := range l.Codes {
 			l.Codes[i] ^= 0xff
 		}
 		l.Scales[0] ^= 0x1fff // what is looked at is computed of these, too; but of R as it was loaded
-		for i := range device.View[float32](g.b.mem, []*stack{e.gateUp, e.down}[spoiled].r[0], l.M) {
-			device.View[float32](g.b.mem, []*stack{e.gateUp, e.down}[spoiled].r[0], l.M)[i] *= 3
+		for i := range device.View[float32](g.b.session.request.mem, []*stack{e.gateUp, e.down}[spoiled].r[0], l.M) {
+			device.View[float32](g.b.session.request.mem, []*stack{e.gateUp, e.down}[spoiled].r[0], l.M)[i] *= 3
 		}
 		x := &models.Experts{H: h, Hidden: gatedHidden, Width: gatedWidth, Rows: []models.RowPos{{Seq: sequences[0]}}, List: []int32{0}, First: []int32{0, 1, 1, 1}, RowAt: []int32{0}, Out: make([]float32, gatedHidden)}
 		for range 4 {

@@ -191,9 +191,9 @@ func TestAWrongExpertOfARequestIsFound(t *testing.T) {
 	bundle, b := mixtureOn(t, newPool(t), Options{Path: PathLookup, Decode: true}, fileOf(tinyShared, gguf.Q4_0))
 	f := newFeeder(t, bundle.Model)
 	f.feed(1, 3)
-	l := b.mix.gated.shared[1].down
+	l := b.plan.mixture.gated.shared[1].down
 	for i := range l.parts[0].M {
-		device.View[float32](b.mem, l.r[0], l.parts[0].M)[i] *= 3
+		device.View[float32](b.session.request.mem, l.r[0], l.parts[0].M)[i] *= 3
 	}
 	for range 200 {
 		if b.Err() != nil {

@@ -61,23 +61,22 @@ func (m keyMask) write(mem []byte, at uint32, n int, row func(i int) *models.Row
 }
 
 // addMask queues the masking of a tile of scores.
-func (b *Backend) addMask(scores, mask uint32) {
-	t := &b.att.tcm
-	b.add(device.OpCopy, t.mask, mask, layout.TileBytes)
-	b.add(device.OpCopy, t.diag, scores, layout.TileBytes) // which OpSoftmax sets later
-	b.add(device.OpTileMul, scores, t.diag, t.unit, 1, t.mask, t.unit, 1, 1, 1, one, columns)
+func (t *attentionTCM) addMask(q *request, scores, mask uint32) {
+	q.add(device.OpCopy, t.mask, mask, layout.TileBytes)
+	q.add(device.OpCopy, t.diag, scores, layout.TileBytes) // which OpSoftmax sets later
+	q.add(device.OpTileMul, scores, t.diag, t.unit, 1, t.mask, t.unit, 1, 1, 1, one, columns)
 }
 
 // addUnit has TCM get the unit matrix that masks are added by.
-func (b *Backend) addUnit(m keyMask) {
+func (t *attentionTCM) addUnit(q *request, m keyMask) {
 	if m.window > 0 {
-		b.add(device.OpCopy, b.att.tcm.unit, b.unit.at, layout.TileBytes)
+		q.add(device.OpCopy, t.unit, q.tables.unit.at, layout.TileBytes)
 	}
 }
 
 // placeUnit writes it.
-func (b *Backend) placeUnit() {
+func (p *plan) placeUnit(mem []byte) {
 	for i := range layout.Tile {
-		putHalf(b.mem, b.unit.at, layout.TileIndex(i, i), one)
+		putHalf(mem, p.tables.unit.at, layout.TileIndex(i, i), one)
 	}
 }

@@ -19,6 +19,7 @@ import (
 // Positions that a slot lacks are copied from the cache: those of a block that was copied
 // for a fork, or that the CPU computed. Slots go round when there are none left.
 type keys struct {
+	q                *request
 	slotsAt, listsAt region
 	cache            *kv.Cache
 	dim, heads       int
@@ -121,7 +122,7 @@ func (k *keys) open(want int) {
 func (k *keys) at(s int32) uint32 { return k.slotsAt.at + uint32(int(s)*k.size) }
 
 // slot returns the slot of tile t of a sequence's layer, an empty one if there was none.
-func (k *keys) slot(mem []byte, seq *kv.Sequence, layer, t int) (int32, bool) {
+func (k *keys) slot(seq *kv.Sequence, layer, t int) (int32, bool) {
 	var blocks [mostBlocks]int32
 	var taken [mostBlocks]uint32
 	n, all := k.cache.BlockLen(), seq.Blocks()
@@ -145,7 +146,7 @@ func (k *keys) slot(mem []byte, seq *kv.Sequence, layer, t int) (int32, bool) {
 	}
 	k.slots[s] = slot{layer: layer, part: part, blocks: noBlocks, call: k.call}
 	k.extend(s, &blocks, &taken)
-	clear(mem[k.at(s):][:k.size])
+	clear(k.q.mem[k.at(s):][:k.size])
 	return s, true
 }
 
@@ -208,8 +209,7 @@ func (k *keys) drop(s int32) {
 }
 
 // put copies position pos of all heads from the cache to its slot.
-func (b *Backend) put(s int32, seq *kv.Sequence, layer, pos int) {
-	k := &b.keys
+func (k *keys) put(s int32, seq *kv.Sequence, layer, pos int) {
 	d := k.cache.Shape().HeadDim
 	if len(k.key) < d {
 		k.key, k.value = make([]uint16, d), make([]uint16, d)
@@ -221,39 +221,38 @@ func (b *Backend) put(s int32, seq *kv.Sequence, layer, pos int) {
 		values := at + uint32(k.dim*layout.TileBytes)
 		for i := range d {
 			of := uint32(i / layout.Tile * layout.TileBytes)
-			putHalf(b.mem, at+of, layout.TileIndex(i%layout.Tile, col), number(k.key[i]))
-			putHalf(b.mem, values+of, layout.TileIndex(col, i%layout.Tile), number(k.value[i]))
+			putHalf(k.q.mem, at+of, layout.TileIndex(i%layout.Tile, col), number(k.key[i]))
+			putHalf(k.q.mem, values+of, layout.TileIndex(col, i%layout.Tile), number(k.value[i]))
 		}
 	}
-	b.count(&b.work.Written, 4*d*k.heads)
+	k.q.count(&k.q.work.Written, 4*d*k.heads)
 	k.slots[s].has |= 1 << col
 }
 
 // store puts the keys and values of the call's rows to their slots.
-func (b *Backend) store(a *models.Attention) {
+func (k *keys) store(a *models.Attention) {
 	for i := range a.Rows {
 		r := &a.Rows[i]
-		if s, ok := b.keys.hold(b.mem, r, a.Layer); ok {
-			b.put(s, r.Seq, a.Layer, r.Pos)
+		if s, ok := k.hold(r, a.Layer); ok {
+			k.put(s, r.Seq, a.Layer, r.Pos)
 		}
 	}
 }
 
 // hold returns the slot that a row's keys and values of a layer go to. Other slots that have
 // the row's block too lack its position from now on.
-func (k *keys) hold(mem []byte, r *models.RowPos, layer int) (int32, bool) {
+func (k *keys) hold(r *models.RowPos, layer int) (int32, bool) {
 	n := k.cache.BlockLen()
 	for _, s := range k.of[slotKey{layer, r.Pos % n / layout.Tile, r.Seq.Blocks()[r.Pos/n]}] {
 		k.slots[s].has &^= 1 << (r.Pos % layout.Tile)
 	}
-	return k.slot(mem, r.Seq, layer, r.Pos/layout.Tile)
+	return k.slot(r.Seq, layer, r.Pos/layout.Tile)
 }
 
 // collected returns the list of the slots of n keys of a sequence from position from on, a
 // multiple of 32, of a chunk of keys that begins at first. It returns false where there is no room
 // for them.
-func (b *Backend) collected(seq *kv.Sequence, layer, first, from, n int) (*list, bool) {
-	k := &b.keys
+func (k *keys) collected(seq *kv.Sequence, layer, first, from, n int) (*list, bool) {
 	key := listKey{seq, layer, first / layout.Tile}
 	l := k.lists[key]
 	if l == nil {
@@ -265,21 +264,21 @@ func (b *Backend) collected(seq *kv.Sequence, layer, first, from, n int) (*list,
 	}
 	for t := range roundUp(n, layout.Tile) / layout.Tile {
 		pos := from + t*layout.Tile
-		s, ok := k.slot(b.mem, seq, layer, pos/layout.Tile)
+		s, ok := k.slot(seq, layer, pos/layout.Tile)
 		if !ok {
 			return nil, false
 		}
 		wanted := uint32(1)<<min(layout.Tile, from+n-pos) - 1 // all ones for 32: the shift leaves none
 		for lacks := wanted &^ k.slots[s].has; lacks != 0; lacks &= lacks - 1 {
-			b.put(s, seq, layer, pos+bits.TrailingZeros32(lacks))
+			k.put(s, seq, layer, pos+bits.TrailingZeros32(lacks))
 		}
 		if at := k.at(s); t == len(l.have) || l.have[t] != at {
 			if t == len(l.have) {
 				l.have = append(l.have, at)
 			}
 			l.have[t] = at
-			device.View[uint32](b.mem, l.at+uint32(4*t), 1)[0] = at
-			b.count(&b.work.Written, 4)
+			device.View[uint32](k.q.mem, l.at+uint32(4*t), 1)[0] = at
+			k.q.count(&k.q.work.Written, 4)
 		}
 	}
 	return l, true

@@ -93,7 +93,7 @@ func TestKeptKeysAreThoseOfTheCacheInEveryHistory(t *testing.T) {
 	const slot = 2 * 2 * 2 * 2 * 2048 // heads, keys and values, tiles of a head
 	for _, c := range []struct{ blockLen, keys int }{{16, 0}, {8, 12 * slot}, {32, 5 * slot}, {64, 40 * slot}} {
 		h := newHistory(t, c.blockLen, c.keys)
-		h.keeps.att.longest, h.staged.att.longest, h.window = 128, 128, 45
+		h.keeps.attention.tcm.longest, h.staged.attention.tcm.longest, h.window = 128, 128, 45
 		seqs := []*kv.Sequence{h.cache.Open(nil)}
 		h.step(50, seqs...)
 		for range 40 {

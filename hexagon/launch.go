@@ -6,21 +6,21 @@ import "github.com/lutra-lm/lutra/hexagon/layout"
 // its capacity says: what it asks of the device depends on matrices and capacities
 // alone, so that it could be a graph that was made before. An error leaves results
 // undefined.
-func (b *Backend) launch(products []product) error {
-	x, y := b.group.x.at, b.group.y.at
-	b.resident = resident{}
+func (ps *products) launch(products []product) error {
+	x, y := ps.plan.launch.x.at, ps.plan.launch.y.at
+	ps.resident = resident{}
 	for i := range products {
 		p := &products[i]
 		p.rows, p.outs = take(&x, p.rowBytes()), take(&y, p.outBytes())
 		if p.lookup {
-			p.eachTables(b.queueLookups)
+			p.eachTables(ps.queueLookups)
 		} else {
-			p.eachTiles(b.queueTiles)
+			p.eachTiles(ps.queueTiles)
 		}
-		b.launched(p)
+		ps.launched(p)
 	}
-	b.resident = resident{}
-	if err := b.run(); err != nil {
+	ps.resident = resident{}
+	if err := ps.s.run(); err != nil {
 		return err
 	}
 	for i := range products {
@@ -29,11 +29,11 @@ func (b *Backend) launch(products []product) error {
 			continue
 		}
 		if p.lookup {
-			p.eachTables(b.collectLookups)
+			p.eachTables(ps.collectLookups)
 		} else {
-			p.eachTiles(b.collectTiles)
+			p.eachTiles(ps.collectTiles)
 		}
-		if err := b.probe(p); err != nil {
+		if err := ps.s.probe(p); err != nil {
 			return err
 		}
 	}
@@ -41,13 +41,13 @@ func (b *Backend) launch(products []product) error {
 }
 
 // launched counts the rows that a product of a launch computes.
-func (b *Backend) launched(p *product) {
+func (ps *products) launched(p *product) {
 	if p.lookup {
-		b.count(&b.work.Lookups, p.capacity)
+		ps.q.count(&ps.q.work.Lookups, p.capacity)
 		return
 	}
-	b.count(&b.work.Tiled, p.capacity)
-	b.count(&b.work.Lanes, roundUp(p.capacity, layout.Tile))
+	ps.q.count(&ps.q.work.Tiled, p.capacity)
+	ps.q.count(&ps.q.work.Lanes, roundUp(p.capacity, layout.Tile))
 }
 
 // rowBytes and outBytes are what a product of a launch takes of the shared memory for
@@ -76,19 +76,19 @@ func (p *product) eachTables(do func(p *product, lo, n int, x, y uint32)) {
 	}
 }
 
-func (b *Backend) queueLookups(p *product, lo, n int, x, y uint32) {
-	b.precompute(p, lo, n, x)
+func (ps *products) queueLookups(p *product, lo, n int, x, y uint32) {
+	ps.precompute(p, lo, n, x)
 	for first := 0; first < p.M/layout.Strip; {
 		strips := p.summed(first, n)
-		p.lookUp(first, strips, n, y+uint32(4*n*first*layout.Strip))
+		p.lookUp(ps.q, first, strips, n, y+uint32(4*n*first*layout.Strip))
 		first += strips
 	}
 }
 
-func (b *Backend) collectLookups(p *product, lo, n int, _, y uint32) {
+func (ps *products) collectLookups(p *product, lo, n int, _, y uint32) {
 	for first := 0; first < p.M/layout.Strip; {
 		strips := p.summed(first, n)
-		b.gatherSums(p, first, strips, lo, max(0, min(n, p.n-lo)), y+uint32(4*n*first*layout.Strip))
+		ps.gatherSums(p, first, strips, lo, max(0, min(n, p.n-lo)), y+uint32(4*n*first*layout.Strip))
 		first += strips
 	}
 }
@@ -108,19 +108,19 @@ func (t tiling) part(p *product, c int) tiling {
 	return t
 }
 
-func (b *Backend) queueTiles(p *product, lo, n int, t *tiling) {
+func (ps *products) queueTiles(p *product, lo, n int, t *tiling) {
 	x := p.rows + uint32(rowBytes(lo, p.K))
-	b.layTiles(p, lo, n, x)
+	ps.layTiles(p, lo, n, x)
 	for c := 0; c < p.K; c += t.k {
 		of := t.part(p, c)
-		b.loadRows(p, t, x, c, min(t.k, p.K-c))
-		of.pipeline(p.passes(nil, t, 0, p.M/layout.Strip, nil), c, min(t.k, p.K-c))
+		ps.q.loadRows(p, t, x, c, min(t.k, p.K-c))
+		of.pipeline(ps.q, p.passes(nil, t, 0, p.M/layout.Strip, nil), c, min(t.k, p.K-c))
 	}
 }
 
-func (b *Backend) collectTiles(p *product, lo, n int, t *tiling) {
+func (ps *products) collectTiles(p *product, lo, n int, t *tiling) {
 	for c := 0; c < p.K; c += t.k {
 		of := t.part(p, c)
-		b.gatherTiles(p, lo, min(n, p.n-lo), &of, 0, p.M/layout.Strip, c > 0)
+		ps.gatherTiles(p, lo, min(n, p.n-lo), &of, 0, p.M/layout.Strip, c > 0)
 	}
 }

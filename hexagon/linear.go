@@ -12,7 +12,7 @@ import (
 
 // linear is a matrix on the device.
 type linear struct {
-	b *Backend
+	products *products // multiplies rows of the host by it
 	*layout.Weights
 	groups                        *layout.SuperGroups // in place of Weights' codes and scales; nil: those
 	halves                        *layout.Tiles       // in place of both; nil: those
@@ -25,28 +25,28 @@ type linear struct {
 }
 
 // size reserves what the matrix takes on the device, and chooses its path.
-func (l *linear) size() {
+func (l *linear) size(p *plan, opt *Options) {
 	if t := l.inTiles(); t != nil {
-		l.codes, l.table, l.most = l.b.reserve(len(*t)), l.b.reserve(2*16), mostRounded
+		l.codes, l.table, l.most = p.reserve(len(*t)), p.reserve(2*16), mostRounded
 		if l.halves != nil {
 			l.most = float64(l.halves.Most)
 		}
 		return
 	}
-	l.table, l.values = l.b.reserve(2<<l.Bits), l.b.reserve(len(l.Values))
-	l.codes = l.b.reserve(len(l.Codes))
-	l.scales, l.offsets = l.b.reserve(2*len(l.Scales)), l.b.reserve(2*len(l.Offsets))
+	l.table, l.values = p.reserve(2<<l.Bits), p.reserve(len(l.Values))
+	l.codes = p.reserve(len(l.Codes))
+	l.scales, l.offsets = p.reserve(2*len(l.Scales)), p.reserve(2*len(l.Offsets))
 	for _, v := range l.Table() {
 		l.most = max(l.most, math.Abs(float64(layout.F32(v))))
 	}
 	if l.Offsets != nil {
 		l.most += mostOffset
 	}
-	if l.lookups = l.b.opt.lookups(l.Weights); l.lookups > 0 {
-		l.strips, l.cols, l.workers = l.b.opt.tiles(l.Weights)
+	if l.lookups = opt.lookups(l.Weights); l.lookups > 0 {
+		l.strips, l.cols, l.workers = opt.tiles(l.Weights)
 	}
-	if l.bytes = l.b.opt.Path == PathInt8 && l.b.mix.plan == nil && l.fitsBytes(); l.bytes {
-		l.lookups = l.b.opt.few(l.Weights)
+	if l.bytes = opt.Path == PathInt8 && p.mixture == nil && l.fitsBytes(opt.Path.levels()); l.bytes {
+		l.lookups = opt.few(l.Weights)
 	}
 }
 
@@ -66,8 +66,8 @@ func (l *linear) inTiles() *[]byte {
 const mostOffset = 8
 
 // place copies the matrix to the device, and keeps that copy alone.
-func (l *linear) place() {
-	m, table := l.b.mem, []uint16(nil)
+func (l *linear) place(m []byte) {
+	table := []uint16(nil)
 	if t := l.inTiles(); t != nil {
 		if *t = m[l.codes:][:copy(m[l.codes:], *t)]; l.groups != nil {
 			table = l.groups.Values[:]
@@ -116,15 +116,15 @@ func (l *linear) Mul(y []float32, x *kernels.Acts) {
 	if x.N() == 0 {
 		return
 	}
-	l.b.mu.Lock()
-	defer l.b.mu.Unlock()
-	l.b.multiply(&product{linear: l, n: x.N(), acts: x, y: y}, x.N() <= l.lookups)
+	l.products.s.mu.Lock()
+	defer l.products.s.mu.Unlock()
+	l.products.multiply(&product{linear: l, n: x.N(), acts: x, y: y}, x.N() <= l.lookups)
 }
 
 // fitting returns how many strips from strip first on have results, of n rows of size
 // bytes, that fit a run.
 func (l *linear) fitting(first, n, size int) int {
-	most := int(l.b.y.size) / (n * size * layout.Strip)
+	most := resultBytes / (n * size * layout.Strip)
 	return min(l.M/layout.Strip-first, max(1, most), device.MaxDim/layout.Strip)
 }
 
@@ -167,7 +167,7 @@ func (l *linear) spillBytes(n, strips int) int {
 }
 
 // mulLookup multiplies on the vector unit.
-func (b *Backend) mulLookup(p *product) error {
+func (ps *products) mulLookup(p *product) error {
 	most := p.tableRows()
 	path := PathLookup
 	if p.InBytes() {
@@ -176,21 +176,21 @@ func (b *Backend) mulLookup(p *product) error {
 	for lo := 0; lo < p.n; lo += most {
 		n := min(most, p.n-lo)
 		made, size := false, uint32(n*p.tableBytes())
-		if now := (resident{p.acts, p.sets(), path, lo, n}); p.acts == nil || b.resident != now {
-			made, b.resident = true, now
-			b.precompute(p, lo, n, b.x.at)
-			b.add(device.OpCopy, b.tables.at, scratch, size)
+		if now := (resident{p.acts, p.sets(), path, lo, n}); p.acts == nil || ps.resident != now {
+			made, ps.resident = true, now
+			ps.precompute(p, lo, n, ps.plan.x.at)
+			ps.q.add(device.OpCopy, ps.plan.lookupTables.at, scratch, size)
 		}
 		for first := 0; first < p.M/layout.Strip; made = false {
 			if !made {
-				b.add(device.OpCopy, scratch, b.tables.at, size)
+				ps.q.add(device.OpCopy, scratch, ps.plan.lookupTables.at, size)
 			}
 			strips := min(p.fitting(first, n, 4), p.summed(first, n))
-			p.lookUp(first, strips, n, b.y.at)
-			if err := b.run(); err != nil {
+			p.lookUp(ps.q, first, strips, n, ps.plan.y.at)
+			if err := ps.s.run(); err != nil {
 				return err
 			}
-			b.gatherSums(p, first, strips, lo, n, b.y.at)
+			ps.gatherSums(p, first, strips, lo, n, ps.plan.y.at)
 			first += strips
 		}
 	}
@@ -199,34 +199,34 @@ func (b *Backend) mulLookup(p *product) error {
 
 // lookUp queues the products of n rows, whose tables are in TCM, with strips
 // from strip first on, at most those that summed says. Results lie at y: [n][strips·128]int32.
-func (l *linear) lookUp(first, strips, n int, y uint32) {
+func (l *linear) lookUp(q *request, first, strips, n int, y uint32) {
 	codes, scales, offsets := l.at(first)
-	rows, b, spill := strips*layout.Strip, uint32(l.B), l.b.spill(l.spillBytes(n, strips), scratch+n*l.tableBytes())
+	rows, b, spill := strips*layout.Strip, uint32(l.B), q.spill(l.spillBytes(n, strips), scratch+n*l.tableBytes())
 	if l.Values != nil {
 		b = l.values
 	}
-	l.b.add(device.OpGEMV, y, codes, scratch, uint32(n), scales, offsets, uint32(rows), uint32(l.K), uint32(l.Bits), uint32(l.Group),
+	q.add(device.OpGEMV, y, codes, scratch, uint32(n), scales, offsets, uint32(rows), uint32(l.K), uint32(l.Bits), uint32(l.Group),
 		uint32(l.A), b, spill, device.GEMVTiles(l.strips, l.workers), uint32(l.cols))
 }
 
 // spill places the scratch of a product, of size bytes, from the end of tables on: at the end of TCM, or below the scratch
 // of the product before it, whose end the first tiles of this one then come beside (dispatch/flow.c).
-func (b *Backend) spill(size, tables int) uint32 {
+func (q *request) spill(size, tables int) uint32 {
 	at := tcmEnd - size
-	if last := &b.spilled; at < last.end && last.begin-size >= tables {
+	if last := &q.spilled; at < last.end && last.begin-size >= tables {
 		at = last.begin - size
 	}
-	b.spilled.begin, b.spilled.end = at, at+size
+	q.spilled.begin, q.spilled.end = at, at+size
 	return uint32(at)
 }
 
 // gatherSums scales the results at y of rows [lo, lo+n).
-func (b *Backend) gatherSums(p *product, first, strips, lo, n int, y uint32) {
+func (ps *products) gatherSums(p *product, first, strips, lo, n int, y uint32) {
 	begin, rows := first*layout.Strip, strips*layout.Strip
-	b.count(&b.work.Read, 4*n*rows)
+	ps.q.count(&ps.q.work.Read, 4*n*rows)
 	for i := range n {
-		_, scale := b.activations(p.row(lo + i))
-		from, to := b.mem[int(y)+4*i*rows:], p.out(lo + i)[begin:min(p.Rows, begin+rows)]
+		_, scale := ps.codes.activations(p.row(lo + i))
+		from, to := ps.q.mem[int(y)+4*i*rows:], p.out(lo + i)[begin:min(p.Rows, begin+rows)]
 		for m := range to {
 			to[m] = float32(int32(binary.LittleEndian.Uint32(from[4*m:]))) * (scale * p.R[begin+m])
 		}
@@ -235,28 +235,28 @@ func (b *Backend) gatherSums(p *product, first, strips, lo, n int, y uint32) {
 
 // precompute queues the lookup tables of rows [lo, lo+n), zeros beyond the last one,
 // which are laid out at x.
-func (b *Backend) precompute(p *product, lo, n int, x uint32) {
-	b.count(&b.work.Written, 2*n*p.K)
+func (ps *products) precompute(p *product, lo, n int, x uint32) {
+	ps.q.count(&ps.q.work.Written, 2*n*p.K)
 	for i := range n {
 		at, row, inverse := x+uint32(2*i*p.K), []float32(nil), float32(0)
 		if lo+i < p.n {
 			row = p.row(lo + i)
-			inverse, _ = b.activations(row)
+			inverse, _ = ps.codes.activations(row)
 		}
 		for j := range p.K {
 			v := int32(0)
 			if j < len(row) {
-				v = b.integer(row[j], inverse)
+				v = ps.codes.integer(row[j], inverse)
 			}
-			putHalf(b.mem, at, j, uint16(v))
+			putHalf(ps.q.mem, at, j, uint16(v))
 		}
 	}
-	p.precompute(n, x)
+	p.precompute(ps.q, n, x)
 }
 
 // precompute queues the making of tables of n rows of integers at x, [n][K]int16.
-func (l *linear) precompute(n int, x uint32) {
-	l.b.add(device.OpPrecompute, scratch, uint32(n), x, uint32(l.K), form(l.InBytes()))
+func (l *linear) precompute(q *request, n int, x uint32) {
+	q.add(device.OpPrecompute, scratch, uint32(n), x, uint32(l.K), form(l.InBytes()))
 }
 
 // form returns the argument of packets that says whether codes stand in bytes.
@@ -267,28 +267,34 @@ func form(bytes bool) uint32 {
 	return 0
 }
 
+// activationCodes makes the integers of products by lookups of numbers.
+type activationCodes struct {
+	path   Path
+	levels float32 // the largest
+}
+
 // activations returns what makes a row's numbers integers of at most levels, and what these
 // are multiples of.
-func (b *Backend) activations(row []float32) (inverse, scale float32) {
+func (c activationCodes) activations(row []float32) (inverse, scale float32) {
 	most := largest(row)
 	switch {
-	case b.opt.Path == PathInt8 && most < leastMost:
+	case c.path == PathInt8 && most < leastMost:
 		return 0, 0
-	case b.opt.Path == PathInt8: // as acts.Codes has it
-		return b.levels / most, most / b.levels
+	case c.path == PathInt8: // as acts.Codes has it
+		return c.levels / most, most / c.levels
 	case most > 0:
-		scale = max(most/b.levels, math.SmallestNonzeroFloat32*(1<<23))
+		scale = max(most/c.levels, math.SmallestNonzeroFloat32*(1<<23))
 		return 1 / scale, scale
 	}
 	return 1, 1
 }
 
 // integer returns what a number of a row becomes, inverse being that of activations.
-func (b *Backend) integer(f, inverse float32) int32 {
+func (c activationCodes) integer(f, inverse float32) int32 {
 	if f != f {
 		return 0
 	}
-	return int32(math.RoundToEven(float64(max(-b.levels, min(f*inverse, b.levels)))))
+	return int32(math.RoundToEven(float64(max(-c.levels, min(f*inverse, c.levels)))))
 }
 
 // leastMost is the magnitude of which acts.Codes can make 127; rows of less are zeros.

@@ -305,8 +305,8 @@ func TestTilesOfBytesAreOfExactSumsThatFit(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l := &linear{b: New("test", nil, Options{Path: PathInt8}), Weights: w}
-		if fits := l.fitsBytes(); fits != c.fits {
+		l := &linear{Weights: w}
+		if fits := l.fitsBytes(PathInt8.levels()); fits != c.fits {
 			t.Errorf("%+v of %d columns: %v", c.Format, c.k, fits)
 		}
 	}

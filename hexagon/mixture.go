@@ -12,13 +12,11 @@ import (
 	"github.com/lutra-lm/lutra/models"
 )
 
-// mixtures is how the experts of a model are computed.
-type mixtures struct {
-	plan   *experts.Plan // nil: the model has none
-	dense  int           // layers without experts, the first
-	counts experts.Counts
-	work   chunkWork
-	gated  gatedExperts
+// mixturePlan is how the experts of a model are computed.
+type mixturePlan struct {
+	plan  *experts.Plan
+	dense int // layers without experts, the first
+	gated gatedPlan
 }
 
 // leastChunk is the fewest rows of a sequence in a step that are a chunk of a prompt.
@@ -45,16 +43,17 @@ func (b *Backend) Mixtures(s models.MixtureShape) error {
 	if given != nil {
 		chunk = given.Chunk
 	}
+	p := &mixturePlan{dense: s.Dense}
 	switch {
 	case b.opt.Placement == PlacementNaive:
-		b.mix.plan = uniform(shape, chunk, 1, chunk)
+		p.plan = uniform(shape, chunk, 1, chunk)
 	case given != nil:
-		b.mix.plan = given
+		p.plan = given
 	default:
-		b.mix.plan = uniform(shape, chunk, defaultGroup, (chunk*shape.Chosen+shape.Experts-1)/shape.Experts)
+		p.plan = uniform(shape, chunk, defaultGroup, (chunk*shape.Chosen+shape.Experts-1)/shape.Experts)
 	}
-	b.mix.gated.begin(b.mix.plan)
-	b.mix.dense = s.Dense
+	p.gated.begin(p.plan)
+	b.plan.mixture, b.experts.mixture, b.experts.gated.mixture, b.session.counts = p, p, p, &experts.Counts{}
 	return nil
 }
 
@@ -76,14 +75,14 @@ func uniform(s experts.Shape, chunk, group, rows int) *experts.Plan {
 
 // Expert implements models.Accelerator.
 func (b *Backend) Expert(layer, expert int) kernels.Backend {
-	if g := b.mix.group(layer, expert); !b.opt.Placement.experts() || g.Placement != experts.NPU {
+	if g := b.plan.mixture.group(layer, expert); !b.opt.Placement.experts() || g.Placement != experts.NPU {
 		return nil
 	}
 	return expertLoader{b}
 }
 
 // group returns the group of an expert.
-func (m *mixtures) group(layer, expert int) *experts.Group {
+func (m *mixturePlan) group(layer, expert int) *experts.Group {
 	groups := m.plan.Layers[layer].Groups
 	for i := range groups {
 		for _, e := range groups[i].Experts {
@@ -107,15 +106,15 @@ func (l expertLoader) Load(w *matrix.Matrix) (kernels.Linear, error) {
 }
 
 // regions lays out what launches exchange with the device: of experts that it computes whole, and of matrices.
-func (m *mixtures) regions(b *Backend) {
-	if m.plan == nil || !b.opt.Placement.experts() {
+func (m *mixturePlan) regions(p *plan, opt *Options) {
+	if !opt.Placement.experts() {
 		return
 	}
 	parts := 2 // of the columns, each with results of 2 bytes by tiles; by lookups they have 4
-	for _, l := range b.matrices {
+	for _, l := range p.matrices {
 		parts = max(parts, l.tile(1, 0).parts(l.K))
 	}
-	m.gated.reserve(b, m.plan)
+	m.gated.reserve(&p.arena, m.plan)
 	s, rows, results := &m.plan.Shape, 0, 0
 	for i := m.dense; i < len(m.plan.Layers); i++ {
 		for j := range m.plan.Layers[i].Groups {
@@ -129,5 +128,5 @@ func (m *mixtures) regions(b *Backend) {
 			results = max(results, len(g.Experts)*outBytes(g.Capacity, m, parts))
 		}
 	}
-	b.group.x, b.group.y = b.region(rows), b.region(results)
+	p.launch.x, p.launch.y = p.region(rows), p.region(results)
 }

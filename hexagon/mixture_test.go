@@ -151,7 +151,7 @@ func TestALaunchAsksTheSameOfTheDeviceForAnyRows(t *testing.T) {
 					products[i] = product{linear: l, n: n[i], x: x, from: from, y: y, to: from, capacity: most, lookup: path == PathLookup}
 				}
 				packets = nil
-				if err := b.launch(products); err != nil {
+				if err := b.products.launch(products); err != nil {
 					t.Fatal(err)
 				}
 				if first == nil {

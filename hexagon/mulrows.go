@@ -22,47 +22,47 @@ func (s span) row(i int) span    { return span{s.at + uint32(i)*s.stride, s.stri
 type rowBuffers struct{ inputs, ints, scales, tiles uint32 }
 
 // rowBuffers makes room for rows by lookups and others by tiles, of at most k columns and outs outputs.
-func (b *Backend) rowBuffers(k, outs, rows, tiled int) rowBuffers {
-	return rowBuffers{b.reserve(2 * k * rows), b.reserve(4 * outs * rows), b.reserve(4 * max(rows, tiled)), b.reserve(2 * k * tiled)}
+func (a *arena) rowBuffers(k, outs, rows, tiled int) rowBuffers {
+	return rowBuffers{a.reserve(2 * k * rows), a.reserve(4 * outs * rows), a.reserve(4 * max(rows, tiled)), a.reserve(2 * k * tiled)}
 }
 
 // mulRows queues the products of n rows of x with matrices, results to y, by the path of room rows:
 // as many as the path has at once, at most.
-func (b *Backend) mulRows(w *rowBuffers, s *stack, room int, x, y span, n int) {
+func (q *request) mulRows(w *rowBuffers, s *stack, room int, x, y span, n int) {
 	if room > s.most {
-		b.mulTiledRows(w, s, x, y, n)
+		q.mulTiledRows(w, s, x, y, n)
 		return
 	}
-	b.lookUpRows(w, s, x, y, n)
+	q.lookUpRows(w, s, x, y, n)
 }
 
 // lookUpRows queues products by lookups, for which the rows' tables fit TCM at once.
-func (b *Backend) lookUpRows(w *rowBuffers, s *stack, x, y span, n int) {
+func (q *request) lookUpRows(w *rowBuffers, s *stack, x, y span, n int) {
 	first := s.parts[0]
-	b.add(device.OpQuantize, w.inputs, w.scales, x.at, uint32(n), uint32(first.K), uint32(first.Cols), x.stride)
+	q.add(device.OpQuantize, w.inputs, w.scales, x.at, uint32(n), uint32(first.K), uint32(first.Cols), x.stride)
 	for i, l := range s.parts {
 		if i == 0 || l.InBytes() != s.parts[i-1].InBytes() {
-			l.precompute(n, w.inputs)
+			l.precompute(q, n, w.inputs)
 		}
 		for strip := 0; strip < l.M/layout.Strip; {
 			strips := l.summed(strip, n)
 			col, width := uint32(4*strip*layout.Strip), uint32(strips*layout.Strip)
-			l.lookUp(strip, strips, n, w.ints)
+			l.lookUp(q, strip, strips, n, w.ints)
 			bias := s.bias[i]
 			if bias != 0 {
 				bias += col
 			}
-			b.add(device.OpScale, y.at+uint32(4*s.col[i])+col, w.ints, w.scales, s.r[i]+col, bias, uint32(n), width, y.stride, 4*width)
+			q.add(device.OpScale, y.at+uint32(4*s.col[i])+col, w.ints, w.scales, s.r[i]+col, bias, uint32(n), width, y.stride, 4*width)
 			strip += strips
 		}
-		b.count(&b.work.Lookups, n)
+		q.count(&q.work.Lookups, n)
 	}
 }
 
 // mulTiledRows queues products of at most tileRows rows by the tile unit: the numbers of
 // Backend.mulTiles, with rows to tiles and back by the device. Matrices of one tiling are one pipeline: the first strips
 // of the next are brought and unfolded while the last ones of the one before are multiplied.
-func (b *Backend) mulTiledRows(w *rowBuffers, s *stack, x, y span, n int) {
+func (q *request) mulTiledRows(w *rowBuffers, s *stack, x, y span, n int) {
 	for i := 0; i < len(s.parts); {
 		l := s.parts[i]
 		plan, end := l.tile(n, 0), i+1
@@ -72,30 +72,30 @@ func (b *Backend) mulTiledRows(w *rowBuffers, s *stack, x, y span, n int) {
 			}
 		}
 		if i == 0 || l.K != s.parts[i-1].K {
-			b.add(device.OpRowsToTiles, w.tiles, w.scales, x.at, uint32(n), uint32(l.K), uint32(l.Cols), x.stride)
+			q.add(device.OpRowsToTiles, w.tiles, w.scales, x.at, uint32(n), uint32(l.K), uint32(l.Cols), x.stride)
 		}
 		loaded := i > 0 && l.K == s.parts[i-1].K && plan.k == l.K && s.parts[i-1].tile(n, 0).k == l.K // whole, by the one before
 		for c := 0; c < l.K; c += plan.k {
 			part := min(plan.k, l.K-c)
 			if !loaded {
-				b.loadRows(&product{linear: l}, &plan, w.tiles, c, part)
+				q.loadRows(&product{linear: l}, &plan, w.tiles, c, part)
 			}
 			var passes []pass
 			for j := i; j < end; j++ {
-				passes = s.parts[j].passes(passes, &plan, 0, s.parts[j].M/layout.Strip, b.toRows(w, s, j, y, n, plan.k, c > 0))
+				passes = s.parts[j].passes(passes, &plan, 0, s.parts[j].M/layout.Strip, q.toRows(w, s, j, y, n, plan.k, c > 0))
 			}
-			plan.pipeline(passes, c, part)
+			plan.pipeline(q, passes, c, part)
 		}
 		for ; i < end; i++ {
-			b.count(&b.work.Tiled, n)
-			b.count(&b.work.Lanes, roundUp(n, layout.Tile))
+			q.count(&q.work.Tiled, n)
+			q.count(&q.work.Lanes, roundUp(n, layout.Tile))
 		}
 	}
 }
 
 // toRows returns what queues the results of strips of part i, multiplied in parts of k columns, as numbers of
 // n rows of y: more than those before it, or with biases.
-func (b *Backend) toRows(w *rowBuffers, s *stack, i int, y span, n, k int, more bool) func(strip, strips int, out uint32) {
+func (q *request) toRows(w *rowBuffers, s *stack, i int, y span, n, k int, more bool) func(strip, strips int, out uint32) {
 	scale := math.Float32bits(1 / s.parts[i].outScale(k))
 	return func(strip, strips int, out uint32) {
 		col, bias, adds := uint32(4*strip*layout.Strip), s.bias[i], uint32(0)
@@ -105,7 +105,7 @@ func (b *Backend) toRows(w *rowBuffers, s *stack, i int, y span, n, k int, more 
 		if bias != 0 {
 			bias += col
 		}
-		b.add(device.OpTilesToRows, y.at+uint32(4*s.col[i])+col, out, w.scales, s.r[i]+col, bias, uint32(n), uint32(strips*layout.Strip), y.stride, scale, adds)
+		q.add(device.OpTilesToRows, y.at+uint32(4*s.col[i])+col, out, w.scales, s.r[i]+col, bias, uint32(n), uint32(strips*layout.Strip), y.stride, scale, adds)
 	}
 }
 
@@ -123,7 +123,7 @@ var units = map[models.GatedUnit]unit{
 }
 
 // gate queues a unit of n rows, width numbers of each; dst may be gate.
-func (b *Backend) gate(u unit, dst, gate, up span, n, width int) {
-	b.add(device.OpGLU, dst.at, gate.at, up.at, uint32(n), uint32(width), dst.stride, gate.stride, u.kind,
+func (q *request) gate(u unit, dst, gate, up span, n, width int) {
+	q.add(device.OpGLU, dst.at, gate.at, up.at, uint32(n), uint32(width), dst.stride, gate.stride, u.kind,
 		math.Float32bits(u.Limit), math.Float32bits(u.Alpha), math.Float32bits(u.Plus))
 }

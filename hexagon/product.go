@@ -1,8 +1,6 @@
 package hexagon
 
 import (
-	"math"
-
 	"github.com/lutra-lm/lutra/hexagon/layout"
 	"github.com/lutra-lm/lutra/kernels"
 )
@@ -56,52 +54,41 @@ func (p *product) clear() {
 	}
 }
 
+// products multiplies rows that the host has, one product or one launch after the other.
+type products struct {
+	s        *session
+	q        *request
+	plan     *plan
+	codes    activationCodes
+	resident resident
+	laid     [tileRows]laid // of rows that are resident in tiles of bytes
+}
+
+// resident says which activations the device has in the form that their path wants: rows
+// in tiles at x, or lookup tables, or bytes in their place.
+type resident struct {
+	acts *kernels.Acts
+	sets uint64
+	path Path
+	// The first row, and how many: matrices of one input differ in how many they have at once.
+	first, rows int
+}
+
 // multiply computes a product, or zeros once the device has a fault.
-func (b *Backend) multiply(p *product, lookup bool) {
+func (ps *products) multiply(p *product, lookup bool) {
 	var err error
 	if lookup {
-		b.count(&b.work.Lookups, p.n)
-		err = b.mulLookup(p)
+		ps.q.count(&ps.q.work.Lookups, p.n)
+		err = ps.mulLookup(p)
 	} else {
-		b.count(&b.work.Tiled, p.n)
-		b.count(&b.work.Lanes, roundUp(p.n, layout.Tile))
-		err = b.mulTiles(p)
+		ps.q.count(&ps.q.work.Tiled, p.n)
+		ps.q.count(&ps.q.work.Lanes, roundUp(p.n, layout.Tile))
+		err = ps.mulTiles(p)
 	}
 	if err == nil {
-		err = b.probe(p)
+		err = ps.s.probe(p)
 	}
 	if err != nil {
 		p.clear()
 	}
-}
-
-// count adds to what the device has done, unless the host does it.
-func (b *Backend) count(what *int64, n int) {
-	if !b.hosted {
-		*what += int64(n)
-	}
-}
-
-// probe computes one of the results here as well, another one each time. A device
-// that answers nonsense is found out before anybody reads it.
-func (b *Backend) probe(p *product) error {
-	b.probes++
-	n, m := int(b.probes%uint64(p.n)), int(b.probes*0x9e3779b97f4a7c15>>32%uint64(p.Rows))
-	if cap(b.weights) < p.Cols {
-		b.weights = make([]float32, max(b.mostK, p.Cols))
-	}
-	w, row := b.weights[:p.Cols], p.row(n)
-	p.weightsOf(w, m)
-	var want, size, sum, most float64
-	for k, f := range row {
-		v := float64(f) * float64(w[k])
-		want, size, sum = want+v, size+math.Abs(v), sum+math.Abs(float64(w[k]))
-		most = max(most, math.Abs(float64(f)))
-	}
-	groups := float64(p.K / p.Group)
-	within := sum*leastMost + size/256 + most*(sum*2+groups*math.Abs(float64(p.R[m])))/float64(b.levels)
-	if got := float64(p.out(n)[m]); !(math.Abs(got-want) <= within) && want-want == 0 {
-		return b.fail("it computed %v where %v ± %v is right, output %d of a matrix of %dx%d", got, want, within, m, p.Rows, p.Cols)
-	}
-	return nil
 }

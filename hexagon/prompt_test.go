@@ -27,7 +27,7 @@ func TestAPromptOfADenseModelIsOneRequest(t *testing.T) {
 		}
 		d := backendOf(t, b)
 		if i == 1 {
-			d.whole = nil
+			d.plan.layers = nil
 		}
 		before := d.Work()
 		logits[i] = slices.Clone(f.feed(1, prompt...))
@@ -57,7 +57,7 @@ func TestPromptsInInt8HaveTheBitsOfLookups(t *testing.T) {
 	d := backendOf(t, b)
 	byTiles := slices.Clone(newFeeder(t, b.Model).feed(1, prompt...))
 	tiled := d.Work().Tiled
-	for _, l := range d.matrices {
+	for _, l := range d.plan.matrices {
 		if l.bytes {
 			l.bytes, l.lookups = false, math.MaxInt
 		}
@@ -80,21 +80,21 @@ func TestRowsByTilesDoNotDependOnOthersInTheirRequest(t *testing.T) {
 		shape.Arch = arch
 		b := onDevice(t, "hexagon-go", Options{Path: PathTiles}, p, windowed(synthesized(t, shape, kind), arch, 9))
 		d := backendOf(t, b)
-		if d.whole == nil || d.whole.layers[0] == nil {
+		if d.plan.layers == nil || d.plan.layers.layers[0] == nil {
 			t.Fatalf("%v: no layer is whole", kind)
 		}
-		d.att.longest = 32
+		d.attention.tcm.longest = 32
 		tokens := make([]int32, 40)
 		for i := range tokens {
 			tokens[i] = int32(3 + i*31%290)
 		}
 		var want []float32
-		size := d.whole.at.qkv.size
+		size := d.plan.layers.at.qkv.size
 		for round, each := range []int{40, 5, 33, 20} {
 			if round == 3 { // of one layer
-				size = uint32(each) * d.whole.at.qkvStride
+				size = uint32(each) * d.plan.layers.at.qkvStride
 			}
-			d.whole.at.qkv.size = size
+			d.plan.layers.at.qkv.size = size
 			f := newFeeder(t, b.Model)
 			var logits []float32
 			before := d.Work().Runs

@@ -100,9 +100,9 @@ func TestWholeLayersComputeWhatTheHostDoesBetweenProducts(t *testing.T) {
 			b := onDevice(t, kind, Options{Lookups: func(*layout.Weights) int { return len(tokens) }}, p, load)
 			if kind != "" {
 				d := backendOf(t, b)
-				if d.att.longest = 32; i == 1 {
-					d.whole = nil
-				} else if d.whole == nil {
+				if d.attention.tcm.longest = 32; i == 1 {
+					d.plan.layers = nil
+				} else if d.plan.layers == nil {
 					t.Fatalf("%s: no layer is whole", arch)
 				}
 			}

@@ -9,22 +9,22 @@ import (
 )
 
 // addCaps has TCM get the table of soft caps, if scores have any.
-func (b *Backend) addCaps() {
-	limit := b.att.call.Cap
+func (t *attentionTCM) addCaps(q *request) {
+	limit := t.cap
 	if limit == 0 {
 		return
 	}
-	if b.att.limit != limit {
-		b.att.limit = limit
-		softCaps(device.View[uint16](b.mem, b.caps.at, device.ExpTableBytes/2), float64(limit)*math.Log2E)
+	if q.limit != limit {
+		q.limit = limit
+		softCaps(device.View[uint16](q.mem, q.tables.caps.at, device.ExpTableBytes/2), float64(limit)*math.Log2E)
 	}
-	b.add(device.OpCopy, b.att.tcm.caps, b.caps.at, device.ExpTableBytes)
+	q.add(device.OpCopy, t.caps, q.tables.caps.at, device.ExpTableBytes)
 }
 
 // addCap queues the caps of tiles of scores, which are in units of log₂.
-func (b *Backend) addCap(tiles uint32) {
-	if b.att.call.Cap != 0 {
-		b.add(device.OpSoftCap, b.att.tcm.s, b.att.tcm.caps, tiles)
+func (t *attentionTCM) addCap(q *request, tiles uint32) {
+	if t.cap != 0 {
+		q.add(device.OpSoftCap, t.s, t.caps, tiles)
 	}
 }
 

@@ -18,7 +18,7 @@ func TestSinksAndSoftCapsAreTheDevices(t *testing.T) {
 	for _, longest := range []int{longestChunk, 32} {
 		for _, window := range []int{0, 40} {
 			for _, limit := range []float32{0, 0.5} {
-				b.att.longest = longest
+				b.attention.tcm.longest = longest
 				a := newAttending(t, r, kv.F16, 6, kv.Shape{Layers: 1, Heads: 2, HeadDim: 32}, []int{5, 70}, 2)
 				a.Cap, a.Window = limit, window
 				for _, sinks := range [][]float32{nil, {0, 2, -1, 100, -1e30, 1e-9}} {

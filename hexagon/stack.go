@@ -16,11 +16,11 @@ type weights struct {
 }
 
 // add has place put x, n numbers with zeros, into the memory; 0 for nil.
-func (v *vectors) add(b *Backend, x []float32, n int) uint32 {
+func (v *vectors) add(a *arena, x []float32, n int) uint32 {
 	if x == nil {
 		return 0
 	}
-	at := b.reserve(4 * n)
+	at := a.reserve(4 * n)
 	*v = append(*v, weights{at, x})
 	return at
 }
@@ -43,8 +43,8 @@ type stack struct {
 	most  int      // rows of a step that are multiplied by lookups, as many as the part of most outputs has; 0: none
 }
 
-// stack takes matrices of cols columns, or returns nil.
-func (b *Backend) stack(v *vectors, cols int, of ...kernels.Linear) *stack {
+// newStack takes matrices of cols columns, or returns nil.
+func newStack(a *arena, v *vectors, cols int, of ...kernels.Linear) *stack {
 	for _, x := range of {
 		if l, ok := x.(*linear); !ok || l.Cols != cols {
 			return nil
@@ -61,7 +61,7 @@ func (b *Backend) stack(v *vectors, cols int, of ...kernels.Linear) *stack {
 		if l.M > widest { // whose tables serve the others
 			s.most, widest = l.lookups, l.M
 		}
-		s.r = append(s.r, v.add(b, append(make([]float32, 0, l.M), l.R...), l.M))
+		s.r = append(s.r, v.add(a, append(make([]float32, 0, l.M), l.R...), l.M))
 	}
 	if slices.ContainsFunc(s.parts, func(l *linear) bool { return l.lookups == 0 }) {
 		s.most = 0
@@ -70,12 +70,12 @@ func (b *Backend) stack(v *vectors, cols int, of ...kernels.Linear) *stack {
 }
 
 // addBias gives the outputs theirs, one part after the other; nil: none.
-func (s *stack) addBias(v *vectors, b *Backend, x []float32) {
+func (s *stack) addBias(v *vectors, a *arena, x []float32) {
 	for i, l := range s.parts {
 		if x == nil {
 			return
 		}
-		s.bias[i], x = v.add(b, x[:l.Rows], l.M), x[l.Rows:]
+		s.bias[i], x = v.add(a, x[:l.Rows], l.M), x[l.Rows:]
 	}
 }
 

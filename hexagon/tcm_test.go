@@ -33,7 +33,7 @@ func TestTheHostNeedsNotSeeTCM(t *testing.T) {
 	kinds = append(slices.Clone(kinds), kinds[0])
 	hidden := &kinds[len(kinds)-1]
 	hidden.name = "hidden"
-	hidden.open = func(bytes int, opt *Options) (device.Device, error) {
+	hidden.open = func(bytes int, opt *Options, step func(string)) (device.Device, error) {
 		d, err := device.NewGo(opt.Pool, bytes)
 		return &hiddenTCM{d, make([]byte, device.TCMBytes)}, err
 	}
@@ -70,7 +70,7 @@ func TestNeighboursAmongProductsHaveScratchApart(t *testing.T) {
 	kinds = append(slices.Clone(kinds), kinds[0])
 	kind := &kinds[len(kinds)-1]
 	kind.name = "looked at"
-	kind.open = func(bytes int, opt *Options) (d device.Device, err error) {
+	kind.open = func(bytes int, opt *Options, step func(string)) (d device.Device, err error) {
 		looked.Device, err = device.NewGo(opt.Pool, bytes)
 		return looked, err
 	}

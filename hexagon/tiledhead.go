@@ -18,8 +18,8 @@ type tiledHead struct {
 	more   span // results of further columns, where they are multiplied in parts
 }
 
-// tiledHead takes the head, or returns nil.
-func (b *Backend) tiledHead(d *whole, head kernels.Linear) *tiledHead {
+// newTiledHead takes the head, or returns nil.
+func newTiledHead(a *arena, d *layerPlan, head kernels.Linear) *tiledHead {
 	l, ok := head.(*linear)
 	if !ok || l.Cols != d.m.Hidden || d.m.HeadNorm.Weight == nil {
 		return nil
@@ -31,39 +31,39 @@ func (b *Backend) tiledHead(d *whole, head kernels.Linear) *tiledHead {
 	for i := range ones {
 		ones[i] = 1
 	}
-	t.ones = d.vectors.add(b, ones, len(ones))
+	t.ones = d.vectors.add(a, ones, len(ones))
 	return t
 }
 
 // reserve makes room for rows of activations and results.
-func (t *tiledHead) reserve(b *Backend, rows int) {
-	t.x = b.reserve(2 * layout.Tile * t.K)
+func (t *tiledHead) reserve(a *arena, rows int) {
+	t.x = a.reserve(2 * layout.Tile * t.K)
 	if t.tile(1, 0).parts(t.K) > 1 {
-		t.more = span{b.reserve(4 * t.M * rows), uint32(4 * t.M)}
+		t.more = span{a.reserve(4 * t.M * rows), uint32(4 * t.M)}
 	}
 }
 
-// mulHead queues the products of n rows of x, and their results, without scales, as rows of y.
-func (r *recording) mulHead(t *tiledHead, x, y span, n int) {
-	r.add(device.OpToTiles, t.x, x.at, uint32(n), 1, uint32(t.Cols), x.stride, 0, 0, 1, math.Float32bits(t.factor))
+// multiply queues the products of n rows of x, and their results, without scales, as rows of y.
+func (t *tiledHead) multiply(q *request, x, y span, n int, saturated uint32) {
+	q.add(device.OpToTiles, t.x, x.at, uint32(n), 1, uint32(t.Cols), x.stride, 0, 0, 1, math.Float32bits(t.factor))
 	p, to := product{linear: t.linear}, y
 	plan := t.tile(n, 0)
 	passes := t.passes(nil, &plan, 0, t.M/layout.Strip, func(strip, strips int, out uint32) {
-		r.add(device.OpFromTiles, to.at+uint32(4*strip*layout.Strip), out, t.ones, uint32(n), uint32(strips*layout.Strip), to.stride, 0, r.at.saturated, 1)
+		q.add(device.OpFromTiles, to.at+uint32(4*strip*layout.Strip), out, t.ones, uint32(n), uint32(strips*layout.Strip), to.stride, 0, saturated, 1)
 	})
 	for c := 0; c < t.K; c += plan.k {
 		part := min(plan.k, t.K-c)
 		if c > 0 {
 			to = t.more
 		}
-		r.loadRows(&p, &plan, t.x, c, part)
-		plan.pipeline(passes, c, part)
+		q.loadRows(&p, &plan, t.x, c, part)
+		plan.pipeline(q, passes, c, part)
 		for at := 0; c > 0 && at < t.M; at += device.MaxDim {
-			r.add(device.OpAdd, y.at+uint32(4*at), to.at+uint32(4*at), uint32(n), uint32(min(device.MaxDim, t.M-at)), y.stride, to.stride, oneBits)
+			q.add(device.OpAdd, y.at+uint32(4*at), to.at+uint32(4*at), uint32(n), uint32(min(device.MaxDim, t.M-at)), y.stride, to.stride, oneBits)
 		}
 	}
-	r.count(&r.work.Tiled, n)
-	r.count(&r.work.Lanes, layout.Tile)
+	q.count(&q.work.Tiled, n)
+	q.count(&q.work.Lanes, layout.Tile)
 }
 
 // scaled sets logits to results.
@@ -74,34 +74,34 @@ func (t *tiledHead) scaled(logits, results []float32) {
 	}
 }
 
+// headRows queues the norm of the rows that want logits, and brings them together.
+func (r *step) headRows() {
+	if !r.head || len(r.wanted) == 0 {
+		return
+	}
+	r.normed(&r.plan.headNorm)
+	h := r.plan.at.h
+	for i, row := range r.wanted {
+		if row > i {
+			r.q.add(device.OpCopy, h.row(i).at, h.row(row).at, uint32(4*r.plan.m.Hidden))
+		}
+	}
+}
+
 // logits queues the product of the head with n rows, from row first of those that want logits on.
-func (r *recording) logits(first, n int) {
-	h := r.at.h
+func (r *step) logits(first, n int) {
+	h := r.plan.at.h
 	h.at += uint32(first) * h.stride
 	switch {
 	case n == 0:
-	case r.byLookups():
-		r.mulAs(r.whole.head, len(r.wanted), h, r.at.logits, n)
+	case r.plan.headByLookups(len(r.wanted)):
+		r.mulAs(r.plan.head, len(r.wanted), h, r.plan.at.logits, n)
 	default:
-		r.mulHead(r.tiled, h, r.at.logits, n)
+		r.plan.tiled.multiply(r.q, h, r.plan.at.logits, n, r.plan.at.saturated)
 	}
 }
 
-// takeLogits copies to the step the logits of n rows, from row first of those that want them on.
-func (r *recording) takeLogits(first, n int) {
-	for i := range n {
-		rows := r.tiled.Rows
-		logits, results := r.s.Logits[(r.out+first+i)*rows:][:rows], device.View[float32](r.mem, r.at.logits.at+uint32(i)*r.at.logits.stride, rows)
-		if r.byLookups() {
-			copy(logits, results)
-		} else {
-			r.tiled.scaled(logits, results)
-		}
-		r.count(&r.work.Read, 4*rows)
-	}
-}
-
-// byLookups tells whether the head is multiplied by lookups, or else by the tile unit.
-func (r *recording) byLookups() bool {
-	return r.whole.head != nil && len(r.wanted) <= r.whole.head.most
+// headByLookups tells whether the head is multiplied by lookups for so many rows, or else by the tile unit.
+func (d *layerPlan) headByLookups(wanted int) bool {
+	return d.head != nil && wanted <= d.head.most
 }

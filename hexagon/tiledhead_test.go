@@ -31,18 +31,18 @@ func TestTheHeadOfAnyFormatIsInTheStepsRequest(t *testing.T) {
 					return synthetic.Build(c.shape, synthetic.Options{Blocks: gguf.Q4_0, Head: c.head, Seed: 5})
 				})
 				d, f := backendOf(t, b), newFeeder(t, b.Model)
-				for _, l := range d.matrices {
+				for _, l := range d.plan.matrices {
 					if l.Rows != c.shape.Vocab && l.lookups > 0 {
 						l.lookups = 8 // as many as the step has rows
 					}
 				}
-				for _, l := range d.whole.layers {
+				for _, l := range d.plan.layers.layers {
 					for _, s := range []*stack{l.qkv, l.o, l.gateUp, l.down} {
 						s.most = 8
 					}
 				}
 				if i == 1 {
-					d.whole.tiled = nil
+					d.plan.layers.tiled = nil
 				}
 				f.feed(1, tokens[:8]...)
 				before := d.Work().Runs

@@ -99,28 +99,28 @@ func (l *linear) codeBytes() int {
 }
 
 // mulTiles multiplies on the tile unit.
-func (b *Backend) mulTiles(p *product) error {
+func (ps *products) mulTiles(p *product) error {
 	if p.bytes {
-		return b.mulBytes(p)
+		return ps.mulBytes(p)
 	}
 	for lo := 0; lo < p.n; lo += tileRows {
 		n := min(tileRows, p.n-lo)
-		t := p.tile(n, b.y.at)
+		t := p.tile(n, ps.plan.y.at)
 		now := resident{p.acts, p.sets(), PathTiles, lo, n}
-		if p.acts == nil || b.resident != now {
-			b.resident = now
-			b.layTiles(p, lo, n, b.x.at)
+		if p.acts == nil || ps.resident != now {
+			ps.resident = now
+			ps.layTiles(p, lo, n, ps.plan.x.at)
 		}
 		for c := 0; c < p.K; c += t.k {
 			part := min(t.k, p.K-c)
 			for first := 0; first < p.M/layout.Strip; {
-				b.loadRows(p, &t, b.x.at, c, part)
+				ps.q.loadRows(p, &t, ps.plan.x.at, c, part)
 				strips := p.fitting(first, t.cols*layout.Tile, 2)
-				t.pipeline(p.passes(nil, &t, first, strips, nil), c, part)
-				if err := b.run(); err != nil {
+				t.pipeline(ps.q, p.passes(nil, &t, first, strips, nil), c, part)
+				if err := ps.s.run(); err != nil {
 					return err
 				}
-				b.gatherTiles(p, lo, n, &t, first, strips, c > 0)
+				ps.gatherTiles(p, lo, n, &t, first, strips, c > 0)
 				first += strips
 			}
 		}
@@ -129,24 +129,24 @@ func (b *Backend) mulTiles(p *product) error {
 }
 
 // loadRows queues the copies of columns [c, c+part) of the rows at x to TCM.
-func (b *Backend) loadRows(p *product, t *tiling, x uint32, c, part int) {
+func (q *request) loadRows(p *product, t *tiling, x uint32, c, part int) {
 	for col := range t.cols { // of all columns those of the part
-		b.add(device.OpCopy, t.x+uint32(col*part*2*layout.Tile), x+uint32((col*p.K+c)*2*layout.Tile), uint32(part*2*layout.Tile))
+		q.add(device.OpCopy, t.x+uint32(col*part*2*layout.Tile), x+uint32((col*p.K+c)*2*layout.Tile), uint32(part*2*layout.Tile))
 	}
 }
 
 // layTiles lays out rows [lo, lo+n) at x, zeros beyond the last one: [tiles of 32
 // rows][k/32] tiles with a row in each column.
-func (b *Backend) layTiles(p *product, lo, n int, x uint32) {
+func (ps *products) layTiles(p *product, lo, n int, x uint32) {
 	size := roundUp(n, layout.Tile) * 2 * p.K
-	b.count(&b.work.Written, size)
-	clear(b.mem[x:][:size])
+	ps.q.count(&ps.q.work.Written, size)
+	clear(ps.q.mem[x:][:size])
 	for i := range min(n, p.n-lo) {
 		row := p.row(lo + i)
 		inverse := 1 / tileScale(row)
 		at := x + uint32(i/layout.Tile*p.K*2*layout.Tile)
 		for j, f := range row {
-			putHalf(b.mem, at+uint32(j/layout.Tile*layout.TileBytes), layout.TileIndex(j%layout.Tile, i%layout.Tile), layout.F16(f*inverse))
+			putHalf(ps.q.mem, at+uint32(j/layout.Tile*layout.TileBytes), layout.TileIndex(j%layout.Tile, i%layout.Tile), layout.F16(f*inverse))
 		}
 	}
 }
@@ -169,24 +169,24 @@ func (l *linear) outScale(part int) float32 {
 }
 
 // pipeline queues columns [c, c+part) of passes, all of matrices that have this tiling.
-func (t *tiling) pipeline(passes []pass, c, part int) {
+func (t *tiling) pipeline(q *request, passes []pass, c, part int) {
 	_ = pipeline.Order(len(passes), passes[0].halves == nil, func(of pipeline.Job) error { // none fails
 		switch p, w := &passes[of.Tile], &t.weights[of.Buffer]; of.Stage {
 		case pipeline.Load:
-			p.load(w, c, part)
+			p.load(q, w, c, part)
 		case pipeline.Unpack:
-			p.unpack(t, w, part)
+			p.unpack(q, t, w, part)
 		case pipeline.Multiply:
-			p.multiply(t, w, part)
+			p.multiply(q, t, w, part)
 		default:
-			p.store(t, w, p.strip-passes[0].strip)
+			p.store(q, t, w, p.strip-passes[0].strip)
 		}
 		return nil
 	})
 }
 
 // load queues the copies of a pass's columns to TCM.
-func (p *pass) load(w *buffers, c, part int) {
+func (p *pass) load(q *request, w *buffers, c, part int) {
 	l := p.linear
 	if l.inTiles() != nil {
 		row, size, rows := l.K*l.codeBytes()/tileRowsOfStrip, part*l.codeBytes()/tileRowsOfStrip, p.strips*tileRowsOfStrip
@@ -195,30 +195,30 @@ func (p *pass) load(w *buffers, c, part int) {
 		}
 		for i := range rows {
 			from := l.codes + uint32((p.strip*tileRowsOfStrip+i)*row+c*l.codeBytes()/tileRowsOfStrip)
-			l.b.add(device.OpCopy, w.codes+uint32(i*size), from, uint32(size))
+			q.add(device.OpCopy, w.codes+uint32(i*size), from, uint32(size))
 		}
 		return
 	}
 	codes, scales, offsets := l.at(p.strip)
-	l.b.add(device.OpCopy, w.codes, codes+uint32(c/layout.Block*layout.BlockBytes(l.Bits)), uint32(p.strips*part*l.codeBytes()))
+	q.add(device.OpCopy, w.codes, codes+uint32(c/layout.Block*layout.BlockBytes(l.Bits)), uint32(p.strips*part*l.codeBytes()))
 	at, size := uint32(c/l.Group*layout.Strip*2), uint32(p.strips*(part/l.Group)*layout.Strip*2)
 	if scales != 0 {
-		l.b.add(device.OpCopy, w.scales, scales+at, size)
+		q.add(device.OpCopy, w.scales, scales+at, size)
 	}
 	if offsets != 0 {
-		l.b.add(device.OpCopy, w.offsets, offsets+at, size)
+		q.add(device.OpCopy, w.offsets, offsets+at, size)
 	}
 }
 
 // unpack queues the making of tiles of what load has copied: a matrix of the pass's strips.
-func (p *pass) unpack(t *tiling, w *buffers, part int) {
+func (p *pass) unpack(q *request, t *tiling, w *buffers, part int) {
 	l := p.linear
 	if t.bytes {
-		l.b.add(device.OpByteTiles, w.tiles, w.codes, uint32(part/layout.Block), uint32(l.Bits))
+		q.add(device.OpByteTiles, w.tiles, w.codes, uint32(part/layout.Block), uint32(l.Bits))
 		return
 	}
 	if l.groups != nil {
-		l.b.add(device.OpVLUT16, w.tiles, w.codes, uint32(p.strips*part*layout.Strip/layout.SuperGroup), l.table)
+		q.add(device.OpVLUT16, w.tiles, w.codes, uint32(p.strips*part*layout.Strip/layout.SuperGroup), l.table)
 		return
 	}
 	group, scales, offsets := uint32(l.Group), w.scales, w.offsets
@@ -228,20 +228,20 @@ func (p *pass) unpack(t *tiling, w *buffers, part int) {
 	if l.Offsets == nil {
 		offsets = 0
 	}
-	l.b.add(device.OpDequant, w.tiles, w.codes, scales, offsets, l.table, 0, 0, uint32(part/layout.Block), uint32(part), uint32(l.Bits), group, form(l.InBytes()), uint32(p.strips-1))
+	q.add(device.OpDequant, w.tiles, w.codes, scales, offsets, l.table, 0, 0, uint32(part/layout.Block), uint32(part), uint32(l.Bits), group, form(l.InBytes()), uint32(p.strips-1))
 }
 
 // multiply queues the product of those tiles.
-func (p *pass) multiply(t *tiling, w *buffers, part int) {
+func (p *pass) multiply(q *request, t *tiling, w *buffers, part int) {
 	if t.bytes {
-		p.b.add(device.OpTileMulBytes, w.out, w.tiles, t.x, uint32(part/layout.Tile), byteRowsOfStrip, uint32(t.cols), columns)
+		q.add(device.OpTileMulBytes, w.out, w.tiles, t.x, uint32(part/layout.Tile), byteRowsOfStrip, uint32(t.cols), columns)
 		return
 	}
-	p.b.add(device.OpTileMul, w.out, w.tiles, t.x, uint32(part/layout.Tile), 0, 0, 0, uint32(p.strips*tileRowsOfStrip), uint32(t.cols), uint32(layout.F16(p.outScale(t.k))), columns)
+	q.add(device.OpTileMul, w.out, w.tiles, t.x, uint32(part/layout.Tile), 0, 0, 0, uint32(p.strips*tileRowsOfStrip), uint32(t.cols), uint32(layout.F16(p.outScale(t.k))), columns)
 }
 
 // store queues what becomes of its results, which begin at strip at of those at y.
-func (p *pass) store(t *tiling, w *buffers, at int) {
+func (p *pass) store(q *request, t *tiling, w *buffers, at int) {
 	if p.take != nil {
 		p.take(p.strip, p.strips, w.out)
 		return
@@ -250,19 +250,19 @@ func (p *pass) store(t *tiling, w *buffers, at int) {
 	if t.bytes {
 		size = t.planes()
 	}
-	p.b.add(device.OpCopy, t.y+uint32(at*size), w.out, uint32(p.strips*size))
+	q.add(device.OpCopy, t.y+uint32(at*size), w.out, uint32(p.strips*size))
 }
 
 // gatherTiles turns the results of strips into rows [lo, lo+n) of the product, or adds
 // them there.
-func (b *Backend) gatherTiles(p *product, lo, n int, t *tiling, first, strips int, more bool) {
+func (ps *products) gatherTiles(p *product, lo, n int, t *tiling, first, strips int, more bool) {
 	out := p.outScale(t.k)
-	b.count(&b.work.Read, 2*strips*layout.Strip*t.cols*layout.Tile)
+	ps.q.count(&ps.q.work.Read, 2*strips*layout.Strip*t.cols*layout.Tile)
 	for i := range n {
 		scale, row := tileScale(p.row(lo+i))/out, p.out(lo+i)
 		for m := first * layout.Strip; m < min(p.Rows, (first+strips)*layout.Strip); m++ {
 			at := t.y + uint32(((m/layout.Tile-first*4)*t.cols+i/layout.Tile)*layout.TileBytes)
-			f := layout.F32(half(b.mem, at, layout.TileIndex(m%layout.Tile, i%layout.Tile))) * p.R[m] * scale
+			f := layout.F32(half(ps.q.mem, at, layout.TileIndex(m%layout.Tile, i%layout.Tile))) * p.R[m] * scale
 			if more {
 				f += row[m]
 			}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/lutra-lm/lutra/hexagon/device"
@@ -187,7 +188,13 @@ func everyPart(t *testing.T, path Path, rows int, parallel bool) {
 	r := rand.New(rand.NewPCG(41, 1))
 	const hidden, heads, kvHeads, dim, width = 256, 6, 2, 64, 288
 	const q, w = heads * dim, kvHeads * dim
-	b := New("test", func(bytes int) (device.Device, error) { return device.NewGo(nil, bytes) }, Options{Path: path})
+	var ran []device.Packet
+	b := New("test", func(bytes int) (device.Device, error) {
+		return hooked(bytes, func(p *device.Packet) error {
+			ran = append(ran, *p)
+			return nil
+		}, nil)
+	}, Options{Path: path})
 	packed := func(p matrix.Packing, rows, cols int) kernels.Linear {
 		l, err := b.Load(matrices.Random(t, r, p, rows, cols))
 		if err != nil {
@@ -269,8 +276,13 @@ func everyPart(t *testing.T, path Path, rows int, parallel bool) {
 		}
 	}
 	e := &exact{m, s, map[*linear][]float32{}}
+	alone := packetsWithoutADevice(b, s)
+	ran = nil
 	if n := b.RunLayers(s); n != len(m.Layers) || b.Err() != nil {
 		t.Fatalf("%d layers are computed: %v", n, b.Err())
+	}
+	if !slices.Equal(ran, alone) {
+		t.Errorf("the device got %d packets; of the plan and the rows alone a step makes %d, or others", len(ran), len(alone))
 	}
 	var num, den float64
 	for _, l := range m.Layers {
@@ -285,4 +297,22 @@ func everyPart(t *testing.T, path Path, rows int, parallel bool) {
 	if !(num/den < deviceNoise) {
 		t.Errorf("NMSE %.3g", num/den)
 	}
+}
+
+// packetsWithoutADevice makes the packets of a step of the plan and the rows alone, over memory of its own.
+func packetsWithoutADevice(b *Backend, s *models.DenseStep) []device.Packet {
+	d, q := b.plan.layers, &request{mem: alignedBytes(int(b.Memory())), tables: &b.plan.tables}
+	k, tcm := &keys{q: q, slotsAt: b.attention.device.slotsAt, listsAt: b.attention.device.listsAt}, &attentionTCM{longest: longestChunk}
+	r := newStep(q, k, tcm)
+	r.follow(d)
+	if !k.use(s.Cache) || !tcm.divide(d.m.HeadDim, d.cap) || !r.begin(stepRows{s: s, rows: s.Rows, n: len(s.Rows), last: len(d.layers)}, 0, false, b.session.probes+1) {
+		return nil
+	}
+	for i := range d.layers {
+		if room, slots := r.fits(i); !room || !slots {
+			return nil
+		}
+		r.layer(i)
+	}
+	return q.packets
 }

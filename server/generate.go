@@ -65,7 +65,7 @@ func (s *Server) generate(c *api.Call, a *api.Ask) error {
 	if a.Stream {
 		return g.stream(events, func() { cancel(nil) })
 	}
-	return g.whole(events)
+	return g.writeAnswer(events)
 }
 
 // candidatesAtOnce bounds the candidates that the searches of one request decode at

@@ -75,8 +75,8 @@ func (g *generation) stream(events iter.Seq2[tts.Event, error], gone func()) err
 	return failed
 }
 
-// whole writes an answer that is not streamed.
-func (g *generation) whole(events iter.Seq2[tts.Event, error]) error {
+// writeAnswer writes an answer that is not streamed.
+func (g *generation) writeAnswer(events iter.Seq2[tts.Event, error]) error {
 	for e, err := range events {
 		if err := g.take(e, err, true); err != nil {
 			return err

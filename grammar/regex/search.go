@@ -17,7 +17,7 @@ func (a *Arena) Search(pattern string, quoting Quoting) (Expr, error) {
 	if err != nil {
 		return None, err
 	}
-	e, err := a.whole(n, true, true, quoting)
+	e, err := a.fullText(n, true, true, quoting)
 	if err == nil {
 		err = a.err
 	}
@@ -33,7 +33,7 @@ func (a *Arena) Match(pattern string, quoting Quoting) (Expr, error) {
 	if err != nil {
 		return None, err
 	}
-	e, err := a.whole(n, false, false, quoting)
+	e, err := a.fullText(n, false, false, quoting)
 	if err == nil {
 		err = a.err
 	}
@@ -78,9 +78,9 @@ func (a *Arena) Spelled(least, most int) (Expr, error) {
 // anyEscape matches the escape of one character. Those that JSON writes as two are a pair of surrogates.
 const anyEscape = `\\(/|u([0-9a-cA-Ce-fE-F][0-9a-fA-F]{3}|[dD][0-7][0-9a-fA-F]{2}|[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}))`
 
-// whole matches whole texts. before and after: something may stand there, unless
+// fullText matches whole texts. before and after: something may stand there, unless
 // an anchor says no.
-func (a *Arena) whole(n *node, before, after bool, quoting Quoting) (Expr, error) {
+func (a *Arena) fullText(n *node, before, after bool, quoting Quoting) (Expr, error) {
 	alts, err := split(n)
 	if err != nil {
 		return None, err
@@ -207,7 +207,7 @@ func (a *Arena) line(items []*node, before, after bool, quoting Quoting) (Expr, 
 			if edge, _ := n.opens(); edge && !first(items[:i], before) {
 				return None, errEdgeAhead
 			}
-			x, err := a.whole(n.kids[0], false, true, quoting)
+			x, err := a.fullText(n.kids[0], false, true, quoting)
 			if err != nil {
 				return None, err
 			}
@@ -334,7 +334,7 @@ func (a *Arena) temper(n *node, quoting Quoting) (Expr, error) {
 		if edge, _ := ahead.opens(); edge {
 			return None, errEdgeAhead
 		}
-		x, err := a.whole(ahead.kids[0], false, true, quoting)
+		x, err := a.fullText(ahead.kids[0], false, true, quoting)
 		if err != nil {
 			return None, err
 		}

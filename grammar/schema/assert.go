@@ -29,7 +29,7 @@ var (
 // from returns the meaning of a lower bound.
 func (n counted) from() meaning {
 	return meaning{assert: n.bound(n.least), negate: func(_ *compiler, k keyword) (alternatives, error) {
-		least, _ := k.value.whole()
+		least, _ := k.value.natural()
 		if least == 0 {
 			return nil, nil
 		}
@@ -40,14 +40,14 @@ func (n counted) from() meaning {
 // to returns the meaning of an upper bound.
 func (n counted) to() meaning {
 	return meaning{assert: n.bound(n.most), negate: func(_ *compiler, k keyword) (alternatives, error) {
-		most, _ := k.value.whole()
+		most, _ := k.value.natural()
 		return only(n.of, func(s *shape) { *n.least(s) = most + 1 }), nil
 	}}
 }
 
 func (counted) bound(of func(s *shape) *int) func(c *compiler, k keyword) (alternatives, error) {
 	return func(_ *compiler, k keyword) (alternatives, error) {
-		n, ok := k.value.whole()
+		n, ok := k.value.natural()
 		if !ok {
 			return nil, k.fault()
 		}
@@ -252,7 +252,7 @@ func assertContains(_ *compiler, at keyword) (alternatives, error) {
 	}{{"minContains", &k.least}, {"maxContains", &k.most}} {
 		if n := at.of.get(limit.name); n != nil {
 			var ok bool
-			if *limit.to, ok = n.whole(); !ok {
+			if *limit.to, ok = n.natural(); !ok {
 				return nil, fmt.Errorf("%s: it is not a number of items", limit.name)
 			}
 		}

@@ -143,10 +143,10 @@ func negateContains(c *compiler, k keyword) (alternatives, error) {
 	v, x := k.of, k.value
 	least, most := 1, regex.Infinite
 	if n := v.get("minContains"); n != nil {
-		least, _ = n.whole()
+		least, _ = n.natural()
 	}
 	if n := v.get("maxContains"); n != nil {
-		most, _ = n.whole()
+		most, _ = n.natural()
 	}
 	var out alternatives
 	switch {

@@ -173,8 +173,8 @@ func equal(a, b *value) bool {
 	return true
 }
 
-// whole returns the number that v holds, if it is one from 0 up.
-func (v *value) whole() (int, bool) {
+// natural returns the number that v holds, if it is one from 0 up.
+func (v *value) natural() (int, bool) {
 	if v.kind != numbers || !v.number.IsInt() || v.number.Sign() < 0 {
 		return 0, false
 	}

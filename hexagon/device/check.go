@@ -47,65 +47,16 @@ func (p Packet) check(memory int) checker {
 		c.memory(a[0], n*uint64(TableStride(int(k), a[4] == 1)))
 		c.memory(a[2], 2*k*n)
 	case OpGEMV:
-		bytes := p.InBytes()
-		c.format(a[8], a[9], a[7], bytes)
-		switch {
-		case a[8] == 8:
-			c.number(a[10] == 1 && a[11] == layout.ByteZero)
-		case !bytes:
-			c.number(a[10] == 1 || a[10] == 2)
-			c.number(a[11] <= MaxB)
-		}
-		c.count(a[3], 1, MaxRows)
-		n, m, k := uint64(a[3]), c.dim(a[6], layout.Strip), c.dim(a[7], layout.TableCols)
-		strips, workers := p.GEMVTiles()
-		c.count(uint32(strips), 1, MaxStrips)
-		c.count(uint32(workers), 1, MaxWorkers)
-		cols := c.dim(a[14], layout.TableCols)
-		c.memory(a[0], 4*m*n)
-		c.weights(a[1], a[4], a[5], m, k, a[8], a[9], TCMBytes)
-		tables := n * uint64(TableStride(int(k), bytes))
-		c.tcm(a[2], tables, Align)
-		if bytes && a[8] == 4 {
-			c.memory(a[11], 16)
-		}
-		scratch := gemvScratch(n*m, k, uint64(a[8]), uint64(a[9]), a[5], uint64(strips), cols, uint64(workers))
-		c.tcm(a[12], scratch, Page)
-		c.apart(a[12], scratch, a[0], 4*m*n)
-		c.apart(a[12], scratch, a[2], tables)
+		c.gemv(&p)
 	case OpDequant:
-		bytes := p.InBytes()
-		c.format(a[9], a[10], a[8], bytes)
-		c.number(a[11] == 0 || bytes && a[11] == 1)
-		k := c.dim(a[8], layout.TableCols)
-		c.count(a[5], 0, MaxDim/layout.Strip-1)
-		c.count(a[12], 0, MaxDim/layout.Strip-1)
-		c.count(a[7], 1, MaxDim/layout.Block)
-		c.count(a[6], 0, MaxDim/layout.Block)
-		c.sizes(uint64(a[6])+uint64(a[7]) <= k/layout.Block)
-		c.memory(a[0], uint64(p.DequantStrips())*uint64(a[7])*8*layout.TileBytes)
-		c.weights(a[1], a[2], a[3], uint64(int(a[5])+p.DequantStrips())*layout.Strip, k, a[9], a[10], 0)
-		if a[9] != 8 {
-			c.memory(a[4], 2<<(a[9]&7))
-		}
+		c.dequant(&p)
 	case OpVLUT16:
 		c.count(a[2], 1, math.MaxUint32)
 		c.memory(a[0], uint64(a[2])*2*layout.SuperGroup)
 		c.operand(a[1], uint64(a[2])*layout.SuperGroupBytes, 16, c.size)
 		c.memory(a[3], 32)
 	case OpTileMul:
-		c.number(a[9]>>16 == 0 && a[9]>>10&31 != 31)
-		k0, k1 := c.tiles(a[3], 1), c.tiles(a[6], 0)
-		rows, cols := c.tiles(a[7], 1), c.tiles(a[8], 1)
-		out := rows * cols * layout.TileBytes
-		c.tcm(a[0], out, layout.TileBytes)
-		c.factor(a[0], out, a[1], rows*k0*layout.TileBytes, layout.TileBytes)
-		c.factor(a[0], out, a[2], cols*k0*layout.TileBytes, layout.TileBytes)
-		c.factor(a[0], out, a[10], ColumnsBytes, ColumnsBytes)
-		if k1 > 0 {
-			c.factor(a[0], out, a[4], rows*k1*layout.TileBytes, layout.TileBytes)
-			c.factor(a[0], out, a[5], cols*k1*layout.TileBytes, layout.TileBytes)
-		}
+		c.tileMul(a)
 	case OpByteTiles:
 		c.number(a[3] == 1 || a[3] == 2 || a[3] == 4)
 		c.count(a[2], 1, MaxDim/layout.Block)
@@ -141,6 +92,72 @@ func (p Packet) check(memory int) checker {
 		c.rowOps(p)
 	}
 	return c
+}
+
+// gemv checks an OpGEMV.
+func (c *checker) gemv(p *Packet) {
+	a := &p.Args
+	bytes := p.InBytes()
+	c.format(a[8], a[9], a[7], bytes)
+	switch {
+	case a[8] == 8:
+		c.number(a[10] == 1 && a[11] == layout.ByteZero)
+	case !bytes:
+		c.number(a[10] == 1 || a[10] == 2)
+		c.number(a[11] <= MaxB)
+	}
+	c.count(a[3], 1, MaxRows)
+	n, m, k := uint64(a[3]), c.dim(a[6], layout.Strip), c.dim(a[7], layout.TableCols)
+	strips, workers := p.GEMVTiles()
+	c.count(uint32(strips), 1, MaxStrips)
+	c.count(uint32(workers), 1, MaxWorkers)
+	cols := c.dim(a[14], layout.TableCols)
+	c.memory(a[0], 4*m*n)
+	c.weights(a[1], a[4], a[5], m, k, a[8], a[9], TCMBytes)
+	tables := n * uint64(TableStride(int(k), bytes))
+	c.tcm(a[2], tables, Align)
+	if bytes && a[8] == 4 {
+		c.memory(a[11], 16)
+	}
+	scratch := gemvScratch(n*m, k, uint64(a[8]), uint64(a[9]), a[5], uint64(strips), cols, uint64(workers))
+	c.tcm(a[12], scratch, Page)
+	c.apart(a[12], scratch, a[0], 4*m*n)
+	c.apart(a[12], scratch, a[2], tables)
+}
+
+// dequant checks an OpDequant.
+func (c *checker) dequant(p *Packet) {
+	a := &p.Args
+	bytes := p.InBytes()
+	c.format(a[9], a[10], a[8], bytes)
+	c.number(a[11] == 0 || bytes && a[11] == 1)
+	k := c.dim(a[8], layout.TableCols)
+	c.count(a[5], 0, MaxDim/layout.Strip-1)
+	c.count(a[12], 0, MaxDim/layout.Strip-1)
+	c.count(a[7], 1, MaxDim/layout.Block)
+	c.count(a[6], 0, MaxDim/layout.Block)
+	c.sizes(uint64(a[6])+uint64(a[7]) <= k/layout.Block)
+	c.memory(a[0], uint64(p.DequantStrips())*uint64(a[7])*8*layout.TileBytes)
+	c.weights(a[1], a[2], a[3], uint64(int(a[5])+p.DequantStrips())*layout.Strip, k, a[9], a[10], 0)
+	if a[9] != 8 {
+		c.memory(a[4], 2<<(a[9]&7))
+	}
+}
+
+// tileMul checks an OpTileMul.
+func (c *checker) tileMul(a *[15]uint32) {
+	c.number(a[9]>>16 == 0 && a[9]>>10&31 != 31)
+	k0, k1 := c.tiles(a[3], 1), c.tiles(a[6], 0)
+	rows, cols := c.tiles(a[7], 1), c.tiles(a[8], 1)
+	out := rows * cols * layout.TileBytes
+	c.tcm(a[0], out, layout.TileBytes)
+	c.factor(a[0], out, a[1], rows*k0*layout.TileBytes, layout.TileBytes)
+	c.factor(a[0], out, a[2], cols*k0*layout.TileBytes, layout.TileBytes)
+	c.factor(a[0], out, a[10], ColumnsBytes, ColumnsBytes)
+	if k1 > 0 {
+		c.factor(a[0], out, a[4], rows*k1*layout.TileBytes, layout.TileBytes)
+		c.factor(a[0], out, a[5], cols*k1*layout.TileBytes, layout.TileBytes)
+	}
 }
 
 // DequantStrips returns how many strips an OpDequant makes tiles of.
@@ -196,13 +213,7 @@ func (c *checker) rowOps(p Packet) {
 		c.floats(a[0], a[2], 1, a[3], a[4])
 		c.floats(a[1], a[2], 1, a[3], a[5])
 	case OpRope:
-		c.rows(a[2], a[3], a[4])
-		k := c.dim(a[5], 32)
-		c.count(a[6], 1, MaxDim)
-		c.sizes(a[6] < 32 && a[6]&(a[6]-1) == 0 || a[6] >= 32 && a[6]%32 == 0)
-		c.sizes(a[5] <= a[4] && (a[6] < 32 || a[5] == 2*a[6]))
-		c.floats(a[0], a[2], a[3], a[4], a[7])
-		c.memory(a[1], 8*k*uint64(a[2]))
+		c.rope(a)
 	case OpGLU:
 		c.number(a[7] <= ref.GLUErfAlone)
 		if a[7] == ref.GLUClamped {
@@ -262,20 +273,7 @@ func (c *checker) rowOps(p Packet) {
 		c.floats(a[1], a[3], 1, a[4], a[6])
 		c.memory(a[2], 12*uint64(a[4]))
 	case OpDelta:
-		c.rows(a[5], a[6], a[8])
-		c.count(a[7], 1, MaxDim/32)
-		heads, width := a[6]*a[7], uint64(a[8])
-		c.sizes(uint64(a[6])*uint64(a[7]) <= MaxDim/32)
-		c.count(a[12], 0, MaxDim)
-		c.count(a[13], 0, MaxDim)
-		c.count(a[14], 0, 1)
-		c.floats(a[0], a[5], heads, a[8], a[9])
-		c.floats(a[1], a[5], 2*a[6]+heads, a[8], a[10])
-		c.floats(a[2], a[5], 1, max(a[12], a[13])+heads, a[11])
-		if a[3] != 0 {
-			c.memory(a[3], 4*uint64(heads)*width*width)
-		}
-		c.memory(a[4], 4*uint64(heads)*width*width)
+		c.delta(a)
 	case OpFold:
 		c.count(a[3], 0, 1)
 		vector(a[0], layout.Tile)
@@ -284,6 +282,35 @@ func (c *checker) rowOps(p Packet) {
 			c.memory(a[2], states)
 		}
 	}
+}
+
+// rope checks an OpRope.
+func (c *checker) rope(a *[15]uint32) {
+	c.rows(a[2], a[3], a[4])
+	k := c.dim(a[5], 32)
+	c.count(a[6], 1, MaxDim)
+	c.sizes(a[6] < 32 && a[6]&(a[6]-1) == 0 || a[6] >= 32 && a[6]%32 == 0)
+	c.sizes(a[5] <= a[4] && (a[6] < 32 || a[5] == 2*a[6]))
+	c.floats(a[0], a[2], a[3], a[4], a[7])
+	c.memory(a[1], 8*k*uint64(a[2]))
+}
+
+// delta checks an OpDelta.
+func (c *checker) delta(a *[15]uint32) {
+	c.rows(a[5], a[6], a[8])
+	c.count(a[7], 1, MaxDim/32)
+	heads, width := a[6]*a[7], uint64(a[8])
+	c.sizes(uint64(a[6])*uint64(a[7]) <= MaxDim/32)
+	c.count(a[12], 0, MaxDim)
+	c.count(a[13], 0, MaxDim)
+	c.count(a[14], 0, 1)
+	c.floats(a[0], a[5], heads, a[8], a[9])
+	c.floats(a[1], a[5], 2*a[6]+heads, a[8], a[10])
+	c.floats(a[2], a[5], 1, max(a[12], a[13])+heads, a[11])
+	if a[3] != 0 {
+		c.memory(a[3], 4*uint64(heads)*width*width)
+	}
+	c.memory(a[4], 4*uint64(heads)*width*width)
 }
 
 // tilesOf is how many columns of tiles have n rows.

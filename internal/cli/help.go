@@ -71,7 +71,7 @@ var commandGroups = []Group{
 	{"Serving and asking:", []string{"serve", "ask", "chat", "run"}},
 	{"A running server:", []string{"ps", "stop", "logs", "health", "key", "replay"}},
 	{"Models:", []string{"pull", "list", "rm", "info"}},
-	{"This machine:", []string{"doctor"}},
+	{"This machine:", []string{"doctor", "npu"}},
 }
 
 // groupHelp gives commands and flags their headings.

@@ -9,7 +9,7 @@ import (
 func TestACommandThatMovedSaysInALineWhereItIs(t *testing.T) {
 	for line, want := range map[string]string{
 		"bench kernels --chosen": "lutra bench: is in the program lutra-lab, beside this one in a release: lutra-lab bench kernels --chosen\n",
-		"npu --help":             "lutra npu: is in the program lutra-lab, beside this one in a release: lutra-lab npu --help\n",
+		"npu plan --json":        "lutra npu plan: is in the program lutra-lab, beside this one in a release: lutra-lab npu plan --json\n",
 	} {
 		if status, got := complain(t, strings.Fields(line)...); status != 2 || got != want {
 			t.Errorf("lutra %s: status %d, %s", line, status, got)

@@ -53,5 +53,8 @@ func (r *Runtime) logBackend(h *Host) {
 	if packings := b.Refused(); len(packings) > 0 {
 		event = event.Strs("refused", packings).Str("round", r.cfg.Hexagon.Round)
 	}
+	if why := hexagon.Reasons(b.Refusals()); len(why) > 0 {
+		event = event.Strs("on_the_host", why)
+	}
 	event.Msg("the device computes attention and products of this share of the weights; the CPU does the rest")
 }

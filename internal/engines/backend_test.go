@@ -92,3 +92,14 @@ func TestADeviceThatDiesEndsItsRequestsAndTheCPUGoesOnIfConfigured(t *testing.T)
 		})
 	}
 }
+
+func TestTheLogSaysWhichLayersTheHostHasAndWhy(t *testing.T) {
+	cfg := config.Default()
+	cfg.Models = []config.Model{{Embedded: "lutra-tiny-s", Backend: "hexagon-go"}}
+	cfg.Verifiers, cfg.KV.Memory, cfg.Hexagon.Path = nil, "8MiB", "int8"
+	r := run(t, cfg)
+	r.end()
+	if want := `"on_the_host":["layers: products of the path int8 have the CPU's bits`; !strings.Contains(r.log.String(), want) {
+		t.Errorf("the log does not say %s: %s", want, r.log)
+	}
+}

@@ -8,8 +8,8 @@ import "github.com/lutra-lm/lutra/kernels/cpu"
 // that was; the portable loops do the rest. AVX-512 would gain nothing: these
 // run at the speed of the caches.
 
-// whole returns how many of n elements fill vectors of size, 0 without AVX2.
-func whole(n, size int) int {
+// fullVectors returns how many of n elements fill vectors of size, 0 without AVX2.
+func fullVectors(n, size int) int {
 	if !cpu.UseAVX2() {
 		return 0
 	}
@@ -17,7 +17,7 @@ func whole(n, size int) int {
 }
 
 func f32ToF16Fast(dst []uint16, src []float32) int {
-	n := whole(len(src), 8)
+	n := fullVectors(len(src), 8)
 	if n > 0 {
 		vecF32ToF16(&dst[0], &src[0], n)
 	}
@@ -25,7 +25,7 @@ func f32ToF16Fast(dst []uint16, src []float32) int {
 }
 
 func addFast(dst, a, b []float32) int {
-	n := whole(len(dst), 8)
+	n := fullVectors(len(dst), 8)
 	if n > 0 {
 		vecAdd(&dst[0], &a[0], &b[0], n)
 	}
@@ -33,7 +33,7 @@ func addFast(dst, a, b []float32) int {
 }
 
 func mulFast(dst, a, b []float32) int {
-	n := whole(len(dst), 8)
+	n := fullVectors(len(dst), 8)
 	if n > 0 {
 		vecMul(&dst[0], &a[0], &b[0], n)
 	}
@@ -41,7 +41,7 @@ func mulFast(dst, a, b []float32) int {
 }
 
 func scaleFast(dst, x []float32, s float32) int {
-	n := whole(len(dst), 8)
+	n := fullVectors(len(dst), 8)
 	if n > 0 {
 		vecScale(&dst[0], &x[0], s, n)
 	}
@@ -49,7 +49,7 @@ func scaleFast(dst, x []float32, s float32) int {
 }
 
 func axpyFast(dst []float32, s float32, x []float32) int {
-	n := whole(len(dst), 8)
+	n := fullVectors(len(dst), 8)
 	if n > 0 {
 		vecAxpy(&dst[0], &dst[0], &x[0], s, n)
 	}
@@ -57,7 +57,7 @@ func axpyFast(dst []float32, s float32, x []float32) int {
 }
 
 func mulAddFast(dst, a, b []float32) int {
-	n := whole(len(dst), 8)
+	n := fullVectors(len(dst), 8)
 	if n > 0 {
 		vecMulAdd(&dst[0], &dst[0], &a[0], &b[0], n)
 	}
@@ -65,7 +65,7 @@ func mulAddFast(dst, a, b []float32) int {
 }
 
 func scaleMulFast(dst, x, w []float32, s float32) int {
-	n := whole(len(x), 8)
+	n := fullVectors(len(x), 8)
 	if n > 0 {
 		vecScaleMul(&dst[0], &x[0], &w[0], s, n)
 	}
@@ -73,7 +73,7 @@ func scaleMulFast(dst, x, w []float32, s float32) int {
 }
 
 func relu2Fast(dst, gate, up []float32) int {
-	n := whole(len(dst), 8)
+	n := fullVectors(len(dst), 8)
 	if n > 0 {
 		vecReLU2(&dst[0], &gate[0], &up[0], n)
 	}
@@ -81,7 +81,7 @@ func relu2Fast(dst, gate, up []float32) int {
 }
 
 func dotFast(a, b []float32) (int, float32) {
-	n := whole(len(a), 32)
+	n := fullVectors(len(a), 32)
 	if n == 0 {
 		return 0, 0
 	}
@@ -89,7 +89,7 @@ func dotFast(a, b []float32) (int, float32) {
 }
 
 func sumSquaresFast(x []float32) (int, float64) {
-	n := whole(len(x), 16)
+	n := fullVectors(len(x), 16)
 	if n == 0 {
 		return 0, 0
 	}
@@ -97,7 +97,7 @@ func sumSquaresFast(x []float32) (int, float64) {
 }
 
 func maxFast(x []float32) (int, float32) {
-	n := whole(len(x), 8)
+	n := fullVectors(len(x), 8)
 	if n == 0 {
 		return 0, negInf
 	}
@@ -105,7 +105,7 @@ func maxFast(x []float32) (int, float32) {
 }
 
 func absMaxFast(x []float32) (int, float32) {
-	n := whole(len(x), 8)
+	n := fullVectors(len(x), 8)
 	if n == 0 {
 		return 0, 0
 	}
@@ -113,7 +113,7 @@ func absMaxFast(x []float32) (int, float32) {
 }
 
 func sumWithinFast(part *[16]float32, x []float32, lo, hi float32) (done, n int) {
-	done = whole(len(x), 16)
+	done = fullVectors(len(x), 16)
 	if done > 0 {
 		n = vecSumWithin(part, &x[0], lo, hi, done)
 	}
@@ -160,7 +160,7 @@ func clampedGLUFast(dst, gate, up []float32) bool {
 }
 
 func ropePairsFast(head, cos, sin []float32) int {
-	n := whole(len(cos), 4)
+	n := fullVectors(len(cos), 4)
 	if n > 0 {
 		vecRopePairs(&head[0], &cos[0], &sin[0], n)
 	}
@@ -168,7 +168,7 @@ func ropePairsFast(head, cos, sin []float32) int {
 }
 
 func ropeHalvesFast(lo, hi, cos, sin []float32) int {
-	n := whole(len(cos), 8)
+	n := fullVectors(len(cos), 8)
 	if n > 0 {
 		vecRopeHalves(&lo[0], &hi[0], &cos[0], &sin[0], n)
 	}
@@ -176,7 +176,7 @@ func ropeHalvesFast(lo, hi, cos, sin []float32) int {
 }
 
 func butterflyFast(lo, hi []float32) int {
-	n := whole(len(lo), 8)
+	n := fullVectors(len(lo), 8)
 	if n > 0 {
 		vecButterfly(&lo[0], &hi[0], n)
 	}

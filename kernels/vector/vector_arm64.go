@@ -7,8 +7,8 @@ import "github.com/lutra-lm/lutra/kernels/cpu"
 // The Fast functions do what they can of a slice with NEON and return how much
 // that was; the portable loops do the rest.
 
-// whole returns how many of n elements fill vectors of size, 0 without NEON.
-func whole(n, size int) int {
+// fullVectors returns how many of n elements fill vectors of size, 0 without NEON.
+func fullVectors(n, size int) int {
 	if cpu.Active() != cpu.NEON {
 		return 0
 	}
@@ -16,7 +16,7 @@ func whole(n, size int) int {
 }
 
 func f32ToF16Fast(dst []uint16, src []float32) int {
-	n := whole(len(src), 8)
+	n := fullVectors(len(src), 8)
 	if n > 0 {
 		f32ToF16NEON(&dst[0], &src[0], n)
 	}
@@ -24,7 +24,7 @@ func f32ToF16Fast(dst []uint16, src []float32) int {
 }
 
 func addFast(dst, a, b []float32) int {
-	n := whole(len(dst), 8)
+	n := fullVectors(len(dst), 8)
 	if n > 0 {
 		addNEON(&dst[0], &a[0], &b[0], n)
 	}
@@ -32,7 +32,7 @@ func addFast(dst, a, b []float32) int {
 }
 
 func scaleFast(dst, x []float32, s float32) int {
-	n := whole(len(dst), 8)
+	n := fullVectors(len(dst), 8)
 	if n > 0 {
 		scaleNEON(&dst[0], &x[0], s, n)
 	}
@@ -40,7 +40,7 @@ func scaleFast(dst, x []float32, s float32) int {
 }
 
 func axpyFast(dst []float32, s float32, x []float32) int {
-	n := whole(len(dst), 8)
+	n := fullVectors(len(dst), 8)
 	if n > 0 {
 		axpyNEON(&dst[0], &x[0], s, n)
 	}
@@ -48,7 +48,7 @@ func axpyFast(dst []float32, s float32, x []float32) int {
 }
 
 func scaleMulFast(dst, x, w []float32, s float32) int {
-	n := whole(len(x), 8)
+	n := fullVectors(len(x), 8)
 	if n > 0 {
 		scaleMulNEON(&dst[0], &x[0], &w[0], s, n)
 	}
@@ -56,7 +56,7 @@ func scaleMulFast(dst, x, w []float32, s float32) int {
 }
 
 func relu2Fast(dst, gate, up []float32) int {
-	n := whole(len(dst), 8)
+	n := fullVectors(len(dst), 8)
 	if n > 0 {
 		relu2NEON(&dst[0], &gate[0], &up[0], n)
 	}
@@ -64,7 +64,7 @@ func relu2Fast(dst, gate, up []float32) int {
 }
 
 func dotFast(a, b []float32) (int, float32) {
-	n := whole(len(a), 32)
+	n := fullVectors(len(a), 32)
 	if n == 0 {
 		return 0, 0
 	}
@@ -72,7 +72,7 @@ func dotFast(a, b []float32) (int, float32) {
 }
 
 func sumSquaresFast(x []float32) (int, float64) {
-	n := whole(len(x), 16)
+	n := fullVectors(len(x), 16)
 	if n == 0 {
 		return 0, 0
 	}
@@ -80,7 +80,7 @@ func sumSquaresFast(x []float32) (int, float64) {
 }
 
 func maxFast(x []float32) (int, float32) {
-	n := whole(len(x), 8)
+	n := fullVectors(len(x), 8)
 	if n == 0 {
 		return 0, negInf
 	}
@@ -88,7 +88,7 @@ func maxFast(x []float32) (int, float32) {
 }
 
 func absMaxFast(x []float32) (int, float32) {
-	n := whole(len(x), 8)
+	n := fullVectors(len(x), 8)
 	if n == 0 {
 		return 0, 0
 	}
@@ -96,7 +96,7 @@ func absMaxFast(x []float32) (int, float32) {
 }
 
 func sumWithinFast(part *[16]float32, x []float32, lo, hi float32) (done, n int) {
-	done = whole(len(x), 16)
+	done = fullVectors(len(x), 16)
 	if done > 0 {
 		n = sumWithinNEON(part, &x[0], lo, hi, done)
 	}
@@ -110,7 +110,7 @@ func expSumFast(dst, x []float32, shift float32) (float32, bool) {
 		return 0, false
 	}
 	var sums [8]float32
-	n := whole(len(dst), len(sums))
+	n := fullVectors(len(dst), len(sums))
 	if n > 0 {
 		expSumNEON(&sums, &dst[0], &x[0], shift, n)
 	}
@@ -129,7 +129,7 @@ func swigluFast(dst, gate, up []float32) bool {
 	if cpu.Active() != cpu.NEON {
 		return false
 	}
-	n := whole(len(dst), 4)
+	n := fullVectors(len(dst), 4)
 	if n > 0 {
 		swigluNEON(&dst[0], &gate[0], &up[0], n)
 	}
@@ -148,7 +148,7 @@ func gegluFast(_, _, _ []float32) bool { return false }
 func clampedGLUFast(_, _, _ []float32) bool { return false }
 
 func ropePairsFast(head, cos, sin []float32) int {
-	n := whole(len(cos), 4)
+	n := fullVectors(len(cos), 4)
 	if n > 0 {
 		ropePairsNEON(&head[0], &cos[0], &sin[0], n)
 	}
@@ -156,7 +156,7 @@ func ropePairsFast(head, cos, sin []float32) int {
 }
 
 func ropeHalvesFast(lo, hi, cos, sin []float32) int {
-	n := whole(len(cos), 8)
+	n := fullVectors(len(cos), 8)
 	if n > 0 {
 		ropeHalvesNEON(&lo[0], &hi[0], &cos[0], &sin[0], n)
 	}
@@ -164,7 +164,7 @@ func ropeHalvesFast(lo, hi, cos, sin []float32) int {
 }
 
 func mulFast(dst, a, b []float32) int {
-	n := whole(len(dst), 8)
+	n := fullVectors(len(dst), 8)
 	if n > 0 {
 		mulNEON(&dst[0], &a[0], &b[0], n)
 	}
@@ -172,7 +172,7 @@ func mulFast(dst, a, b []float32) int {
 }
 
 func mulAddFast(dst, a, b []float32) int {
-	n := whole(len(dst), 8)
+	n := fullVectors(len(dst), 8)
 	if n > 0 {
 		mulAddNEON(&dst[0], &a[0], &b[0], n)
 	}
@@ -180,7 +180,7 @@ func mulAddFast(dst, a, b []float32) int {
 }
 
 func butterflyFast(lo, hi []float32) int {
-	n := whole(len(lo), 8)
+	n := fullVectors(len(lo), 8)
 	if n > 0 {
 		butterflyNEON(&lo[0], &hi[0], n)
 	}

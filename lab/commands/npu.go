@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lutra-lm/lutra/hexagon/dsp/ablation"
+	"github.com/lutra-lm/lutra/hexagon/selftest"
 	"github.com/lutra-lm/lutra/internal/hub"
 	"github.com/lutra-lm/lutra/internal/npu/soc"
 	"github.com/lutra-lm/lutra/internal/output"
@@ -41,6 +42,7 @@ func newNPUPlan() *cobra.Command {
 	var asJSON bool
 	var experts expertPlanning
 	model := ""
+	tested, layers := "", false
 	drawing, route, head := "", string(o.Route), string(npu.HeadAuto)
 	cmd := &cobra.Command{
 		Use:   "plan [MODEL]",
@@ -48,6 +50,7 @@ func newNPUPlan() *cobra.Command {
 		Long: `Cuts each matrix of a model into tiles, lays them out in TCM, and models the time and
 energy of prompts and of decoded batches on four SoCs. Nothing was measured on a device:
 what is assumed or fitted to the papers' figures says so, and lutra-lab npu papers how well.
+--measured takes constants from the report of a phone's lutra npu selftest.
 
 With --moe the model's mixtures of experts are planned in place of the rest: groups of
 experts with static capacities, by what lutra-lab npu calibrate has counted, and which of
@@ -56,7 +59,9 @@ them the NPU computes.
 MODEL is a GGUF file, an embedded model, one of the catalogue that has been
 downloaded, or a shape: ` + strings.Join(npu.Shapes(), ", ") + `.`,
 		Example: `  lutra-lab npu plan lutra-tiny-l
+  lutra-lab npu plan lutra-tiny-moe --layers
   lutra-lab npu plan bitnet-2b --svg plan.svg
+  lutra-lab npu plan bitnet-2b --soc 8gen3 --measured report.json
   lutra-lab npu plan qwen2.5-1.5b --head cpu --soc elite --context 4096
   lutra-lab npu plan llama-3.1-8b --bits 2 --clock 1.2 --cycles-per-packet 1 --json
   lutra-lab npu plan --moe --calibration stats.json --model mixture.gguf`,
@@ -89,6 +94,9 @@ downloaded, or a shape: ` + strings.Join(npu.Shapes(), ", ") + `.`,
 					return usage.Errorf("--%s: 0 is out of range", name)
 				}
 			}
+			if o.Measured, err = readSelftest(tested); err != nil {
+				return err
+			}
 			o.Route, change.Head = soc.Route(route), npu.Head(head)
 			if err := errors.Join(change.Apply(&x), o.Check()); err != nil {
 				return usage.Error{Err: err}
@@ -96,6 +104,11 @@ downloaded, or a shape: ` + strings.Join(npu.Shapes(), ", ") + `.`,
 			p, err := npu.NewPlan(x, o)
 			if err != nil {
 				return err
+			}
+			if layers {
+				if p.Host, err = hostLayers(cmd, model); err != nil {
+					return err
+				}
 			}
 			if err := writeFile(drawing, p.SVG); err != nil {
 				return err
@@ -107,6 +120,8 @@ downloaded, or a shape: ` + strings.Join(npu.Shapes(), ", ") + `.`,
 		},
 	}
 	f := cmd.Flags()
+	f.StringVar(&tested, "measured", "", "`FILE` of lutra npu selftest, whose times become the constants of --soc")
+	f.BoolVar(&layers, "layers", false, "load the model, and say which of its layers the host computes, and why")
 	f.StringVar(&model, "model", "", "the same as MODEL")
 	cli.WordVar(f, &o.Chip, "soc", o.Chip, planDevices(soc.IDs()), "`SOC` whose tilings, memory and timeline are shown; m2-max and m2-ultra are for --moe")
 	cli.WordVar(f, &route, "route", route, soc.Routes(), "`HOW` weights come from DDR")
@@ -120,6 +135,35 @@ downloaded, or a shape: ` + strings.Join(npu.Shapes(), ", ") + `.`,
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	experts.flags(f)
 	return cmd
+}
+
+// readSelftest reads the report of a self-test; an empty path is none.
+func readSelftest(path string) (*selftest.Report, error) {
+	if path == "" {
+		return nil, nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	r, err := selftest.Read(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return r, nil
+}
+
+// hostLayers loads a model on the device in Go, and returns what of it the plan leaves to the host.
+func hostLayers(cmd *cobra.Command, model string) ([]string, error) {
+	if _, ok := npu.Shape(model); ok {
+		return nil, usage.Errorf("--layers: %s is a shape, which has no layers to load", model)
+	}
+	shown := cli.Loading{W: cmd.ErrOrStderr()}
+	defer shown.End()
+	o := npu.DefaultRequestsOptions()
+	o.Model, o.Get, o.Loading = model, cli.FromHub(cmd), shown.Show
+	return npu.HostLayers(cmd.Context(), o)
 }
 
 // plannedModel returns a shape by its name, or a model that is on this machine.

@@ -120,7 +120,7 @@ type expertPlanning struct {
 var expertFlags = []string{"calibration", "chunk", "group", "capacity", "headroom", "ratio", "launch", "most-overflow"}
 
 // denseFlags mean nothing with it.
-var denseFlags = []string{"route", "head", "clock", "cycles-per-packet", "prompt", "svg"}
+var denseFlags = []string{"measured", "layers", "route", "head", "clock", "cycles-per-packet", "prompt", "svg"}
 
 func (e *expertPlanning) flags(f *pflag.FlagSet) {
 	e.Planning = mixtures.DefaultPlanning()

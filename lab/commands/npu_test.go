@@ -8,6 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lutra-lm/lutra/hexagon"
+	"github.com/lutra-lm/lutra/hexagon/device"
+	"github.com/lutra-lm/lutra/hexagon/selftest"
 	"github.com/lutra-lm/lutra/internal/usage"
 )
 
@@ -34,6 +37,47 @@ func TestAPlanIsTextJSONAndADrawing(t *testing.T) {
 	}
 	if p.Kind != "modelled" || len(p.SoCs) != 4 || len(p.SoCs[0].Decode) != 6 || p.Timeline.First[0].Unit != "DMA" {
 		t.Errorf("%+v", p)
+	}
+}
+
+func TestAPlanReadsTheReportOfASelftest(t *testing.T) {
+	report := filepath.Join(t.TempDir(), "report.json")
+	r, err := selftest.Run(t.Context(), selftest.Options{Backend: "hexagon-go", Rounds: 2, Cases: 1,
+		Open: func(bytes int, step func(string)) (device.Device, error) {
+			return hexagon.OpenDevice("hexagon-go", bytes, hexagon.Options{}, step)
+		}})
+	if err != nil || !r.Verdict.OK {
+		t.Fatalf("%v, %+v", err, r.Verdict)
+	}
+	data, err := json.Marshal(r)
+	if err == nil {
+		err = os.WriteFile(report, data, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := mustLutra(t, "npu", "plan", "bitnet-2b", "--measured", report)
+	for _, want := range []string{"which say nothing about a chip", "the fastest copy, by lutra npu selftest on hexagon-go, which is no chip"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the plan does not say %q: %s", want, text)
+		}
+	}
+	if err := os.WriteFile(report, []byte(`{"kind":"other"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := lutra(t, "npu", "plan", "bitnet-2b", "--measured", report); err == nil || !strings.Contains(err.Error(), report) {
+		t.Errorf("a report of another kind: %v", err)
+	}
+}
+
+func TestAPlanSaysWhichLayersTheHostHasAndWhy(t *testing.T) {
+	for model, want := range map[string]string{"lutra-tiny-s": "none: the device computes all layers", "lutra-tiny-moe": "none: the device computes all layers"} {
+		if text := mustLutra(t, "npu", "plan", model, "--layers"); !strings.Contains(text, "Layers on the host\n  "+want) {
+			t.Errorf("%s: %s", model, text)
+		}
+	}
+	if _, err := lutra(t, "npu", "plan", "bitnet-2b", "--layers"); err == nil || !strings.Contains(err.Error(), "is a shape") {
+		t.Errorf("layers of a shape: %v", err)
 	}
 }
 

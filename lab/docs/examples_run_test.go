@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/lutra-lm/lutra/hexagon/experts"
+	"github.com/lutra-lm/lutra/hexagon/selftest"
 	"github.com/lutra-lm/lutra/internal/clienttest"
 	"github.com/lutra-lm/lutra/internal/config"
 	"github.com/lutra-lm/lutra/internal/hub"
@@ -171,6 +172,12 @@ func newSandbox(t *testing.T, base string) *sandbox {
 	mixture, stats := tinyMixture(t)
 	write("mixture.gguf", mixture)
 	write("stats.json", stats)
+	report, err := json.Marshal(selftest.Report{Kind: selftest.Kind, Format: selftest.Format, Backend: "hexagon", Chip: true,
+		Times: []selftest.Time{{Name: selftest.DMA, Of: 1 << 20, Value: 50, Unit: "GB/s"}}, Verdict: selftest.Verdict{OK: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	write("report.json", string(report))
 	write("train.txt", strings.Repeat("Otters swim in the river, and otters sleep. ", 12))
 	write("test.txt", strings.Repeat("Salt comes from the sea beside the towns. ", 12))
 	write("train.jsonl", `{"question": "What is 12 * 7?", "answer": 84}`+"\n")

@@ -60,6 +60,8 @@ var notRun = map[string]string{
 	"CGO_ENABLED=1 GOOS=android GOARCH=arm64 CC=aarch64-linux-android30-clang go build -tags fastrpc .":                             "needs Android's NDK",
 	"apt-get install llvm-22": "fetches a compiler",
 	"go run -C lab ./tools/cores -model ../falcon3-1b-tq2_0.gguf -rows 1,16 -context 4": "takes a model of a billion weights; the simulation is tested beside it",
+	"lutra npu selftest -o report.json":                                                 "needs a phone; TestTheSelftestOfTheDeviceInGoIsGreenAndSaved runs it without",
+	"adb push lutra liblutra_skel.so /data/local/tmp/":                                  "needs a phone",
 	"adb push lutra $(find hexagon -name liblutra_skel.so) /data/local/tmp/":            "needs a phone",
 }
 

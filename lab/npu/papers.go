@@ -210,9 +210,9 @@ func (c *comparison) bitnet() {
 	c.tman("Table 3", "BitNet-2B, prompt of 1024, tokens/s", 5.01/0.0080, 5.01/0.0080, 1024/prompt.Seconds, true, "")
 	c.tman("Table 3", "BitNet-2B, decode, J/token", 0.101, 0.101, decode.Joules, false, "the powers are the paper's")
 	c.tman("Table 3", "BitNet-2B, prompt of 1024, J/token", 0.0080, 0.0080, prompt.Joules/1024, false, "")
-	one, many := c.whole(&x, 4, 1, tmanContext), soc.Cost{}
+	one, many := c.qnnStep(&x, 4, 1, tmanContext), soc.Cost{}
 	for at := 128; at <= 1024; at += 128 {
-		many.Add(c.whole(&x, 4, 128, at))
+		many.Add(c.qnnStep(&x, 4, 128, at))
 	}
 	c.tman("Table 3", "BitNet-2B in QNN's W4, decode, tokens/s", 4.72/0.134, 4.72/0.134, 1/one.Seconds, false, "")
 	c.tman("Table 3", "BitNet-2B in QNN's W4, prompt of 1024, tokens/s", 4.96/0.0073, 4.96/0.0073, 1024/many.Seconds, false, "")
@@ -227,8 +227,8 @@ func (c *comparison) bitnet() {
 	c.tman("Table 3", "llm.npu, which decodes on the CPU, tokens/s", 8.31/0.612, 8.31/0.612, c.HostRow.Value*1e9/operations, false, "the rate is bitnet.cpp's")
 }
 
-// whole returns the cost of a step of rows rows with weights as QNN has them.
-func (c *comparison) whole(x *soc.Model, bits, rows, context int) soc.Cost {
+// qnnStep returns the cost of a step of rows rows with weights as QNN has them.
+func (c *comparison) qnnStep(x *soc.Model, bits, rows, context int) soc.Cost {
 	none := *x
 	none.Matrices = nil
 	sum, _, err := c.Step(&none, []soc.Work{{Rows: rows, Context: context}}, 1)
@@ -251,7 +251,7 @@ func (c *comparison) large() {
 	defer func() { c.Score = 0 }()
 	for _, name := range []string{"llama-3.1-8b", "qwen3-8b"} {
 		x, _ := Shape(name)
-		qnn := c.whole(&x, 4, 1, tmanContext).Seconds
+		qnn := c.qnnStep(&x, 4, 1, tmanContext).Seconds
 		c.of(soc.Cost{}, Change{Bits: 2}.Apply(&x))
 		c.tman("§6.3", name+" W2, decode, by QNN's W4", 1.5, 1.8, qnn/c.of(c.Decode(&x, 1, tmanContext)).Seconds, false, "")
 	}

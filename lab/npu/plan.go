@@ -3,6 +3,7 @@ package npu
 import (
 	"fmt"
 
+	"github.com/lutra-lm/lutra/hexagon/selftest"
 	"github.com/lutra-lm/lutra/internal/npu/soc"
 	"github.com/lutra-lm/lutra/internal/npu/tiling"
 	"github.com/lutra-lm/lutra/internal/npu/timeline"
@@ -16,6 +17,8 @@ type Options struct {
 	Route           soc.Route `json:"route"`
 	Prompt          int       `json:"prompt"`  // tokens of the prompt
 	Context         int       `json:"context"` // tokens before those that are decoded
+	// Measured is the self-test of a device of the chip, whose times become its constants; nil: none.
+	Measured *selftest.Report `json:"measured,omitempty"`
 }
 
 // DefaultOptions returns the papers' options: a prompt of 1024 tokens on Snapdragon 8 Gen 3.
@@ -38,8 +41,10 @@ func (o Options) Check() error {
 	case !(o.Clock >= 0 && o.Clock <= mostGHz && o.CyclesPerPacket >= 0 && o.CyclesPerPacket <= mostCycles): // NaN, too
 		return fmt.Errorf("%v GHz and %v cycles a packet are out of range", o.Clock, o.CyclesPerPacket)
 	}
-	_, err := soc.Named(o.Chip)
-	return err
+	if _, err := soc.Named(o.Chip); err != nil {
+		return err
+	}
+	return checkMeasured(o.Measured)
 }
 
 // Batches are the decoded batches of a plan.
@@ -59,6 +64,7 @@ type Plan struct {
 	TCM      soc.Layout `json:"tcm"` // of the largest matrix
 	Timeline Timeline   `json:"timeline"`
 	Chips    []Bounds   `json:"socs"`
+	Host     []string   `json:"on_the_host,omitempty"` // layers, and the reasons; nil: not asked for
 }
 
 // Tiled is the tiling of a matrix.
@@ -119,6 +125,9 @@ func (o Options) machine(c soc.Chip) *soc.Machine {
 		if v > 0 {
 			*n = soc.Number{Value: v, Unit: n.Unit, Source: soc.Assumed, Note: "as asked for"}
 		}
+	}
+	if o.Measured != nil && c.ID == o.Chip {
+		measured(&c, o.Measured)
 	}
 	given(&c.Clock, o.Clock)
 	given(&c.CyclesPerPacket, o.CyclesPerPacket)

@@ -16,10 +16,16 @@ func (p *Plan) Print(w io.Writer) error {
 			chip = c
 		}
 	}
-	fmt.Fprintf(w, "%s on %s (%s): %s of weights, %s of keys and values a token.\nEvery time and energy below is modelled; nothing was measured on a device.\n",
-		p.Model.Name, chip.Name, chip.Arch, output.Bytes(int64(p.Weights)), output.Bytes(int64(p.KVBytes)))
+	fmt.Fprintf(w, "%s on %s (%s): %s of weights, %s of keys and values a token.\nEvery time and energy below is modelled; %s.\n",
+		p.Model.Name, chip.Name, chip.Arch, output.Bytes(int64(p.Weights)), output.Bytes(int64(p.KVBytes)), p.Options.measuredOn())
 	if p.Model.Experts > 0 {
 		fmt.Fprintf(w, "The %d experts of its layers are not in it, neither in memory nor in time: lutra-lab npu plan --moe plans them.\n", p.Model.Experts)
+	}
+	if p.Host != nil {
+		fmt.Fprint(w, "\nLayers on the host\n")
+		for _, line := range p.Host {
+			fmt.Fprintf(w, "  %s\n", line)
+		}
 	}
 	fmt.Fprint(w, "\nTilings (T-MAN §4.1)\n")
 	rows := [][]string{{"matrix", "count", "rows × columns", "bits", "K_lut", "M_iter d/p", "K_iter d/p", "tile", "tiles", "legal", "1 row", "16 rows"}}
@@ -53,12 +59,23 @@ func (p *Plan) Print(w io.Writer) error {
 	if err := p.printBounds(w); err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "\nConstants of %s: T is measured in T-MAN, S in the test-time scaling paper, O by others, F is fitted, A assumed; lutra-lab npu papers says how well\n", chip.Name)
+	fmt.Fprintf(w, "\nConstants of %s: T is measured in T-MAN, S in the test-time scaling paper, O by others, F is fitted, A assumed, M measured by the self-test; lutra-lab npu papers says how well\n", chip.Name)
 	rows = [][]string{{"constant", "value", "source", ""}}
 	for _, n := range chip.Numbers {
 		rows = append(rows, []string{n.Name, fmt.Sprintf("%.6g %s", n.Value, n.Unit), string(n.Source), n.Note})
 	}
 	return output.Table(w, rows)
+}
+
+// measuredOn says what the constants were measured on.
+func (o Options) measuredOn() string {
+	switch {
+	case o.Measured == nil:
+		return "nothing was measured on a device"
+	case !o.Measured.Chip:
+		return "some constants are those of the emulation " + o.Measured.Backend + ", which say nothing about a chip"
+	}
+	return "some constants were measured on a device by lutra npu selftest"
 }
 
 func (t *Timeline) print(w io.Writer) error {

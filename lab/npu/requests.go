@@ -123,3 +123,18 @@ func Requests(ctx context.Context, o RequestsOptions) (r RequestsReport, err err
 	}
 	return r, nil
 }
+
+// HostLayers loads a model on a device in Go, and says what of it the device's plan leaves to the host, and why.
+func HostLayers(ctx context.Context, o RequestsOptions) (lines []string, err error) {
+	workers := pool.New(cpu.Cores())
+	defer workers.Close()
+	bundle, err := o.load(ctx, workers)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, bundle.Close()) }()
+	if lines = hexagon.Reasons(bundle.Backend().(*hexagon.Backend).Refusals()); lines == nil {
+		lines = []string{"none: the device computes all layers"}
+	}
+	return lines, nil
+}

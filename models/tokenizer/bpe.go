@@ -136,7 +136,7 @@ func (e *bpe) encode(out *output, text string, _ bool) {
 // word appends the tokens of one word.
 func (e *bpe) word(dst []int32, c *chain, word string) []int32 {
 	if e.pre.wholeWords {
-		if id, ok := e.whole(word); ok {
+		if id, ok := e.tokenOf(word); ok {
 			return append(dst, id)
 		}
 	}
@@ -176,8 +176,8 @@ func (t *mergeTable) find(a, b *symbol) (key, id int32, ok bool) {
 // longestWhole bounds, in bytes, the words that are looked up unmerged.
 const longestWhole = 256
 
-// whole returns the token that is exactly word.
-func (e *bpe) whole(word string) (int32, bool) {
+// tokenOf returns the token that is exactly word.
+func (e *bpe) tokenOf(word string) (int32, bool) {
 	if len(word) > longestWhole {
 		return 0, false
 	}

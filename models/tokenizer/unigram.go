@@ -98,7 +98,7 @@ func (e *unigram) encode(out *output, text string, first bool) {
 		if e.divides {
 			end = wordEnd(text, begin)
 		}
-		if !e.whole(out, text[begin:end]) {
+		if !e.wordInPieces(out, text[begin:end]) {
 			return
 		}
 		begin = end
@@ -117,8 +117,8 @@ func wordEnd(text string, begin int) int {
 	return len(text)
 }
 
-// whole encodes a word, in pieces if it is too long, and tells whether to go on.
-func (e *unigram) whole(out *output, word string) bool {
+// wordInPieces encodes a word, in pieces if it is too long, and tells whether to go on.
+func (e *unigram) wordInPieces(out *output, word string) bool {
 	for word != "" {
 		piece := cut(word)
 		e.word(out, piece)

@@ -70,26 +70,26 @@ type storage struct {
 
 // storages are of all types but those that are widened to float32.
 var storages = map[gguf.Type]storage{
-	gguf.F16:    {packing: matrix.F16, pack: whole(dense.PackF16)},
-	gguf.BF16:   {packing: matrix.BF16, pack: whole(dense.PackBF16)},
-	gguf.Q1_0:   {packing: matrix.Q1G128, pack: whole(grouped.PackQ1_0)},
-	gguf.Q2_0:   {packing: matrix.Q2G64, pack: whole(grouped.PackQ2_0)},
-	gguf.PQ2_0:  {packing: matrix.Q2G128, pack: whole(grouped.PackPQ2_0)},
-	gguf.Q8_0:   {packing: matrix.Q8, pack: whole(grouped.PackQ8_0)},
-	gguf.Q4_0:   {packing: matrix.Q4, pack: whole(grouped.PackQ4_0)},
-	gguf.Q4_K:   {packing: matrix.Q4M, pack: whole(grouped.PackQ4_K)},
-	gguf.Q6_K:   {packing: matrix.Q6, pack: whole(grouped.PackQ6_K)},
+	gguf.F16:    {packing: matrix.F16, pack: asStored(dense.PackF16)},
+	gguf.BF16:   {packing: matrix.BF16, pack: asStored(dense.PackBF16)},
+	gguf.Q1_0:   {packing: matrix.Q1G128, pack: asStored(grouped.PackQ1_0)},
+	gguf.Q2_0:   {packing: matrix.Q2G64, pack: asStored(grouped.PackQ2_0)},
+	gguf.PQ2_0:  {packing: matrix.Q2G128, pack: asStored(grouped.PackPQ2_0)},
+	gguf.Q8_0:   {packing: matrix.Q8, pack: asStored(grouped.PackQ8_0)},
+	gguf.Q4_0:   {packing: matrix.Q4, pack: asStored(grouped.PackQ4_0)},
+	gguf.Q4_K:   {packing: matrix.Q4M, pack: asStored(grouped.PackQ4_K)},
+	gguf.Q6_K:   {packing: matrix.Q6, pack: asStored(grouped.PackQ6_K)},
 	gguf.MXFP4:  {packing: matrix.FP4, pack: orFloats(grouped.PackMXFP4)}, // with the scales that there are in practice
-	gguf.Q5_0:   {packing: matrix.Q8, pack: whole(grouped.PackQ5_0)},
-	gguf.Q4_1:   {packing: matrix.Q41, pack: whole(grouped.PackQ4_1)},
-	gguf.Q5_1:   {matrix.Q8, whole(grouped.PackQ5_1), 32},
+	gguf.Q5_0:   {packing: matrix.Q8, pack: asStored(grouped.PackQ5_0)},
+	gguf.Q4_1:   {packing: matrix.Q41, pack: asStored(grouped.PackQ4_1)},
+	gguf.Q5_1:   {matrix.Q8, asStored(grouped.PackQ5_1), 32},
 	gguf.Q4_Z32: {matrix.Q4, zeros(32), 32}, gguf.Q4_Z64: {matrix.Q4, zeros(64), 64}, gguf.Q4_Z128: {matrix.Q4, zeros(128), 128},
-	gguf.Q2_K:   {matrix.NL3K, whole(grouped.PackQ2_K), 16},
+	gguf.Q2_K:   {matrix.NL3K, asStored(grouped.PackQ2_K), 16},
 	gguf.Q2_0C:  {matrix.Q2G128, orFloats(grouped.PackQ2_0C), 512},
-	gguf.Q5_K:   {matrix.Q6, whole(grouped.PackQ5_K), 32},
+	gguf.Q5_K:   {matrix.Q6, asStored(grouped.PackQ5_K), 32},
 	gguf.NVFP4:  {packing: matrix.NVFP4, pack: func(t *gguf.Tensor) (*matrix.Matrix, error) { return packNVFP4(t, 1) }},
-	gguf.IQ4_NL: {packing: matrix.NL4, pack: whole(grouped.PackIQ4_NL)},
-	gguf.IQ4_XS: {packing: matrix.NL4K, pack: whole(grouped.PackIQ4_XS)},
+	gguf.IQ4_NL: {packing: matrix.NL4, pack: asStored(grouped.PackIQ4_NL)},
+	gguf.IQ4_XS: {packing: matrix.NL4K, pack: asStored(grouped.PackIQ4_XS)},
 	gguf.IQ3_S:  {packing: matrix.NL4S, pack: superblocks(grouped.LevelsIQ3S)}, gguf.IQ3_XXS: {packing: matrix.NL4S, pack: superblocks(grouped.LevelsIQ3XXS)},
 	gguf.Q3_K:  {packing: matrix.NL3K, pack: superblocks(grouped.LevelsQ3K)},
 	gguf.IQ2_S: {packing: matrix.NL3K, pack: superblocks(grouped.LevelsIQ2)}, gguf.IQ2_XS: {packing: matrix.NL3K, pack: superblocks(grouped.LevelsIQ2)}, gguf.IQ2_XXS: {packing: matrix.NL3K, pack: superblocks(grouped.LevelsIQ2)},
@@ -100,14 +100,14 @@ var storages = map[gguf.Type]storage{
 	gguf.Q1_0_G32: {packing: matrix.Q4},
 }
 
-// whole has pack read the bytes of a tensor as they are.
-func whole(pack func(rows, cols int, data []byte) (*matrix.Matrix, error)) func(*gguf.Tensor) (*matrix.Matrix, error) {
+// asStored has pack read the bytes of a tensor as they are.
+func asStored(pack func(rows, cols int, data []byte) (*matrix.Matrix, error)) func(*gguf.Tensor) (*matrix.Matrix, error) {
 	return func(t *gguf.Tensor) (*matrix.Matrix, error) { return pack(t.Rows(), t.Cols(), t.Data) }
 }
 
 // zeros has codes about a code of zero each group columns packed.
 func zeros(group int) func(*gguf.Tensor) (*matrix.Matrix, error) {
-	return whole(func(rows, cols int, data []byte) (*matrix.Matrix, error) {
+	return asStored(func(rows, cols int, data []byte) (*matrix.Matrix, error) {
 		return grouped.PackQ4Z(rows, cols, group, data)
 	})
 }

@@ -93,7 +93,7 @@ func (l *Loader) floats(name string, optional bool, dims ...int) []float32 {
 // Matrix reads W[rows][cols], packed and loaded onto the backend, or the CPU
 // where the backend does not run its packing.
 func (l *Loader) Matrix(name string, rows, cols int) kernels.Linear {
-	w := l.whole(name, rows, cols, l.opt)
+	w := l.fullMatrix(name, rows, cols, l.opt)
 	if w != nil {
 		l.account(name, w)
 	}
@@ -105,7 +105,7 @@ func (l *Loader) Matrix(name string, rows, cols int) kernels.Linear {
 func (l *Loader) Wide(name string, rows, cols int) kernels.Linear {
 	opt := l.opt
 	opt.Exact = true
-	w := l.whole(name, rows, cols, opt)
+	w := l.fullMatrix(name, rows, cols, opt)
 	if w == nil {
 		return nil
 	}
@@ -118,8 +118,8 @@ func (l *Loader) Wide(name string, rows, cols int) kernels.Linear {
 	return l.observed(lin, Part{Tensor: name, Matrices: 1})
 }
 
-// whole reads a stored matrix in its packing, or nil after a failure.
-func (l *Loader) whole(name string, rows, cols int, opt Options) *matrix.Matrix {
+// fullMatrix reads a stored matrix in its packing, or nil after a failure.
+func (l *Loader) fullMatrix(name string, rows, cols int, opt Options) *matrix.Matrix {
 	t := l.tensor(name, false, cols, rows)
 	if t == nil {
 		return nil

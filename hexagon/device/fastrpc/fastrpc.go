@@ -18,6 +18,34 @@ type Options struct {
 	Limit time.Duration
 	// Library is the file to load; empty means "libcdsprpc.so".
 	Library string
+	// Step is called before each call that opens the device; nil: nothing is.
+	Step func(name string)
+}
+
+// The steps of Open.
+const (
+	StepLibrary  = "loading the FastRPC library"
+	StepUnsigned = "asking for an unsigned process"
+	StepSkel     = "opening liblutra_skel.so on the DSP"
+	StepMemory   = "allocating memory for the DSP"
+	StepMap      = "mapping memory"
+	StepQueue    = "making a queue"
+	StepExport   = "exporting the queue"
+	StepStart    = "starting"
+)
+
+// Try returns what may repair a step of Open that failed.
+func Try(step string) string { return tries[step] }
+
+var tries = map[string]string{
+	StepLibrary:  "run a program that was built with -tags fastrpc on the phone itself, from adb shell with LD_LIBRARY_PATH=/vendor/lib64",
+	StepUnsigned: "nothing: this phone's vendor lets only signed libraries run on the DSP",
+	StepSkel:     "put liblutra_skel.so of this chip's architecture into the folder that ADSP_LIBRARY_PATH (or DSP_LIBRARY_PATH) names",
+	StepMemory:   "end other programs; a self-test needs 40 MiB of the system's DMA heap",
+	StepMap:      "restart the phone: mappings of programs that were killed may be left over",
+	StepQueue:    "update the phone: its FastRPC library has no dspqueue that works",
+	StepExport:   "update the phone: its FastRPC library has no dspqueue that works",
+	StepStart:    "end other programs that use the NPU: the library wants all of its TCM and the tile unit",
 }
 
 // MaxMemory is the most that rpcmem_alloc can say.

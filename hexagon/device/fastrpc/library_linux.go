@@ -25,7 +25,9 @@ type library struct {
 	queueExport  func(queue unsafe.Pointer, id *uint64) int32
 	queueClose   func(queue unsafe.Pointer) int32
 	queueWrite   func(queue unsafe.Pointer, flags, buffers uint32, b unsafe.Pointer, n uint32, message *byte, us uint32) int32
-	queueRead    func(queue unsafe.Pointer, flags *uint32, maxBuffers uint32, buffers *uint32, b unsafe.Pointer, max uint32, n *uint32, message *byte, us uint32) int32
+	// handleControl is nil where a library has none: Open does without it.
+	handleControl func(request uint32, data unsafe.Pointer, n uint32) int32
+	queueRead     func(queue unsafe.Pointer, flags *uint32, maxBuffers uint32, buffers *uint32, b unsafe.Pointer, max uint32, n *uint32, message *byte, us uint32) int32
 }
 
 func load(path string) (*library, error) {
@@ -48,13 +50,28 @@ func load(path string) (*library, error) {
 		}
 		purego.RegisterFunc(fn, symbol)
 	}
+	if symbol, err := purego.Dlsym(handle, "remote_handle_control"); err == nil {
+		purego.RegisterFunc(&l.handleControl, symbol)
+	}
 	return l, nil
 }
 
+// codes are names of errors, as AEEStdErr.h numbers them; those of the DSP's side have remote added.
+var codes = map[uint32]string{
+	1: "AEE_EFAILED", 2: "AEE_ENOMEMORY", 3: "AEE_ECLASSNOTSUPPORT", 4: "AEE_EVERSIONNOTSUPPORT", 6: "AEE_EUNABLETOLOAD",
+	12: "AEE_EEXPIRED", 13: "AEE_EBADSTATE", 14: "AEE_EBADPARM", 16: "AEE_EBADITEM", 20: "AEE_EUNSUPPORTED", 21: "AEE_EPRIVLEVEL",
+}
+
+const remote = 0x80000400
+
 // check makes an error of what a function returned.
 func check(what string, code int32) error {
-	if code != 0 {
-		return fmt.Errorf("hexagon: FastRPC: %s failed with %#x", what, uint32(code))
+	if code == 0 {
+		return nil
 	}
-	return nil
+	name := codes[uint32(code)&^remote]
+	if name != "" {
+		name = " (" + name + ")"
+	}
+	return fmt.Errorf("hexagon: FastRPC: %s failed with %#x%s", what, uint32(code), name)
 }

@@ -40,6 +40,7 @@ type Device struct {
 	queue  unsafe.Pointer
 	number uint32   // of the last request
 	undo   []func() // ends what Open began, last first
+	step   func(name string)
 	lost   error
 }
 
@@ -51,11 +52,13 @@ func Open(o Options) (*Device, error) {
 	if size <= device.TCMBytes || size > MaxMemory || size%4096 != 0 {
 		return nil, fmt.Errorf("hexagon: %d bytes of memory are not between %d and %d, or not whole pages", size, device.TCMBytes, MaxMemory)
 	}
+	d := &Device{limit: cmp.Or(o.Limit, 10*time.Second), step: o.Step}
+	d.begin(StepLibrary)
 	lib, err := load(cmp.Or(o.Library, "libcdsprpc.so"))
 	if err != nil {
 		return nil, err
 	}
-	d := &Device{lib: lib, limit: cmp.Or(o.Limit, 10*time.Second)}
+	d.lib = lib
 	if err := d.start(size); err != nil {
 		d.Close()
 		return nil, err
@@ -66,13 +69,14 @@ func Open(o Options) (*Device, error) {
 func (d *Device) start(size int) error {
 	l := d.lib
 	unsigned := [2]int32{domain, 1}
-	if err := check("asking for an unsigned process", l.control(unsignedModule, unsafe.Pointer(&unsigned), 8)); err != nil {
+	if err := check(d.begin(StepUnsigned), l.control(unsignedModule, unsafe.Pointer(&unsigned), 8)); err != nil {
 		return err
 	}
-	if err := check("opening "+uri, l.handleOpen(uri, &d.handle)); err != nil {
+	if err := check(d.begin(StepSkel), l.handleOpen(uri, &d.handle)); err != nil {
 		return err
 	}
 	d.undo = append(d.undo, func() { l.handleClose(d.handle) })
+	d.begin(StepMemory)
 	if d.buffer = l.rpcmemAlloc(heap, uncached, int32(size)); d.buffer == nil {
 		return fmt.Errorf("hexagon: FastRPC: no %d bytes of memory for the DSP", size)
 	}
@@ -80,11 +84,11 @@ func (d *Device) start(size int) error {
 	d.memory = unsafe.Slice((*byte)(d.buffer), size)
 	clear(d.memory)
 	d.fd = l.rpcmemToFD(d.buffer)
-	if err := check("mapping memory", l.mmap(domain, d.fd, d.buffer, 0, uintptr(size), mapFD)); err != nil {
+	if err := check(d.begin(StepMap), l.mmap(domain, d.fd, d.buffer, 0, uintptr(size), mapFD)); err != nil {
 		return err
 	}
 	d.undo = append(d.undo, func() { l.munmap(domain, d.fd, d.buffer, uintptr(size)) })
-	if err := check("making a queue", l.queueCreate(domain, 0, queueBytes, queueBytes, 0, 0, 0, &d.queue)); err != nil {
+	if err := check(d.begin(StepQueue), l.queueCreate(domain, 0, queueBytes, queueBytes, 0, 0, 0, &d.queue)); err != nil {
 		return err
 	}
 	d.undo = append(d.undo, func() { l.queueClose(d.queue) })
@@ -93,10 +97,10 @@ func (d *Device) start(size int) error {
 		fd    int32
 		size  uint32
 	}{0, d.fd, uint32(size)}
-	if err := check("exporting the queue", l.queueExport(d.queue, &begin.queue)); err != nil {
+	if err := check(d.begin(StepExport), l.queueExport(d.queue, &begin.queue)); err != nil {
 		return err
 	}
-	if err := check("starting", d.invoke(methodStart, unsafe.Pointer(&begin), unsafe.Sizeof(begin))); err != nil {
+	if err := check(d.begin(StepStart), d.invoke(methodStart, unsafe.Pointer(&begin), unsafe.Sizeof(begin))); err != nil {
 		return err
 	}
 	d.undo = append(d.undo, func() {
@@ -105,6 +109,33 @@ func (d *Device) start(size int) error {
 		}
 	})
 	return nil
+}
+
+// begin tells that a step of Open begins, and returns its name.
+func (d *Device) begin(step string) string {
+	if d.step != nil {
+		d.step(step)
+	}
+	return step
+}
+
+// Of remote_handle_control's requests and of what they ask for, as remote.h numbers them.
+const (
+	dspInfo      = 2
+	architecture = 6
+)
+
+// Describe returns what the FastRPC library knows of the DSP.
+func (d *Device) Describe() device.Info {
+	info := device.Info{TCM: device.TCMBytes}
+	if d.lib == nil || d.lib.handleControl == nil {
+		return info
+	}
+	ask := [3]uint32{domain, architecture, 0}
+	if d.lib.handleControl(dspInfo, unsafe.Pointer(&ask), 12) == 0 && ask[2] != 0 {
+		info.Arch = fmt.Sprintf("V%x", ask[2]&0xff)
+	}
+	return info
 }
 
 // invoke calls a method of the skel, with one buffer or none.

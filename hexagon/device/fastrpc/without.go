@@ -12,6 +12,9 @@ import (
 type Device struct{ device.Device }
 
 // Open says so.
-func Open(Options) (*Device, error) {
+func Open(o Options) (*Device, error) {
+	if o.Step != nil {
+		o.Step(StepLibrary)
+	}
 	return nil, errors.New("hexagon: this program cannot load FastRPC's library: build it for Linux or Android with -tags fastrpc")
 }

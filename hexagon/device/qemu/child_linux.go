@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -30,11 +32,24 @@ type Device struct {
 	used    int    // of TCM by the last run
 	keep    bool
 	lost    error
+	info    device.Info
 	waited  chan struct{} // closed when the child has ended
 	ended   error         // how; once waited is closed
 }
 
 var _ device.Device = (*Device)(nil)
+
+// Describe returns what the child was started with.
+func (d *Device) Describe() device.Info { return d.info }
+
+// programHash returns the beginning of the SHA-256 of the program that runs.
+func programHash(program []byte) string {
+	if program == nil {
+		program = dsp.Emulator
+	}
+	sum := sha256.Sum256(program)
+	return hex.EncodeToString(sum[:8])
+}
 
 // Open starts a child.
 func Open(o Options) (*Device, error) {
@@ -67,6 +82,7 @@ func Open(o Options) (*Device, error) {
 	defer program.Close()
 
 	d := &Device{memory: memory, limit: cmp.Or(o.Limit, 2*time.Minute), tiles: device.NewTileUnit(o.Pool), keep: o.KeepTCM, waited: make(chan struct{})}
+	d.info = device.Info{Arch: strings.Join(command, " "), Contexts: workers, TCM: device.TCMBytes, Source: programHash(o.Program)}
 	d.child = exec.Command(path, append(command[1:], "/proc/self/fd/4")...)
 	d.child.ExtraFiles = []*os.File{shared, program} // 3 and 4
 	d.child.Stderr = &d.errors

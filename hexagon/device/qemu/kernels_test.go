@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/lutra-lm/lutra/hexagon/device"
+	drawn "github.com/lutra-lm/lutra/hexagon/device/exercise"
 	"github.com/lutra-lm/lutra/hexagon/layout"
 	"github.com/lutra-lm/lutra/hexagon/ref"
 )
@@ -47,8 +48,8 @@ func both(t testing.TB, d *Device, packets ...device.Packet) device.Counts {
 		t.Fatal(err)
 	}
 	for _, p := range packets {
-		define(want, p)
-		for _, s := range scratch(p) {
+		device.Define(want, p)
+		for _, s := range drawn.Scratch(p) {
 			clear(d.Memory()[s[0]:][:s[1]])
 			clear(want[s[0]:][:s[1]])
 		}

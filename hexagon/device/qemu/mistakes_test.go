@@ -170,7 +170,7 @@ func TestLookupsBringTheNextProductsFirstTiles(t *testing.T) {
 		}
 		want := bytes.Clone(d.Memory())
 		for _, p := range packets {
-			define(want, p)
+			device.Define(want, p)
 		}
 		c, err := d.Run(t.Context(), packets)
 		if err != nil {
@@ -218,7 +218,7 @@ func TestStripsAreBroughtUnpackedAndMultipliedBesideEachOther(t *testing.T) {
 	})
 	want := bytes.Clone(d.Memory())
 	for _, p := range packets {
-		define(want, p)
+		device.Define(want, p)
 	}
 	c, err := d.Run(t.Context(), packets)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/lutra-lm/lutra/hexagon/device"
+	drawn "github.com/lutra-lm/lutra/hexagon/device/exercise"
 	"github.com/lutra-lm/lutra/hexagon/layout"
 	"github.com/lutra-lm/lutra/hexagon/ref"
 	"github.com/lutra-lm/lutra/internal/sweep"
@@ -328,7 +329,7 @@ func (e *exercise) want(ops []device.Op) []byte {
 	once, _ := e.wants.LoadOrStore(fmt.Sprint(ops), sync.OnceValue(func() []byte {
 		want := bytes.Clone(e.memory)
 		for _, p := range e.some(ops) {
-			define(want, p)
+			device.Define(want, p)
 		}
 		return want
 	}))
@@ -344,7 +345,7 @@ func (e *exercise) run(t *testing.T, d *Device, ops ...device.Op) error {
 		return err
 	}
 	for _, p := range packets {
-		for _, s := range scratch(p) {
+		for _, s := range drawn.Scratch(p) {
 			clear(d.Memory()[s[0]:][:s[1]])
 			clear(want[s[0]:][:s[1]])
 		}

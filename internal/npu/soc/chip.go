@@ -26,6 +26,7 @@ const (
 	TMan     Source = "T" // measured, in the T-MAN paper
 	Scaling  Source = "S" // measured, in "Scaling LLM Test-Time Compute with Mobile NPU on Smartphones"
 	Others   Source = "O" // measured, by a public program that the note names
+	Measured Source = "M" // measured by lutra npu selftest, of the report that a plan was given
 	Emulated Source = "E" // counted by the emulator that runs this project's kernels
 	Fitted   Source = "F" // so that the model gives a figure that a paper measured
 	Assumed  Source = "A" // not published: an input
