@@ -18,6 +18,9 @@ import (
 	"github.com/lutra-lm/lutra/models/kv"
 )
 
+// hadamardKey begins the keys of rotations.
+const hadamardKey = "prism.hadamard."
+
 func TestRotatedWeightsGiveTheLogitsOfTheOthers(t *testing.T) {
 	for _, tied := range []bool{true, false} {
 		for _, mode := range []string{"explicit", "identity"} {
