@@ -106,6 +106,7 @@ var layers = map[string][]string{
 	"models/recurrent":       {"kernels"},
 	"models/expertcache":     {},
 	"models/kv":              {"kernels"},
+	"models/load":            {"models/weights", "models/gguf", "kernels", "internal/parallel"},
 	"models/weights":         {"models/gguf", "kernels", "internal/parallel"},
 	"models/tokenizer":       {"models/gguf"},
 	"models/huggingface":     {"models/generation", "models/safetensors", "models/tokenizer", "models/gguf", "models/disk", "kernels", "internal/parallel"},

@@ -212,8 +212,14 @@ func everyPart(t *testing.T, path Path, rows int, parallel bool) {
 	}
 	m := &models.DenseLayers{Hidden: hidden, Heads: heads, KVHeads: kvHeads, HeadDim: dim, Eps: 1e-5, Factor: 0.5, Parallel: parallel}
 	for i := range 4 {
-		l := &models.DenseLayer{KV: i, Norm: models.DenseNorm{Weight: ones(hidden)}, FFNNorm: models.DenseNorm{Weight: ones(hidden)}, Rope: i % 2, Scale: 0.02, Width: width, Unit: []models.GatedUnit{models.UnitSiLU, models.UnitGELU, models.UnitReLU2}[i%3],
-			O: load(hidden, q), Down: load(hidden, width), OPostNorm: ones(hidden), DownPostNorm: ones(hidden), QKV: []kernels.Linear{load(q+2*w, hidden)}, GateUp: []kernels.Linear{load(2*width, hidden)}}
+		l := &models.DenseLayer{
+			Norm: models.DenseNorm{Weight: ones(hidden)}, O: load(hidden, q), QKV: []kernels.Linear{load(q+2*w, hidden)},
+			DenseAttention: models.DenseAttention{KV: i, Rope: i % 2, Scale: 0.02, OPostNorm: ones(hidden)},
+			DenseFFN: models.DenseFFN{
+				FFNNorm: models.DenseNorm{Weight: ones(hidden)}, Width: width, Unit: []models.GatedUnit{models.UnitSiLU, models.UnitGELU, models.UnitReLU2}[i%3],
+				GateUp: []kernels.Linear{load(2*width, hidden)}, Down: load(hidden, width), DownPostNorm: ones(hidden),
+			},
+		}
 		if i%2 == 1 {
 			l.QKV, l.GateUp = []kernels.Linear{load(q, hidden), packed(matrix.Q8, w, hidden), load(w, hidden)}, []kernels.Linear{load(width, hidden), load(width, hidden)}
 			l.AttendedNorm, l.DownNorm = ones(q), ones(width)

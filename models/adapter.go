@@ -10,6 +10,7 @@ import (
 	"github.com/lutra-lm/lutra/kernels/cpu"
 	"github.com/lutra-lm/lutra/models/gguf"
 	"github.com/lutra-lm/lutra/models/huggingface"
+	"github.com/lutra-lm/lutra/models/load"
 	"github.com/lutra-lm/lutra/models/weights"
 )
 
@@ -41,14 +42,14 @@ type Adapter struct {
 
 // lowRank is an adapter's matrices of one target.
 type lowRank struct {
-	down weights.Stacked // all A that read the target's rows, [ranks][cols]
+	down load.Stacked // all A that read the target's rows, [ranks][cols]
 	up   []upProduct
 }
 
 // upProduct adds to some of a target's outputs.
 type upProduct struct {
-	b        weights.Stacked // [n][rank]
-	from     int             // of down's outputs, the first that it reads
+	b        load.Stacked // [n][rank]
+	from     int          // of down's outputs, the first that it reads
 	rank     int
 	to, n    int // of the target's outputs
 	strength float32
@@ -107,7 +108,7 @@ func openAdapter(path string, model *gguf.File) (f *gguf.File, err error) {
 // loadAdapter reads the adapter of a model that a file holds.
 func loadAdapter(file *gguf.File, model *executor, interrupt func() error) (*Adapter, error) {
 	graph := model.graph
-	strength, err := adapterStrength(file.Metadata, graph.cfg.Arch)
+	strength, err := adapterStrength(file.Metadata, graph.spec.Arch)
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +122,8 @@ func loadAdapter(file *gguf.File, model *executor, interrupt func() error) (*Ada
 			return nil, fmt.Errorf("tensor %s has storage type %v, want F32, F16, BF16 or Q8_0", t.Name, t.Type)
 		}
 	}
-	l := &adapterLoader{Loader: weights.NewLoader(file, weights.Options{Pool: model.pool, Packing: weights.PackingStored, Exact: exact, Interrupt: interrupt}), file: file, strength: strength, common: map[piece]weights.Stacked{}}
+	form := weights.Form{Packing: weights.PackingStored, Exact: exact}
+	l := &adapterLoader{Tensors: load.NewTensors(file, new(load.Report), load.Options{Form: form, Pool: model.pool, Interrupt: interrupt}), strength: strength, common: map[piece]load.Stacked{}}
 	a := &Adapter{Scale: 1, graph: graph, on: map[*target][]*lowRank{}, file: file, memory: l.Memory()}
 	err = parallel.Try(func() error {
 		for _, t := range graph.targets {

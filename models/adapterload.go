@@ -5,16 +5,15 @@ import (
 	"strings"
 
 	"github.com/lutra-lm/lutra/models/gguf"
-	"github.com/lutra-lm/lutra/models/weights"
+	"github.com/lutra-lm/lutra/models/load"
 )
 
 // adapterLoader reads an adapter's tensors.
 type adapterLoader struct {
-	*weights.Loader
-	file     *gguf.File
+	*load.Tensors
 	strength func(tensor string, rank int) float32
-	rank     int                       // the largest so far
-	common   map[piece]weights.Stacked // those that stand for all matrices of a target
+	rank     int                    // the largest so far
+	common   map[piece]load.Stacked // those that stand for all matrices of a target
 }
 
 // lowRanks reads what there is of a target: nil of matrices of which there is nothing, and of none.
@@ -37,7 +36,7 @@ func (l *adapterLoader) lowRank(t *target, m int) *lowRank {
 	from, ranks, sum := map[string]int{}, map[string]int{}, 0
 	for i := range t.rows {
 		name, alone := l.nameOf(t, i, m)
-		a := l.file.Tensor(name + downName)
+		a := l.File().Tensor(name + downName)
 		if _, seen := from[name]; seen || a == nil {
 			continue
 		}
@@ -76,7 +75,7 @@ func (l *adapterLoader) lowRank(t *target, m int) *lowRank {
 // others.
 func (l *adapterLoader) nameOf(t *target, i, m int) (name string, alone bool) {
 	if t.alone != nil {
-		if name = fmt.Sprintf(t.alone[i], m); l.file.Tensor(name+downName) != nil {
+		if name = fmt.Sprintf(t.alone[i], m); l.File().Tensor(name+downName) != nil {
 			return name, true
 		}
 	}
@@ -92,19 +91,19 @@ type piece struct {
 
 // piece finds rows [lo, hi) of matrix m in a tensor that has one for each of so many, or one for all.
 func (l *adapterLoader) piece(name string, cols, rows, lo, hi, matrices, m int) piece {
-	if x := l.file.Tensor(name); x == nil || len(x.Dims) < 3 || x.Dims[2] == 1 {
+	if x := l.File().Tensor(name); x == nil || len(x.Dims) < 3 || x.Dims[2] == 1 {
 		return piece{name, cols, rows, 1, lo, hi}
 	}
 	return piece{name, cols, rows, matrices, m*rows + lo, m*rows + hi}
 }
 
 // stack loads pieces. One that stands for many matrices is loaded once.
-func (l *adapterLoader) stack(pieces ...piece) weights.Stacked {
+func (l *adapterLoader) stack(pieces ...piece) load.Stacked {
 	common := len(pieces) == 1 && pieces[0].matrices == 1
 	if s, ok := l.common[pieces[0]]; ok && common {
 		return s
 	}
-	var ms []*weights.Stored
+	var ms []*load.Stored
 	for _, p := range pieces {
 		ms = append(ms, l.Rows(p.name, p.lo, p.hi, p.cols, p.rows, p.matrices))
 	}
@@ -126,9 +125,9 @@ func (l *adapterLoader) refuse(name string, model *gguf.File) {
 		l.Fail("tensor %s: its name ends with neither %s nor %s", name, downName, upName)
 	case model.Tensor(of) == nil && of != outputTensor:
 		l.Fail("tensor %s: the model has no tensor %s", name, of)
-	case l.file.Tensor(of+downName) != nil && l.file.Tensor(of+upName) == nil:
+	case l.File().Tensor(of+downName) != nil && l.File().Tensor(of+upName) == nil:
 		l.Fail("tensor %s is missing", of+upName)
-	case l.file.Tensor(of+downName) == nil:
+	case l.File().Tensor(of+downName) == nil:
 		l.Fail("tensor %s is missing", of+downName)
 	default:
 		l.Fail("tensor %s: adapters of %s are not supported", name, of)

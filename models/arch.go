@@ -19,6 +19,8 @@ type architecture struct {
 
 	positions positionTraits
 	attention attentionTraits
+	windows   windowTraits
+	states    stateTraits
 	norms     normTraits
 	ffn       ffnTraits
 }
@@ -37,29 +39,34 @@ type positionTraits struct {
 	alibi        bool    // positions lower the scores of far keys
 }
 
-// attentionTraits say what attention reads, and which keys a query sees.
+// attentionTraits say what attention reads, and what becomes of it.
 type attentionTraits struct {
-	qkv          storage // of the matrices of queries, keys and values, and of their biases
-	qkNorm       qkNorm
-	gated        bool // attn_q holds [query, gate] a head; what attn_output reads is gated
-	gateApart    bool // likewise, but gates have a matrix of their own, attn_gate
-	sinks        bool // each head has a score that no key has
-	tempered     bool // queries grow with their positions where the file says so
-	softCap      bool // scores and logits may be soft-capped
-	globalEvery  int  // every so many layers one sees all keys, the others a window, unless the file says which; 0: all do
-	globalFirst  bool // that one is the first of as many, not the last
-	bothSides    bool // windows reach to both sides
-	deltaNets    bool // layers are gated delta nets, but for every so many, full_attention_interval
-	groupedNets  bool // their value heads are grouped by key heads, and one matrix makes beta and alpha
-	shortConvs   bool // layers without KV heads are short convolutions
-	otherHeads   bool // layers with windows may have heads of their own, and the last ones no keys and values
-	stateSpaces  bool // layers without KV heads are selective state spaces
-	none         bool // no layer attends
-	besideStates bool // every layer has one beside its attention
-	latent       bool // multi-head latent attention
-	valueNorm    bool // RMSNorm of each head of values, without weights; without attn_v values are keys
+	qkv        storage // of the matrices of queries, keys and values, and of their biases
+	qkNorm     qkNorm
+	gated      bool // attn_q holds [query, gate] a head; what attn_output reads is gated
+	gateApart  bool // likewise, but gates have a matrix of their own, attn_gate
+	sinks      bool // each head has a score that no key has
+	tempered   bool // queries grow with their positions where the file says so
+	softCap    bool // scores and logits may be soft-capped
+	otherHeads bool // layers with windows may have heads of their own, and the last ones no keys and values
+	none       bool // no layer attends
+	latent     bool // multi-head latent attention
+	valueNorm  bool // RMSNorm of each head of values, without weights; without attn_v values are keys
 	// queryWidth is what scores are divided by the root of; nil: HeadDim.
-	queryWidth func(c *Config) int
+	queryWidth func(m *spec) int
+}
+
+// windowTraits say which layers see a window of keys alone.
+type windowTraits struct {
+	globalEvery int  // every so many layers one sees all keys, the others a window, unless the file says which; 0: all do
+	globalFirst bool // that one is the first of as many, not the last
+	bothSides   bool // windows reach to both sides
+}
+
+// stateTraits say which recurrent states layers have.
+type stateTraits struct {
+	kind    stateKind
+	grouped bool // value heads of delta nets are grouped by key heads, and one matrix makes beta and alpha
 }
 
 // normTraits say which norms there are, and where.
@@ -91,7 +98,7 @@ type ffnTraits struct {
 type mixtureTraits struct {
 	optional bool // a file without expert_count has feed-forwards
 	beside   bool // layers have a feed-forward too
-	shared   sharedExpert
+	shared   sharing
 	unnormed bool // unless the file says so, the weights of chosen experts do not sum to 1
 	biases   bool // the router and all matrices of experts have biases
 	prefers  preference
@@ -105,14 +112,14 @@ type mixtureTraits struct {
 	perChosen bool
 }
 
-// sharedExpert says whether a mixture has an expert that all rows take.
-type sharedExpert uint8
+// sharing says whether a mixture has an expert that all rows take.
+type sharing uint8
 
 const (
-	sharedNone    sharedExpert = iota
-	sharedIfSaid               // where expert_shared_feed_forward_length says so
-	sharedGated                // always, behind a gate
-	sharedCounted              // as wide as expert_shared_count others
+	sharedNone    sharing = iota
+	sharedIfSaid          // where expert_shared_feed_forward_length says so
+	sharedGated           // always, behind a gate
+	sharedCounted         // as wide as expert_shared_count others
 )
 
 // preference says what experts are chosen by besides their probabilities.
@@ -180,17 +187,17 @@ var architectures = map[string]architecture{
 	// Qwen Team 2026, "Qwen3.5": three layers of four are gated delta nets, see delta.go.
 	// The rotation of text positions is plain in all of rope.dimension_sections.
 	"qwen35": {
-		positions: halves, attention: attentionTraits{qkNorm: qkNormHeads, gated: true, deltaNets: true}, norms: normTraits{postAttention: true},
+		positions: halves, attention: attentionTraits{qkNorm: qkNormHeads, gated: true}, states: stateTraits{kind: deltaNets}, norms: normTraits{postAttention: true},
 		ffn: ffnTraits{activation: UnitSiLU},
 	},
 	// The same with mixtures and an expert that all rows take, behind a gate.
 	"qwen35moe": {
-		positions: halves, attention: attentionTraits{qkNorm: qkNormHeads, gated: true, deltaNets: true}, norms: normTraits{postAttention: true},
+		positions: halves, attention: attentionTraits{qkNorm: qkNormHeads, gated: true}, states: stateTraits{kind: deltaNets}, norms: normTraits{postAttention: true},
 		ffn: ffnTraits{activation: UnitSiLU, mixture: &mixtureTraits{shared: sharedGated}},
 	},
 	// Qwen Team 2025, "Qwen3-Next".
 	"qwen3next": {
-		positions: halves, attention: attentionTraits{qkNorm: qkNormHeads, gated: true, deltaNets: true, groupedNets: true}, norms: normTraits{postAttention: true},
+		positions: halves, attention: attentionTraits{qkNorm: qkNormHeads, gated: true}, states: stateTraits{kind: deltaNets, grouped: true}, norms: normTraits{postAttention: true},
 		ffn: ffnTraits{activation: UnitSiLU, mixture: &mixtureTraits{shared: sharedGated, perChosen: true}},
 	},
 	// Qwen Team 2024, "Qwen1.5-MoE": an expert that all rows take, behind a gate.
@@ -205,7 +212,7 @@ var architectures = map[string]architecture{
 	},
 	// Deep Grove 2026, "Maple": layers that see all keys do not rotate; gates and ups are clamped.
 	"maple": {
-		positions: positionTraits{order: ropeHalves, windowedOnly: true}, attention: attentionTraits{qkNorm: qkNormHeads, globalEvery: 4},
+		positions: positionTraits{order: ropeHalves, windowedOnly: true}, attention: attentionTraits{qkNorm: qkNormHeads}, windows: windowTraits{globalEvery: 4},
 		ffn: ffnTraits{activation: UnitClampedSiLU, mixture: &mixtureTraits{clamp: 7}},
 	},
 	// Muennighoff et al. 2024, "OLMoE", §2.
@@ -217,7 +224,7 @@ var architectures = map[string]architecture{
 	"granitemoe": {multipliers: multipliersOfOne, positions: positionTraits{mayStand: true}, ffn: ffnTraits{activation: UnitSiLU, mixture: &mixtureTraits{shared: sharedIfSaid}}},
 	// OpenAI 2025, "gpt-oss-120b & gpt-oss-20b Model Card", §2.
 	"gpt-oss": {
-		positions: positionTraits{order: ropeHalves, smoothRamp: true}, attention: attentionTraits{sinks: true, globalEvery: 2},
+		positions: positionTraits{order: ropeHalves, smoothRamp: true}, attention: attentionTraits{sinks: true}, windows: windowTraits{globalEvery: 2},
 		norms: normTraits{postAttention: true}, ffn: ffnTraits{activation: UnitClamped, mixture: &mixtureTraits{biases: true}},
 	},
 	// Abdin et al. 2024, "Phi-3", §2.
@@ -243,36 +250,36 @@ var architectures = map[string]architecture{
 	"gemma": {rootEmbedding: true, positions: halves, ffn: ffnTraits{activation: UnitGELU}},
 	// Gemma Team 2024, "Gemma 2", §2; norms are stored with the one added that the model adds.
 	"gemma2": {
-		rootEmbedding: true, positions: halves, attention: attentionTraits{softCap: true, globalEvery: 2, queryWidth: gemmaQueryWidth},
+		rootEmbedding: true, positions: halves, attention: attentionTraits{softCap: true, queryWidth: gemmaQueryWidth}, windows: windowTraits{globalEvery: 2},
 		norms: normTraits{post: true}, ffn: ffnTraits{activation: UnitGELU},
 	},
 	// Gemma Team 2025, "Gemma 3", §2: no caps, norms of queries and keys, and two bases.
 	"gemma3": {
 		rootEmbedding: true, positions: positionTraits{order: ropeHalves, windowedRope: true, windowedBase: 10000},
-		attention: attentionTraits{qkNorm: qkNormHeads, softCap: true, globalEvery: 6, queryWidth: gemmaQueryWidth},
-		norms:     normTraits{post: true, inputs: true}, ffn: ffnTraits{activation: UnitGELU},
+		attention: attentionTraits{qkNorm: qkNormHeads, softCap: true, queryWidth: gemmaQueryWidth}, windows: windowTraits{globalEvery: 6},
+		norms: normTraits{post: true, inputs: true}, ffn: ffnTraits{activation: UnitGELU},
 	},
 	// Gemma Team 2026, "Gemma 4": layers with windows have narrower heads, the last layers may
 	// share keys and values, and layers may have inputs of their own.
 	"gemma4": {
 		rootEmbedding: true, layerInputs: true, positions: positionTraits{order: ropeHalves, windowedRope: true, windowedBase: 10000},
-		attention: attentionTraits{qkNorm: qkNormHeads, valueNorm: true, otherHeads: true, softCap: true, globalEvery: 6, queryWidth: unscaled},
-		norms:     normTraits{post: true}, ffn: ffnTraits{activation: UnitGELU, widths: true, mixture: &mixtureTraits{optional: true, beside: true}},
+		attention: attentionTraits{qkNorm: qkNormHeads, valueNorm: true, otherHeads: true, softCap: true, queryWidth: unscaled}, windows: windowTraits{globalEvery: 6},
+		norms: normTraits{post: true}, ffn: ffnTraits{activation: UnitGELU, widths: true, mixture: &mixtureTraits{optional: true, beside: true}},
 	},
 	// Schechter Vera et al. 2025, "EmbeddingGemma": Gemma 3 whose tokens see all of a text, or a window to both sides.
 	"gemma-embedding": {
 		bidirectional: true, rootEmbedding: true, positions: positionTraits{order: ropeHalves, windowedRope: true, windowedBase: 10000},
-		attention: attentionTraits{qkNorm: qkNormHeads, bothSides: true, globalEvery: 6, queryWidth: gemmaQueryWidth},
-		norms:     normTraits{post: true}, ffn: ffnTraits{activation: UnitGELU},
+		attention: attentionTraits{qkNorm: qkNormHeads, queryWidth: gemmaQueryWidth}, windows: windowTraits{globalEvery: 6, bothSides: true},
+		norms: normTraits{post: true}, ffn: ffnTraits{activation: UnitGELU},
 	},
 	// OLMo Team 2024, "2 OLMo 2 Furious", §3: norms of what layers add alone. OLMo 3 has windows.
 	"olmo2": {
-		positions: positionTraits{order: ropeHalves, windowedRope: true}, attention: attentionTraits{qkNorm: qkNormAll, globalEvery: 4},
+		positions: positionTraits{order: ropeHalves, windowedRope: true}, attention: attentionTraits{qkNorm: qkNormAll}, windows: windowTraits{globalEvery: 4},
 		norms: normTraits{post: true, bare: true}, ffn: ffnTraits{activation: UnitSiLU},
 	},
 	// LG AI Research 2025, "EXAONE 4.0", §2.
 	"exaone4": {
-		positions: positionTraits{order: ropeHalves, windowedOnly: true}, attention: attentionTraits{qkNorm: qkNormHeads, globalEvery: 4},
+		positions: positionTraits{order: ropeHalves, windowedOnly: true}, attention: attentionTraits{qkNorm: qkNormHeads}, windows: windowTraits{globalEvery: 4},
 		norms: normTraits{post: true, bare: true}, ffn: ffnTraits{activation: UnitSiLU},
 	},
 	// Tencent 2025, "Hunyuan": queries and keys are normed after they have rotated.
@@ -292,39 +299,39 @@ var architectures = map[string]architecture{
 	"granite": {multipliers: multipliersOfOne, positions: positionTraits{mayStand: true}, ffn: ffnTraits{activation: UnitSiLU}},
 	// IBM Research 2025, "Granite 4.0": most layers are state spaces, and Granite's do not rotate.
 	"granitehybrid": {
-		multipliers: multipliersOfOne, positions: positionTraits{mayStand: true}, attention: attentionTraits{stateSpaces: true},
+		multipliers: multipliersOfOne, positions: positionTraits{mayStand: true}, states: stateTraits{kind: stateSpaces},
 		ffn: ffnTraits{activation: UnitSiLU, mixture: &mixtureTraits{optional: true, shared: sharedIfSaid}},
 	},
 	// Falcon-LLM Team 2025, "Falcon-H1", §2.1.
-	"falcon-h1": {positions: halves, attention: attentionTraits{besideStates: true}, ffn: ffnTraits{activation: UnitSiLU}},
+	"falcon-h1": {positions: halves, states: stateTraits{kind: besideStates}, ffn: ffnTraits{activation: UnitSiLU}},
 	// NVIDIA 2025, "Nemotron-H", §2.1: attention does not rotate, and feed-forwards have no gates. Nemotron Nano 2.
 	"nemotron_h": {
-		onePart: true, positions: positionTraits{order: ropeNone}, attention: attentionTraits{stateSpaces: true},
+		onePart: true, positions: positionTraits{order: ropeNone}, states: stateTraits{kind: stateSpaces},
 		ffn: ffnTraits{activation: UnitReLU2, ungated: true},
 	},
 	// NVIDIA 2025, "Nemotron 3", §2.1: the same with mixtures, from Super on in a latent space (§2.2).
 	"nemotron_h_moe": {
-		onePart: true, positions: positionTraits{order: ropeNone}, attention: attentionTraits{stateSpaces: true},
+		onePart: true, positions: positionTraits{order: ropeNone}, states: stateTraits{kind: stateSpaces},
 		ffn: ffnTraits{activation: UnitReLU2, ungated: true, mixture: &mixtureTraits{prefers: preferred, grouped: true, latent: true, shared: sharedIfSaid, perChosen: true}},
 	},
 	// Dao and Gu 2024, "Transformers are SSMs", §7: state spaces alone.
-	"mamba2":  {onePart: true, attention: attentionTraits{stateSpaces: true, none: true}},
+	"mamba2":  {onePart: true, attention: attentionTraits{none: true}, states: stateTraits{kind: stateSpaces}},
 	"minicpm": {multipliers: multipliersOfMiniCPM, ffn: ffnTraits{activation: UnitSiLU}},
 	// Cohere 2024, "Command R7B": attention and feed-forward read the same norm, and layers that
 	// see all keys do not rotate.
 	"cohere2": {
-		logitScale: true, positions: positionTraits{windowedOnly: true}, attention: attentionTraits{globalEvery: 4},
+		logitScale: true, positions: positionTraits{windowedOnly: true}, windows: windowTraits{globalEvery: 4},
 		norms: normTraits{kind: layerNormBare, parallel: true}, ffn: ffnTraits{activation: UnitSiLU},
 	},
 	// Cohere 2024, "Command R": the same without windows. R+ norms queries and keys by heads, which is not read.
 	"command-r": {logitScale: true, norms: normTraits{kind: layerNormBare, parallel: true}, ffn: ffnTraits{activation: UnitSiLU}},
 	// Liquid AI 2025, "LFM2 Technical Report", §2: most layers are short convolutions.
 	"lfm2": {
-		positions: halves, attention: attentionTraits{qkNorm: qkNormHeads, shortConvs: true}, norms: normTraits{last: "token_embd_norm"},
+		positions: halves, attention: attentionTraits{qkNorm: qkNormHeads}, states: stateTraits{kind: shortConvs}, norms: normTraits{last: "token_embd_norm"},
 		ffn: ffnTraits{activation: UnitSiLU},
 	},
 	"lfm2moe": {
-		positions: halves, attention: attentionTraits{qkNorm: qkNormHeads, shortConvs: true}, norms: normTraits{last: "token_embd_norm"},
+		positions: halves, attention: attentionTraits{qkNorm: qkNormHeads}, states: stateTraits{kind: shortConvs}, norms: normTraits{last: "token_embd_norm"},
 		ffn: ffnTraits{activation: UnitSiLU, mixture: &mixtureTraits{prefers: preferred, dense: true}},
 	},
 	// GLM Team 2025, "GLM-4.5", §2.1.
@@ -351,7 +358,7 @@ var architectures = map[string]architecture{
 	},
 	// LG AI Research 2025, "K-EXAONE": EXAONE 4's attention, behind norms where Llama has them, and DeepSeek's mixtures.
 	"exaone-moe": {
-		positions: positionTraits{order: ropeHalves, windowedOnly: true}, attention: attentionTraits{qkNorm: qkNormHeads, globalEvery: 4},
+		positions: positionTraits{order: ropeHalves, windowedOnly: true}, attention: attentionTraits{qkNorm: qkNormHeads}, windows: windowTraits{globalEvery: 4},
 		ffn: ffnTraits{activation: UnitSiLU, mixture: &mixtureTraits{unnormed: true, prefers: preferredIfStored, dense: true, grouped: true, shared: sharedCounted}},
 	},
 	// MiniMax 2025, "MiniMax-M2".
@@ -361,7 +368,7 @@ var architectures = map[string]architecture{
 	},
 	// Meta 2026, "Muse Glimmer": layers that see all keys do not rotate, what attention makes is gated, and embeddings are normed.
 	"muse-glimmer": {
-		logitScale: true, positions: positionTraits{windowedOnly: true}, attention: attentionTraits{qkNorm: qkNormHeads, gateApart: true, softCap: true, globalEvery: 4},
+		logitScale: true, positions: positionTraits{windowedOnly: true}, attention: attentionTraits{qkNorm: qkNormHeads, gateApart: true, softCap: true}, windows: windowTraits{globalEvery: 4},
 		norms: normTraits{post: true, postEps: 1e-8, embedding: true}, ffn: ffnTraits{activation: UnitSiLU},
 	},
 	// Every fourth layer has no position embedding (Yang et al. 2025, "Rope to Nope and Back Again").
@@ -393,7 +400,7 @@ var architectures = map[string]architecture{
 	// each half layer, and two bases of rotation, for layers that see all keys and for those
 	// that see a window. hidden_activation names its gated unit.
 	"modern-bert": {
-		bidirectional: true, positions: positionTraits{order: ropeHalves, windowedRope: true, windowedBase: 10000}, attention: attentionTraits{qkv: fused, bothSides: true, globalEvery: 3, globalFirst: true},
+		bidirectional: true, positions: positionTraits{order: ropeHalves, windowedRope: true, windowedBase: 10000}, attention: attentionTraits{qkv: fused}, windows: windowTraits{globalEvery: 3, globalFirst: true, bothSides: true},
 		norms: normTraits{kind: layerNormBare}, ffn: ffnTraits{gateUp: fused},
 	},
 }
@@ -405,15 +412,15 @@ var bitnetReLU2 = architecture{
 
 // gemmaQueryWidth returns the width of a head, but for the largest model, which is
 // known by its layers and whose heads are narrower than its share of them.
-func gemmaQueryWidth(c *Config) int {
-	if c.Layers == 46 || c.Layers == 62 { // of 27B, the second and the third generation
-		return c.Hidden / c.Heads
+func gemmaQueryWidth(m *spec) int {
+	if m.Layers == 46 || m.Layers == 62 { // of 27B, the second and the third generation
+		return m.Hidden / m.Heads
 	}
-	return c.HeadDim
+	return m.HeadDim
 }
 
 // unscaled is the width of queries whose scores are not divided.
-func unscaled(*Config) int { return 1 }
+func unscaled(*spec) int { return 1 }
 
 // architectureNames lists the supported values of general.architecture.
 func architectureNames() []string { return slices.Sorted(maps.Keys(architectures)) }

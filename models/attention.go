@@ -4,11 +4,9 @@ import (
 	"math"
 	"slices"
 
-	"github.com/lutra-lm/lutra/kernels"
 	"github.com/lutra-lm/lutra/kernels/vector"
 	"github.com/lutra-lm/lutra/models/attention"
-	"github.com/lutra-lm/lutra/models/recurrent"
-	"github.com/lutra-lm/lutra/models/weights"
+	"github.com/lutra-lm/lutra/models/load"
 )
 
 // selfAttention is a layer's grouped-query attention, from normed rows h to what
@@ -21,20 +19,18 @@ import (
 // sigmoid the attended values are multiplied. Biases and norms may be nil.
 type selfAttention struct {
 	place          kvPlace
-	q, kv          int             // numbers of a row's queries, and of its keys
-	valueNorm      []float32       // of each head of values: ones; nil: none
-	qkv            weights.Stacked // and gates, if there are any
-	normed         *normedStack    // in place of qkv's matrices; nil: they read h as it is
+	q, kv          int          // numbers of a row's queries, and of its keys
+	valueNorm      []float32    // of each head of values: ones; nil: none
+	qkv            product      // and gates, if there are any
+	normed         *normedStack // in place of qkv's matrices; nil: they read h as it is
 	gated          bool
 	qHeads, kHeads heads
 	vBias          []float32
 	mask           attention.Mask
 	subNorm        []float32 // of what o reads
-	o              kernels.Linear
+	o              product
 	oBias          []float32
 	postNorm       []float32 // of y
-	rotate, last   rotation  // of what qkv and o read
-	onQKV, onO     *target
 }
 
 // heads is what becomes of a layer's queries or keys after their product.
@@ -59,131 +55,122 @@ func (t *temper) at(position int) float32 {
 	return 1 + t.scale*float32(math.Log(float64(1+position/t.every)))
 }
 
-// temper reads it.
-func (l *loader) temper() (t temper) {
-	if l.Err() != nil || !l.arch.attention.tempered {
-		return t
+// readTemper reads it.
+func readTemper(h *load.Header, m *spec) {
+	if m.arch.attention.tempered {
+		m.temper.scale = float32(h.NotNegative("attention.temperature_scale"))
+		m.temper.every = h.Int("rope.scaling.original_context_length", 1, load.MaxContext, m.longest)
 	}
-	t.scale = float32(l.positive("attention.temperature_scale"))
-	t.every = l.count("rope.scaling.original_context_length", 1, 1<<30, l.cfg.longest)
-	return t
 }
 
-// attention loads that of layer i, whose keys and values are at place, with the state space
-// beside it if there is one.
-func (l *loader) attention(i int, place kvPlace, mask attention.Mask, shape recurrent.Shape) mixer {
-	c, v, name := &l.cfg, &l.arch.attention, layerNames(i)
-	kvHeads, dim := c.headsOf(place.kind)
-	q, kv := c.Heads*dim, kvHeads*dim
-	a := &selfAttention{place: place, q: q, kv: kv, gated: v.gated}
-	anyWindow := mask.Window > 0
-	if !l.windowed(i) {
-		mask.Window, mask.Both = 0, false
-	}
-	order, ropeIndex := l.arch.positions.order, 0
-	if l.arch.positions.windowedRope && (mask.Window > 0 || place.kind == 1) {
-		ropeIndex = 1
-	}
-	if l.arch.positions.mayStand && !l.rotates() {
-		order = ropeNone
-	}
-	if l.arch.positions.windowedOnly && anyWindow && mask.Window == 0 {
-		order = ropeNone
-	}
-	if n := l.arch.positions.skipEvery; n > 0 && (i+1)%n == 0 {
-		order = ropeNone
-	}
+// loadAttention loads the attention of a layer, with the state space beside it if there is one.
+func loadAttention(t *tensors, m *spec, y *layerSpec) mixer {
+	v, out := &m.arch.attention, y.tensor("attn_output.weight")
+	kvHeads, dim := m.headsOf(y.place.kind)
+	a := &selfAttention{place: y.place, q: m.Heads * dim, kv: kvHeads * dim, gated: v.gated || v.gateApart, mask: m.maskOf(y)}
 	if v.sinks {
-		mask.Sinks = l.Vector(name("attn_sinks.weight"), c.Heads)
+		a.mask.Sinks = t.Vector(y.tensor("attn_sinks.weight"), m.Heads)
 	}
-	a.mask = mask
-	wq, wk, wv, out := name("attn_q.weight"), name("attn_k.weight"), name("attn_v.weight"), name("attn_output.weight")
-	a.last = l.rotation(q, out)
-	qkv := name("attn_qkv.weight")
-	together := v.qkv == fused || v.qkv == either && l.file.Tensor(qkv) != nil
-	a.normed = l.normedStack(i, []string{"attn_q", "attn_k", "attn_v"}, q, kv, kv)
-	switch {
-	case a.normed != nil:
+	if a.normed = loadNormedStack(t, m, y, []string{"attn_q", "attn_k", "attn_v"}, a.q, a.kv, a.kv); a.normed != nil {
 		a.qkv.Sum = a.normed.sum
-	case together:
-		a.rotate = l.rotation(c.Hidden, qkv)
-		a.qkv = l.Stack(l.Part(qkv, q+2*kv, 0, q, c.Hidden), l.Part(qkv, q+2*kv, q, q+kv, c.Hidden), l.Part(qkv, q+2*kv, q+kv, q+2*kv, c.Hidden))
-	case place.reads:
-		a.rotate = l.rotation(c.Hidden, wq)
-		a.qkv = l.Stack(l.Whole(wq, q, c.Hidden))
-	case v.valueNorm && l.file.Tensor(wv) == nil:
-		a.rotate = l.rotation(c.Hidden, wq, wk)
-		a.qkv = l.Stack(l.Whole(wq, q, c.Hidden), l.Whole(wk, kv, c.Hidden), l.Whole(wk, kv, c.Hidden))
-		l.Params -= int64(kv) * int64(c.Hidden) // of which the file has one
-	case v.besideStates:
-		a.qkv = l.Stack(l.Whole(wq, q, c.Hidden), l.Whole(wk, kv, c.Hidden), l.Whole(wv, kv, c.Hidden), l.stateSpaceIn(i, shape.StateSpace))
-	case v.gateApart:
-		gate := name("attn_gate.weight")
-		a.rotate = l.rotation(c.Hidden, wq, wk, wv, gate)
-		a.qkv, a.gated = l.Stack(l.Whole(wq, q, c.Hidden), l.Whole(wk, kv, c.Hidden), l.Whole(wv, kv, c.Hidden), l.Whole(gate, q, c.Hidden)), true
-	case v.gated:
-		a.rotate = l.rotation(c.Hidden, wq, wk, wv)
-		queries, gates := l.queriesAndGates(wq)
-		a.qkv = l.Stack(slices.Concat(queries, []*weights.Stored{l.Whole(wk, kv, c.Hidden), l.Whole(wv, kv, c.Hidden)}, gates)...)
-	default:
-		a.rotate = l.rotation(c.Hidden, wq, wk, wv)
-		a.qkv = l.Stack(l.Whole(wq, q, c.Hidden), l.Whole(wk, kv, c.Hidden), l.Whole(wv, kv, c.Hidden))
+	} else {
+		a.qkv = t.rotatedProduct(m.Hidden, qkvParts(t, m, y, a)...)
 	}
-	if a.normed == nil {
-		a.onQKV = l.target(c.Hidden, &a.rotate, a.qkv.Rows...)
-	}
-	a.qHeads = heads{dim: dim, bias: l.OptionalVector(name("attn_q.bias"), q), rope: order, ropeIndex: ropeIndex}
-	a.qHeads.temper = l.temper()
-	a.kHeads = heads{dim: dim, bias: l.OptionalVector(name("attn_k.bias"), kv), rope: order, ropeIndex: ropeIndex}
-	a.vBias = l.OptionalVector(name("attn_v.bias"), kv)
-	if together && v.qkv == either {
-		if b := l.OptionalVector(name("attn_qkv.bias"), q+2*kv); b != nil {
-			a.qHeads.bias, a.kHeads.bias, a.vBias = b[:q], b[q:q+kv], b[q+kv:]
-		}
-	}
-	switch v.qkNorm {
-	case qkNormHeads, qkNormRotated:
-		a.qHeads.norm = l.Vector(name("attn_q_norm.weight"), dim)
-		if !place.reads {
-			a.kHeads.norm = l.Vector(name("attn_k_norm.weight"), dim)
-		}
-	case qkNormStored:
-		a.qHeads.norm = l.OptionalVector(name("attn_q_norm.weight"), dim)
-		a.kHeads.norm = l.OptionalVector(name("attn_k_norm.weight"), dim)
-	case qkNormAll:
-		a.qHeads.norm = l.Vector(name("attn_q_norm.weight"), q)
-		a.kHeads.norm = l.Vector(name("attn_k_norm.weight"), kv)
-	}
-	a.qHeads.normLast, a.kHeads.normLast = v.qkNorm == qkNormRotated, v.qkNorm == qkNormRotated
-	if v.valueNorm {
-		a.valueNorm = slices.Repeat([]float32{1}, dim)
-	}
+	a.loadHeads(t, m, y, dim)
 	switch {
-	case l.arch.norms.sub:
-		a.subNorm = l.Vector(name("attn_sub_norm.weight"), q)
+	case m.arch.norms.sub:
+		a.subNorm = t.Vector(y.tensor("attn_sub_norm.weight"), a.q)
 	case a.normed != nil:
-		a.subNorm = l.Vector(name("attn_output_norm_in.weight"), q)
+		a.subNorm = t.Vector(y.tensor("attn_output_norm_in.weight"), a.q)
 	}
-	a.o = l.Matrix(out, c.Hidden, q)
-	a.onO = l.target(q, &a.last, whole(out, c.Hidden))
-	a.oBias = l.OptionalVector(name("attn_output.bias"), c.Hidden)
-	if l.arch.norms.post {
-		a.postNorm = l.Vector(name("post_attention_norm.weight"), c.Hidden)
+	a.o = t.rotatedMatrix(out, m.Hidden, a.q)
+	a.oBias = t.OptionalVector(y.tensor("attn_output.bias"), m.Hidden)
+	if m.arch.norms.post {
+		a.postNorm = t.Vector(y.tensor("post_attention_norm.weight"), m.Hidden)
 	}
-	if v.besideStates {
-		return l.besideStates(i, a, shape)
+	if m.arch.states.kind == besideStates {
+		return loadBesideStates(t, m, y, a)
 	}
 	return a
 }
 
+// qkvName returns the name of the one matrix of queries, keys and values, empty where they have one each.
+func qkvName(t *tensors, m *spec, y *layerSpec) string {
+	name := y.tensor("attn_qkv")
+	if v := &m.arch.attention; v.qkv == fused || v.qkv == either && t.Has(name+".weight") {
+		return name
+	}
+	return ""
+}
+
+// qkvParts finds the matrices that make queries, keys, values and what stands after them in a row.
+func qkvParts(t *tensors, m *spec, y *layerSpec, a *selfAttention) []*load.Stored {
+	whole := func(name string, rows int) *load.Stored { return t.Whole(y.tensor(name+".weight"), rows, m.Hidden) }
+	if qkv := qkvName(t, m, y); qkv != "" {
+		part := func(lo, hi int) *load.Stored { return t.Rows(qkv+".weight", lo, hi, m.Hidden, a.q+2*a.kv) }
+		return []*load.Stored{part(0, a.q), part(a.q, a.q+a.kv), part(a.q+a.kv, a.q+2*a.kv)}
+	}
+	v := &m.arch.attention
+	switch {
+	case y.place.reads:
+		return []*load.Stored{whole("attn_q", a.q)}
+	case v.valueNorm && !t.Has(y.tensor("attn_v.weight")):
+		t.Params -= int64(a.kv) * int64(m.Hidden) // of which the file has one
+		return []*load.Stored{whole("attn_q", a.q), whole("attn_k", a.kv), whole("attn_k", a.kv)}
+	case v.gated:
+		queries, gates := queriesAndGates(t, m, y.tensor("attn_q.weight"))
+		return slices.Concat(queries, []*load.Stored{whole("attn_k", a.kv), whole("attn_v", a.kv)}, gates)
+	}
+	parts := []*load.Stored{whole("attn_q", a.q), whole("attn_k", a.kv), whole("attn_v", a.kv)}
+	if v.gateApart {
+		parts = append(parts, whole("attn_gate", a.q))
+	}
+	if m.arch.states.kind == besideStates {
+		parts = append(parts, stateSpaceIn(t, m, y))
+	}
+	return parts
+}
+
 // queriesAndGates returns the rows of a matrix that holds both a head, taken apart.
-func (l *loader) queriesAndGates(name string) (queries, gates []*weights.Stored) {
-	c, rows := &l.cfg, 2*l.cfg.Heads*l.cfg.HeadDim
-	for at := 0; at < rows && l.Err() == nil; at += 2 * c.HeadDim {
-		queries = append(queries, l.Part(name, rows, at, at+c.HeadDim, c.Hidden))
-		gates = append(gates, l.Part(name, rows, at+c.HeadDim, at+2*c.HeadDim, c.Hidden))
+func queriesAndGates(t *tensors, m *spec, name string) (queries, gates []*load.Stored) {
+	rows := 2 * m.Heads * m.HeadDim
+	for at := 0; at < rows && t.Err() == nil; at += 2 * m.HeadDim {
+		queries = append(queries, t.Rows(name, at, at+m.HeadDim, m.Hidden, rows))
+		gates = append(gates, t.Rows(name, at+m.HeadDim, at+2*m.HeadDim, m.Hidden, rows))
 	}
 	return queries, gates
+}
+
+// loadHeads loads the biases and norms of queries, keys and values, of dim numbers a head.
+func (a *selfAttention) loadHeads(t *tensors, m *spec, y *layerSpec, dim int) {
+	v := &m.arch.attention
+	a.qHeads = heads{dim: dim, normLast: v.qkNorm == qkNormRotated}
+	a.qHeads.rope, a.qHeads.ropeIndex = m.ropeOf(y)
+	a.kHeads = a.qHeads
+	a.qHeads.temper = m.temper
+	a.qHeads.bias = t.OptionalVector(y.tensor("attn_q.bias"), a.q)
+	a.kHeads.bias = t.OptionalVector(y.tensor("attn_k.bias"), a.kv)
+	a.vBias = t.OptionalVector(y.tensor("attn_v.bias"), a.kv)
+	if qkv := qkvName(t, m, y); qkv != "" && v.qkv == either {
+		if b := t.OptionalVector(qkv+".bias", a.q+2*a.kv); b != nil {
+			a.qHeads.bias, a.kHeads.bias, a.vBias = b[:a.q], b[a.q:a.q+a.kv], b[a.q+a.kv:]
+		}
+	}
+	queries, keys := y.tensor("attn_q_norm.weight"), y.tensor("attn_k_norm.weight")
+	switch v.qkNorm {
+	case qkNormHeads, qkNormRotated:
+		a.qHeads.norm = t.Vector(queries, dim)
+		if !y.place.reads {
+			a.kHeads.norm = t.Vector(keys, dim)
+		}
+	case qkNormStored:
+		a.qHeads.norm, a.kHeads.norm = t.OptionalVector(queries, dim), t.OptionalVector(keys, dim)
+	case qkNormAll:
+		a.qHeads.norm, a.kHeads.norm = t.Vector(queries, a.q), t.Vector(keys, a.kv)
+	}
+	if v.valueNorm {
+		a.valueNorm = slices.Repeat([]float32{1}, dim)
+	}
 }
 
 // rowWidth returns the width of [q, k, v, gates].
@@ -194,12 +181,9 @@ func (a *selfAttention) project(s *rowShard) {
 	if a.normed != nil {
 		a.normed.run(s.qkv, s)
 	} else {
-		s.ops.rotate(s.h, s.rows, s.cfg.Hidden, &a.rotate)
-		s.acts.Set(s.h, s.rows, s.cfg.Hidden)
-		a.qkv.Mul(s.qkv, &s.acts, &s.part)
-		s.adapt(s.qkv, a.onQKV)
+		a.qkv.run(s, s.qkv, s.h)
 	}
-	s.ops.storeKV(s, a)
+	storeKV(s, a)
 }
 
 // attend turns the queries into y.
@@ -211,17 +195,15 @@ func (a *selfAttention) attend(s *rowShard) {
 		s.ops.gateOutput(s.a, s.qkv, s.rows, a.q, a.qkv.Sum)
 	}
 	s.ops.normInto(s.a, s.rows, a.subNorm, s.cfg.NormEps)
-	s.ops.rotate(s.a, s.rows, a.q, &a.last)
-	s.acts.Set(s.a, s.rows, a.q)
-	a.o.Mul(s.y, &s.acts)
-	s.adapt(s.y, a.onO)
+	a.o.run(s, s.y, s.a)
 	s.ops.addBias(s.y, s.rows, a.oBias)
 	s.ops.normInto(s.y, s.rows, a.postNorm, s.cfg.postEps)
 }
 
 // storeKV finishes the queries, keys and values of a shard and writes the keys
 // and values into their layer of the cache.
-func (o *rowOps) storeKV(s *rowShard, a *selfAttention) {
+func storeKV(s *rowShard, a *selfAttention) {
+	o := &s.ops
 	o.shard, o.layer = s, a
 	o.each(s.rows, a.qkv.Sum, func(o *rowOps, i int) {
 		s, a, p := o.shard, o.layer.(*selfAttention), &o.shard.rowPos[i]

@@ -170,7 +170,7 @@ func (x *Experts) GLU(e int32, place int) {
 	if m.downBias != nil {
 		vector.AddInto(both, rowOf(m.gateUpBias, int(e), 2*x.Width))
 	}
-	m.activation.row(rowOf(x.Gate, place, x.Width), both)
+	m.unit.row(rowOf(x.Gate, place, x.Width), both)
 }
 
 // AddBias adds to Out of a place of expert e the bias of what it makes, if there is one.

@@ -60,64 +60,58 @@ func tanh(x []float32) {
 	}
 }
 
-// ranks tells whether the file's head scores what the model reads as a whole.
-func (l *loader) ranks() bool {
-	return Pooling(l.count("pooling_type", 0, int(poolingRank), 0)) == poolingRank
-}
-
-// classifier loads an encoder's head, by the names of llama.cpp's converter.
-func (l *loader) classifier() *Classifier {
-	h := l.cfg.Hidden
+// loadClassifier loads an encoder's head, by the names of llama.cpp's converter.
+func loadClassifier(t *tensors, m *spec) *Classifier {
 	const dense, out, norm = "cls.weight", "cls.output.weight", "cls.norm.weight"
-	t := l.file.Tensor(out)
-	if t == nil {
-		l.Fail("tensor %s is missing", out)
+	x := t.File().Tensor(out)
+	if x == nil {
+		t.Fail("tensor %s is missing", out)
 		return nil
 	}
-	if t.Rows() != 1 {
-		l.Fail("%s has %d rows: an encoder that ranks has one", out, t.Rows())
+	if x.Rows() != 1 {
+		t.Fail("%s has %d rows: an encoder that ranks has one", out, x.Rows())
 		return nil
 	}
-	c := &Classifier{activate: tanh, eps: l.cfg.NormEps}
-	c.out, c.outBias = l.Array(out, h, 1), l.OptionalVector("cls.output.bias", 1)
-	if l.file.Tensor(dense) != nil {
-		c.dense, c.denseBias = l.Array(dense, h, h), l.OptionalVector("cls.bias", h)
+	c := &Classifier{activate: tanh, eps: m.NormEps}
+	c.out, c.outBias = t.Vector(out, m.Hidden, 1), t.OptionalVector("cls.output.bias", 1)
+	if t.Has(dense) {
+		c.dense, c.denseBias = t.Vector(dense, m.Hidden, m.Hidden), t.OptionalVector("cls.bias", m.Hidden)
 	} else {
-		l.warn("the file has no %s: the converter has left out a layer of most models of this kind, without which their scores mean little", dense)
+		t.Warn("the file has no %s: the converter has left out a layer of most models of this kind, without which their scores mean little", dense)
 	}
-	if l.arch.preNormEncoder() {
-		c.activate, c.norm = vector.GELU, l.OptionalVector(norm, h)
+	if m.arch.preNormEncoder() {
+		c.activate, c.norm = vector.GELU, t.OptionalVector(norm, m.Hidden)
 	}
 	return c
 }
 
-// yesNo makes a ranker of a plain conversion of Qwen3-Reranker, which is a generator that
+// loadYesNo makes a ranker of a plain conversion of Qwen3-Reranker, which is a generator that
 // answers with yes or no and is known by its name alone; nil: the model is none.
-func (l *loader) yesNo() *Classifier {
-	if !l.arch.yesNo || l.hadamard.block > 0 {
+func loadYesNo(t *tensors, m *spec) *Classifier {
+	if !m.arch.yesNo || t.rotations.Any() {
 		return nil
 	}
-	name, _ := l.file.Metadata.String("general.name")
-	base, _ := l.file.Metadata.String("general.basename")
-	if !strings.Contains(strings.ToLower(name+" "+base), "reranker") {
+	base, _ := t.File().Metadata.String("general.basename")
+	if !strings.Contains(strings.ToLower(m.Name+" "+base), "reranker") {
 		return nil
 	}
-	tokens, _ := l.file.Metadata.Strings("tokenizer.ggml.tokens")
-	t, h := l.file.Tensor("output.weight"), l.cfg.Hidden
-	if t == nil {
-		t = l.file.Tensor("token_embd.weight")
+	tokens, _ := t.File().Metadata.Strings("tokenizer.ggml.tokens")
+	name := outputTensor
+	if !t.Has(name) {
+		name = embeddingTensor
 	}
-	if t = l.Tensor(t.Name, h, l.cfg.Vocab); t == nil {
+	x := t.Tensor(name, m.Hidden, m.Vocab)
+	if x == nil {
 		return nil
 	}
-	c := &Classifier{out: make([]float32, 2*h)}
+	c := &Classifier{out: make([]float32, 2*m.Hidden)}
 	for i, answer := range []string{"yes", "no"} {
 		token := slices.Index(tokens, answer)
 		if token < 0 {
 			return nil
 		}
-		if err := t.Dequantize(c.out[i*h:(i+1)*h], token*h); err != nil {
-			l.Fail("%v", err)
+		if err := x.Dequantize(rowOf(c.out, i, m.Hidden), token*m.Hidden); err != nil {
+			t.Fail("%v", err)
 		}
 	}
 	return c

@@ -2,13 +2,11 @@ package models
 
 import (
 	"cmp"
-	"math"
 	"slices"
 
 	"github.com/lutra-lm/lutra/kernels/cpu"
-	"github.com/lutra-lm/lutra/models/attention"
 	"github.com/lutra-lm/lutra/models/gguf"
-	"github.com/lutra-lm/lutra/models/recurrent"
+	"github.com/lutra-lm/lutra/models/load"
 )
 
 // decoder is the graph of Llama, Mistral, Qwen, BitNet and their like; architecture
@@ -26,12 +24,11 @@ import (
 // With a rank pooling type its head gives scores in place of logits: a reward
 // model. An executor runs it. What encoders change of it is in encoder.go.
 type decoder struct {
-	cfg      Config
-	ropes    []rope       // the second, if any, is that of layers with windows
-	embed    *gguf.Tensor // [Vocab][Hidden]
-	scale    float32      // of embeddings
-	rotate   rotation     // that embeddings are stored with
-	embedded []float32    // ones, of the RMSNorm of embeddings; nil: none
+	spec     *spec
+	ropes    []rope        // the second, if any, is for layers with windows
+	embed    *gguf.Tensor  // [Vocab][Hidden]
+	rotate   load.Rotation // that embeddings are stored with
+	embedded []float32     // ones, of the RMSNorm of embeddings; nil: none
 	layers   []decoderLayer
 	last     int          // of the layers, that makes keys and values or a state
 	inputs   *layerInputs // nil: layers have none
@@ -40,132 +37,115 @@ type decoder struct {
 	ranks    *Classifier // that ranks by hidden states; nil: none
 	pooled   Projection  // of a hidden state that is a vector
 	head     head
-	parallel bool         // feed-forwards read what attention reads
-	factor   float32      // of what attention and feed-forward add
 	store    *expertStore // nil: all experts, if there are any, are in memory
 	file     *gguf.File   // that embed is in
 	memory   *cpu.Arena   // of the matrices
 	targets  []*target    // products that adapters may add to
 	dense    *DenseLayers // what the backend may compute of it; nil: nothing
-
-	recurrent recurrent.Shape // of the layers that have a recurrent state
-	warnings  []string        // of what is odd in the file
+	warnings []string     // of what is odd in the file
 }
 
-// newDecoder builds the graph that l's file describes, or fails l. Nothing is made of
-// the hyper-parameters before all of them have been read and found in bounds.
-func newDecoder(l *loader) *decoder {
-	a := &l.arch
-	experts, mask, recurrent, places := l.hyperParameters()
-	ropes := l.ropes()
-	if l.Err() != nil {
+// newDecoder builds the graph of a model, or fails t.
+func newDecoder(t *tensors, spec *spec, opt *LoadOptions) *decoder {
+	if t.rotations = spec.rotations; t.Err() != nil {
 		return nil
 	}
-	m := &decoder{ropes: ropes, embed: l.embedding(), scale: 1, rotate: l.embeddingRotation(), file: l.file, memory: l.Memory(), recurrent: recurrent, parallel: a.norms.parallel}
-	m.store = l.expertStore()
-	if m.inputs = l.layerInputs(); a.norms.embedding {
-		m.embedded = slices.Repeat([]float32{1}, l.cfg.Hidden)
+	for i := range spec.skipped {
+		t.IgnoreAll(spec.skipped[i])
 	}
-	pass, kept, recurring := newExpertPass(l.opt.Pool, l.Local()), new([]float32), 0
-	for i := 0; i < l.cfg.Layers && l.Err() == nil; i++ {
-		y := decoderLayer{}
-		alone := l.rowsAlone(i)
-		if !a.norms.after && !a.norms.bare {
-			first, second := l.attentionNorm(i), rowNorm{}
-			switch {
-			case alone:
-				first, second = second, first
-			case !a.norms.parallel && !a.onePart:
-				second = l.rowNorm(layerNames(i)(a.norms.ffnNorm()))
-			}
-			y.norm, y.ffnNorm = first, second
+	m := &decoder{spec: spec, ropes: loadRopes(t, spec), file: t.File(), memory: t.Memory()}
+	m.loadEmbedding(t)
+	all := &mixtures{pass: newExpertPass(opt.Pool, t.Local()), matrices: newExpertMatrices(t, spec), routed: opt.Routed}
+	tellMixtures(t, spec)
+	all.store = newExpertStore(all.matrices, spec, opt)
+	m.store = all.store
+	m.inputs = loadLayerInputs(t, spec)
+	for i := 0; i < spec.Layers && t.Err() == nil; i++ {
+		y := &spec.layers[i]
+		m.layers = append(m.layers, loadLayer(t, spec, y, all))
+		if !y.alone && !y.place.reads {
+			m.last = i
 		}
-		if !alone {
-			if y.mixer = l.mixer(i, recurring, places[i], mask, recurrent); l.recurs != nil && l.recurs[i] {
-				recurring++
-			}
-			if !places[i].reads {
-				m.last = i
-			}
-		}
-		if alone || !a.onePart {
-			y.ffn = l.rowFunction(i, experts, m.store, pass, kept)
-		}
-		y.end = l.layerEnd(i, m.inputs)
-		m.layers = append(m.layers, y)
 	}
-	if a.bidirectional {
-		m.enc = l.encoder()
+	if spec.arch.bidirectional {
+		m.enc = loadEncoder(t, spec)
 	}
-	if !a.norms.after {
-		m.norm = l.rowNorm(cmp.Or(a.norms.last, "output_norm"))
+	if !spec.arch.norms.after {
+		m.norm = loadNorm(t, spec, cmp.Or(spec.arch.norms.last, "output_norm"))
 	}
-	m.head, m.ranks, m.pooled = l.head()
-	m.factor = 1
-	l.multipliers(m)
-	if a.rootEmbedding {
-		m.scale = float32(math.Sqrt(float64(l.cfg.Hidden)))
-	}
-	l.checkHadamard()
-	if l.Err() != nil {
+	m.head, m.ranks, m.pooled = loadHead(t, spec)
+	m.head.factor = spec.factors.logits
+	if t.rotations.Finish(); t.Err() != nil {
 		return nil
 	}
-	m.cfg, m.targets = l.config(), l.targets
-	l.denseLayers(m)
+	spec.Params, spec.Bytes, spec.Packings, spec.Sent = t.Params, t.Bytes, t.Packings(), t.Sent
+	m.targets = t.targets
 	return m
 }
 
-// mixer loads that of layer i, number recurring among those with a state if it has one.
-func (l *loader) mixer(i, recurring int, place kvPlace, mask attention.Mask, shape recurrent.Shape) mixer {
-	switch v := &l.arch.attention; {
-	case v.latent:
-		return l.latentAttention(i, place, mask)
-	case l.recurs == nil || !l.recurs[i]:
-		return l.attention(i, place, mask, shape)
-	case v.deltaNets:
-		return l.gatedDelta(i, recurring, shape)
-	case v.stateSpaces:
-		return l.stateSpaceAlone(i, recurring, shape)
+// loadEmbedding finds the table that tokens are looked up in. It stays in the file,
+// where its rows are read when they are wanted.
+func (m *decoder) loadEmbedding(t *tensors) {
+	m.embed = t.Tensor(embeddingTensor, m.spec.Hidden, m.spec.Vocab)
+	if m.rotate = t.rotations.OfEmbedding(m.spec.Hidden, embeddingTensor); m.spec.arch.norms.embedding {
+		m.embedded = slices.Repeat([]float32{1}, m.spec.Hidden)
 	}
-	return l.shortConv(i, recurring, shape)
 }
 
-// rowFunction loads the feed-forward, the mixture or both of layer i.
-func (l *loader) rowFunction(i int, p mixtureParams, store *expertStore, pass *expertPass, kept *[]float32) rowFunction {
-	switch {
-	case !l.mixes(i):
-		return l.feedForward(i)
-	case l.cfg.beside:
-		return l.beside(i, l.feedForward(i), l.mixture(i, p, store, pass), kept)
-	}
-	return l.mixture(i, p, store, pass)
-}
-
-// hyperParameters reads those that make up l.cfg.
-func (l *loader) hyperParameters() (experts mixtureParams, mask attention.Mask, shape recurrent.Shape, places []kvPlace) {
-	l.shape()
-	experts = l.mixtureParams()
-	l.checkCausal()
-	l.hadamard = l.readHadamard()
-	mask, shape = l.attentionMask(), l.recurrentShape()
-	l.otherHeads()
-	return experts, mask, shape, l.kvPlaces()
-}
-
-// multipliers reads what m multiplies by.
-func (l *loader) multipliers(m *decoder) {
-	embedding, residual, logits := 1.0, 1.0, 1.0
-	switch l.arch.multipliers {
-	case noMultipliers:
-		if l.arch.logitScale {
-			m.head.factor = l.multiplier("logit_scale")
-		}
+// tellMixtures tells the accelerator of the model's mixtures, before anything of them is loaded.
+func tellMixtures(t *tensors, m *spec) {
+	if t.accelerator == nil || m.Experts == 0 || m.mixture.ungated || t.Err() != nil {
 		return
-	case multipliersOfMiniCPM:
-		embedding, residual, logits = 12, 1.4/math.Sqrt(float64(l.cfg.Layers)), float64(l.cfg.Hidden)/256
 	}
-	m.scale, m.factor = l.multiplierOr("embedding_scale", embedding), l.multiplierOr("residual_scale", residual)
-	m.head.factor = 1 / l.multiplierOr("logit_scale", logits)
+	if err := t.accelerator.Mixtures(MixtureShape{m.Name, m.Layers, m.DenseLayers, m.mixture.experts, m.mixture.chosen, m.Hidden, m.mixture.width}); err != nil {
+		t.Fail("%w", err)
+	}
+}
+
+// loadLayer loads a layer.
+func loadLayer(t *tensors, m *spec, y *layerSpec, all *mixtures) (l decoderLayer) {
+	v := &m.arch.norms
+	switch {
+	case v.after || v.bare:
+	case y.alone:
+		l.ffnNorm = loadAttentionNorm(t, m, y)
+	default:
+		l.norm = loadAttentionNorm(t, m, y)
+		if !v.parallel && !m.arch.onePart {
+			l.ffnNorm = loadNorm(t, m, y.tensor(v.ffnNorm()))
+		}
+	}
+	if !y.alone {
+		l.mixer = loadMixer(t, m, y)
+	}
+	if y.alone || !m.arch.onePart {
+		l.ffn = loadRowFunction(t, m, y, all)
+	}
+	l.end = loadLayerEnd(t, m, y)
+	return l
+}
+
+// loadMixer loads the mixer of a layer.
+func loadMixer(t *tensors, m *spec, y *layerSpec) mixer {
+	switch {
+	case m.arch.attention.latent:
+		return loadLatentAttention(t, m, y)
+	case y.recurs:
+		return stateKinds[m.arch.states.kind].load(t, m, y)
+	}
+	return loadAttention(t, m, y)
+}
+
+// loadRowFunction loads the feed-forward, the mixture or both of a layer.
+func loadRowFunction(t *tensors, m *spec, y *layerSpec, all *mixtures) rowFunction {
+	if y.mixes && !m.mixture.beside {
+		return loadMixture(t, m, y, all)
+	}
+	m.widest = max(m.widest, y.width)
+	if y.mixes {
+		return loadBeside(t, m, y, all)
+	}
+	return loadFeedForward(t, m, y)
 }
 
 // rowWidth returns the numbers that a row has between project and attend, of the widest mixer.
@@ -224,9 +204,9 @@ func (m *decoder) err() error {
 
 // embedTokens begins the residual stream: x = embedding.
 func (m *decoder) embedTokens(s *rowShard) {
-	s.ops.embed(s.x, m.cfg.Hidden, m.embed, s.tokens, m.scale)
-	s.ops.unrotate(s.x, s.rows, m.cfg.Hidden, &m.rotate)
-	s.ops.normInto(s.x, s.rows, m.embedded, m.cfg.NormEps)
+	s.ops.embed(s.x, m.spec.Hidden, m.embed, s.tokens, m.spec.factors.embedding)
+	s.ops.unrotate(s.x, s.rows, m.spec.Hidden, &m.rotate)
+	s.ops.normInto(s.x, s.rows, m.embedded, m.spec.NormEps)
 	if m.enc != nil {
 		m.enc.begin(s)
 	}
@@ -242,7 +222,7 @@ func (m *decoder) finishLayer(s *rowShard, layer int) {
 	if y.mixer != nil {
 		y.mixer.attend(s)
 	}
-	if m.enc.normsBehind() {
+	if m.enc.normsAfter() {
 		m.enc.feedForward(s, layer, y.ffn)
 		return
 	}
@@ -250,12 +230,12 @@ func (m *decoder) finishLayer(s *rowShard, layer int) {
 	case y.mixer == nil:
 		y.ffnNorm.run(s)
 	case y.ffn == nil:
-	case m.parallel:
-		s.ops.multiply(s.y, s.rows, m.cfg.Hidden, m.factor)
+	case m.spec.arch.norms.parallel:
+		s.ops.multiply(s.y, s.rows, m.spec.Hidden, m.spec.factors.residual)
 		y.norm.run(s)
-		s.ops.add(s.x, s.y, s.rows, m.cfg.Hidden)
+		s.ops.add(s.x, s.y, s.rows, m.spec.Hidden)
 	default:
-		s.ops.multiply(s.y, s.rows, m.cfg.Hidden, m.factor)
+		s.ops.multiply(s.y, s.rows, m.spec.Hidden, m.spec.factors.residual)
 		y.ffnNorm.addAndRun(s)
 	}
 	if y.ffn != nil {
@@ -269,6 +249,6 @@ func (m *decoder) finishLayer(s *rowShard, layer int) {
 
 // add adds y to the residual stream.
 func (m *decoder) add(s *rowShard) {
-	s.ops.multiply(s.y, s.rows, m.cfg.Hidden, m.factor)
-	s.ops.add(s.x, s.y, s.rows, m.cfg.Hidden)
+	s.ops.multiply(s.y, s.rows, m.spec.Hidden, m.spec.factors.residual)
+	s.ops.add(s.x, s.y, s.rows, m.spec.Hidden)
 }

@@ -1,9 +1,10 @@
 package models
 
 import (
+	"slices"
+
 	"github.com/lutra-lm/lutra/kernels"
 	"github.com/lutra-lm/lutra/models/kv"
-	"github.com/lutra-lm/lutra/models/weights"
 )
 
 // DenseLayers is a model as an Accelerator computes it: layers, each as one, of the
@@ -31,38 +32,48 @@ type DenseLayers struct {
 // DenseNorm is a norm of the residual stream: LayerNorm where it has a bias, else RMSNorm.
 type DenseNorm struct{ Weight, Bias []float32 } // [Hidden], or nil
 
-// DenseLayer is the weights of a layer.
+// DenseLayer is the weights of a layer: attention, or what stands in its place, then a feed-forward or a mixture.
 type DenseLayer struct {
-	KV                          int         // layer of the cache
-	Conv                        *DenseConv  // in place of attention; nil: none
-	Delta                       *DenseDelta // likewise
-	Norm                        DenseNorm
-	QKV                         []kernels.Linear // one product, or q, k and v; with gates each head's q, k, v, and each head's gate
-	Gated                       bool             // what O reads is multiplied by the sigmoid of gates
+	Norm  DenseNorm
+	QKV   []kernels.Linear // one product, or q, k and v; with gates each head's q, k, v, and each head's gate
+	Conv  *DenseConv       // in place of attention; nil: none
+	Delta *DenseDelta      // likewise
+	DenseAttention
+	O       kernels.Linear // its outputs are [Hidden]
+	SumNorm DenseNorm      // of x and what attention has added
+	Mixture bool           // in place of the feed-forward
+	DenseFFN
+}
+
+// DenseAttention is self-attention between the products QKV and O.
+type DenseAttention struct {
+	KV                          int  // layer of the cache
+	Gated                       bool // what O reads is multiplied by the sigmoid of gates
 	Q, K                        DenseHeads
 	VBias                       []float32
 	Rope                        int // which of the step's angles
+	Rotated, RotationOfDistance int // numbers of a head that rotate, and how far apart they do; 0: none
 	Scale                       float32
-	Cap                         float32          // scores are drawn into (-Cap, Cap); 0: they are not
-	Window                      int              // 0: all keys
-	Both                        bool             // the window lies on both sides, as attention.Mask has it
-	Sinks                       []float32        // [Heads], as Attention has them
-	AttendedNorm                []float32        // [Heads·HeadDim] of what O reads
-	O                           kernels.Linear   // its outputs are [Hidden]
-	OBias, OPostNorm            []float32        // [Hidden]
-	SumNorm                     DenseNorm        // of x and what attention has added
-	Mixture                     bool             // in place of all that follows but the rotation
-	FFNNorm                     DenseNorm        // none of parallel layers
-	Width                       int              // of the feed-forward
-	GateUp                      []kernels.Linear // one product, or gate and up
-	GateUpBias                  []float32        // of their outputs, one after the other
-	Ungated                     bool             // GateUp makes gate alone, of which Unit has no up
-	Unit                        GatedUnit
-	DownNorm                    []float32 // [Width] of what Down reads
-	Down                        kernels.Linear
-	DownBias, DownPostNorm      []float32 // [Hidden]
-	FFNSumNorm                  DenseNorm // of x and what the feed-forward has added
-	Rotated, RotationOfDistance int       // numbers of a head that rotate, and how far apart they do; 0: none
+	Cap                         float32   // scores are drawn into (-Cap, Cap); 0: they are not
+	Window                      int       // 0: all keys
+	Both                        bool      // the window lies on both sides, as attention.Mask has it
+	Sinks                       []float32 // [Heads], as Attention has them
+	AttendedNorm                []float32 // [Heads·HeadDim] of what O reads
+	OBias, OPostNorm            []float32 // [Hidden]
+}
+
+// DenseFFN is the feed-forward of a layer.
+type DenseFFN struct {
+	FFNNorm                DenseNorm        // none of parallel layers
+	Width                  int              // of what gate and up make
+	GateUp                 []kernels.Linear // one product, or gate and up
+	GateUpBias             []float32        // of their outputs, one after the other
+	Ungated                bool             // GateUp makes gate alone, of which Unit has no up
+	Unit                   GatedUnit
+	DownNorm               []float32 // [Width] of what Down reads
+	Down                   kernels.Linear
+	DownBias, DownPostNorm []float32 // [Hidden]
+	FFNSumNorm             DenseNorm // of x and what the feed-forward has added
 }
 
 // DenseConv is a gated short convolution: the layer's QKV are b, c and x, [Hidden] each, O reads what it makes.
@@ -115,32 +126,26 @@ type DenseStep struct {
 	Within bool
 }
 
-// denseLayers describes m for l's Accelerator, if it has one: layers that the CPU would
-// compute otherwise are left out.
-func (l *loader) denseLayers(m *decoder) {
-	b, ok := l.opt.Backend.(Accelerator)
-	if !ok || l.Err() != nil || m.inputs != nil || m.cfg.Others.Layers > 0 || l.opt.Observe != nil {
+// offer describes m to the accelerator, if there is one, which may compute layers of it: those that the CPU
+// would compute otherwise are left out.
+func (m *decoder) offer(accelerator Accelerator, opt *LoadOptions) {
+	c := m.spec
+	if accelerator == nil || m.inputs != nil || c.Others.Layers > 0 || opt.Observe != nil || c.postEps != c.NormEps {
 		return
 	}
-	c := &m.cfg
-	if c.postEps != c.NormEps {
-		return
-	}
-	d := &DenseLayers{Hidden: c.Hidden, Heads: c.Heads, KVHeads: c.KVHeads, HeadDim: c.HeadDim, Eps: c.NormEps, Factor: m.factor, Parallel: m.parallel, Bidirectional: c.Bidirectional}
-	found := false
+	d := &DenseLayers{Hidden: c.Hidden, Heads: c.Heads, KVHeads: c.KVHeads, HeadDim: c.HeadDim, Eps: c.NormEps, Factor: c.factors.residual, Parallel: c.arch.norms.parallel, Bidirectional: c.Bidirectional}
 	for i := range m.layers {
 		y := m.layers[i].dense(m.ropes)
-		if y != nil && m.enc.normsBehind() {
+		if y != nil && m.enc.normsAfter() {
 			n := &m.enc.layers[i]
 			y.SumNorm, y.FFNSumNorm = n.attention.dense(), n.ffn.dense()
 		}
-		found = found || y != nil
 		d.Layers = append(d.Layers, y)
 	}
-	if h := &m.head; h.out != nil && h.dense == nil && h.bias == nil && h.rotate.block == 0 && m.norm.known() {
-		d.Head, d.HeadNorm = weights.Device(h.out), m.norm.dense()
+	if h := &m.head; !h.out.none() && h.dense.none() && h.bias == nil && h.out.rotated.Block == 0 && m.norm.known() {
+		d.Head, d.HeadNorm = h.out.Device(), m.norm.dense()
 	}
-	if !found || !b.Layers(d) {
+	if !slices.ContainsFunc(d.Layers, func(y *DenseLayer) bool { return y != nil }) || !accelerator.Layers(d) {
 		return
 	}
 	m.dense = d
@@ -166,41 +171,55 @@ func (y *decoderLayer) dense(ropes []rope) *DenseLayer {
 	case *mixture:
 		d.Mixture = true
 	case *feedForward:
-		if f.normed != nil || f.rotate.block+f.last.block > 0 {
+		if f.normed != nil || f.up.rotated.Block+f.down.rotated.Block > 0 {
 			return nil
 		}
-		d.FFNNorm, d.Width, d.GateUp, d.Unit, d.DownNorm, d.Down = y.ffnNorm.dense(), f.width, f.gateUp.Devices(), f.activation, f.subNorm, weights.Device(f.down)
-		d.DownBias, d.DownPostNorm = f.downBias, f.postNorm
-		if f.up != nil {
-			d.GateUp, d.GateUpBias, d.Ungated, d.Unit = []kernels.Linear{weights.Device(f.up)}, f.upBias, true, f.activation
-		}
+		d.DenseFFN = f.dense(y.ffnNorm.dense())
 	default:
 		return nil
 	}
-	if conv, short := y.mixer.(*shortConv); short {
-		d.QKV, d.O, d.Conv = conv.in.Devices(), weights.Device(conv.out), conv.dense()
-		return d
-	}
-	if net, ok := y.mixer.(*gatedDelta); ok {
-		if net.rotate.block+net.last.block > 0 {
+	switch x := y.mixer.(type) {
+	case *shortConv:
+		d.QKV, d.O, d.Conv = x.in.Devices(), x.out.Device(), x.dense()
+	case *gatedDelta:
+		if x.qkvz.rotated.Block+x.out.rotated.Block > 0 {
 			return nil
 		}
-		d.QKV, d.O, d.Delta = net.qkvz.Devices(), weights.Device(net.out), net.dense()
-		return d
-	}
-	a, ok := y.mixer.(*selfAttention)
-	if !ok {
+		d.QKV, d.O, d.Delta = x.qkvz.Devices(), x.out.Device(), x.dense()
+	case *selfAttention:
+		if !x.plain() {
+			return nil
+		}
+		d.QKV, d.O, d.DenseAttention = x.qkv.Devices(), x.o.Device(), x.dense(ropes)
+	default:
 		return nil
 	}
-	if m := &a.mask; a.normed != nil || a.place.reads || a.place.kind != 0 || a.valueNorm != nil || a.rotate.block+a.last.block > 0 ||
-		m.Slopes != nil || a.qHeads.temper.scale != 0 {
-		return nil
+	return d
+}
+
+// dense describes the feed-forward for an Accelerator.
+func (f *feedForward) dense(norm DenseNorm) DenseFFN {
+	return DenseFFN{
+		FFNNorm: norm, Width: f.width, GateUp: f.up.Devices(), GateUpBias: f.upBias, Ungated: f.ungated, Unit: f.unit,
+		DownNorm: f.subNorm, Down: f.down.Device(), DownBias: f.downBias, DownPostNorm: f.postNorm,
 	}
-	d.Gated = a.gated
-	d.KV, d.QKV, d.VBias, d.Rope, d.Scale, d.Cap, d.Window, d.Both, d.Sinks = a.place.layer, a.qkv.Devices(), a.vBias, a.qHeads.ropeIndex, a.mask.Scale, a.mask.Cap, a.mask.Window, a.mask.Both, a.mask.Sinks
-	d.Q = DenseHeads{a.qHeads.bias, a.qHeads.norm, a.qHeads.normLast}
-	d.K = DenseHeads{a.kHeads.bias, a.kHeads.norm, a.kHeads.normLast}
-	d.AttendedNorm, d.O, d.OBias, d.OPostNorm = a.subNorm, weights.Device(a.o), a.oBias, a.postNorm
+}
+
+// plain tells whether a DenseAttention has all that the attention has.
+func (a *selfAttention) plain() bool {
+	return a.normed == nil && !a.place.reads && a.place.kind == 0 && a.valueNorm == nil && a.qkv.rotated.Block+a.o.rotated.Block == 0 &&
+		a.mask.Slopes == nil && a.qHeads.temper.scale == 0
+}
+
+// dense describes the attention for an Accelerator.
+func (a *selfAttention) dense(ropes []rope) DenseAttention {
+	d := DenseAttention{
+		KV: a.place.layer, Gated: a.gated, VBias: a.vBias, Rope: a.qHeads.ropeIndex,
+		Q:     DenseHeads{a.qHeads.bias, a.qHeads.norm, a.qHeads.normLast},
+		K:     DenseHeads{a.kHeads.bias, a.kHeads.norm, a.kHeads.normLast},
+		Scale: a.mask.Scale, Cap: a.mask.Cap, Window: a.mask.Window, Both: a.mask.Both, Sinks: a.mask.Sinks,
+		AttendedNorm: a.subNorm, OBias: a.oBias, OPostNorm: a.postNorm,
+	}
 	switch pairs := ropes[d.Rope].pairs(); a.qHeads.rope {
 	case ropePairs:
 		d.Rotated, d.RotationOfDistance = 2*pairs, 1

@@ -27,51 +27,45 @@ type encoder struct {
 // encoderNorms are those of one layer, behind its halves.
 type encoderNorms struct{ attention, ffn rowNorm }
 
-// encoder loads an encoder's embeddings and norms.
-func (l *loader) encoder() *encoder {
-	c := &l.cfg
-	if c.Bidirectional = true; l.Err() != nil {
-		return nil
+// loadEncoder loads an encoder's embeddings and norms.
+func loadEncoder(t *tensors, m *spec) *encoder {
+	e := &encoder{kinds: loadKinds(t, m)}
+	if m.arch.norms.layerNorms() {
+		e.norm = loadLayerNorm(t, m, "token_embd_norm")
 	}
-	e := &encoder{kinds: l.kinds()}
-	if l.arch.norms.layerNorms() {
-		e.norm = l.layerNorm("token_embd_norm")
+	if m.arch.positions.embedded {
+		e.positions = t.Tensor(positionTensor, m.Hidden, m.longest)
 	}
-	if l.arch.positions.embedded {
-		if e.positions = l.Tensor("position_embd.weight", c.Hidden, l.count("context_length", 1, 1<<30, required)); l.Err() != nil {
-			return e
-		}
-	}
-	for i := 0; i < c.Layers && l.arch.norms.after; i++ {
-		name := layerNames(i)
-		e.layers = append(e.layers, encoderNorms{l.layerNorm(name("attn_output_norm")), l.layerNorm(name("layer_output_norm"))})
+	for i := 0; i < m.Layers && m.arch.norms.after; i++ {
+		y := &m.layers[i]
+		e.layers = append(e.layers, encoderNorms{loadLayerNorm(t, m, y.tensor("attn_output_norm")), loadLayerNorm(t, m, y.tensor("layer_output_norm"))})
 	}
 	return e
 }
 
-// kinds loads the embeddings of the types that texts have: only ranking takes the second.
-func (l *loader) kinds() (kinds [][]float32) {
-	t := l.file.Tensor("token_types.weight")
-	if t == nil {
+// loadKinds loads the embeddings of the types that texts have: only ranking takes the second.
+func loadKinds(t *tensors, m *spec) (kinds [][]float32) {
+	x := t.File().Tensor("token_types.weight")
+	if x == nil {
 		return nil
 	}
 	wanted := 1
-	if l.ranks() {
-		wanted = min(2, t.Rows())
+	if m.poolingType == poolingRank {
+		wanted = min(2, x.Rows())
 	}
-	t = l.Tensor(t.Name, l.cfg.Hidden, t.Rows())
-	for i := 0; i < wanted && t != nil; i++ {
-		kind := make([]float32, l.cfg.Hidden)
-		if err := t.Dequantize(kind, i*l.cfg.Hidden); err != nil {
-			l.Fail("%v", err)
+	x = t.Tensor(x.Name, m.Hidden, x.Rows())
+	for i := 0; i < wanted && x != nil; i++ {
+		kind := make([]float32, m.Hidden)
+		if err := x.Dequantize(kind, i*m.Hidden); err != nil {
+			t.Fail("%v", err)
 		}
 		kinds = append(kinds, kind)
 	}
 	return kinds
 }
 
-// normsBehind tells whether norms stand behind the halves of layers.
-func (e *encoder) normsBehind() bool { return e != nil && len(e.layers) > 0 }
+// normsAfter tells whether norms stand after the halves of layers.
+func (e *encoder) normsAfter() bool { return e != nil && len(e.layers) > 0 }
 
 // secondTexts appends to dst, for each token of b, whether it belongs to the second text
 // of a pair, which begins behind the first separator; nothing where that is all one.
@@ -92,12 +86,12 @@ func (e *encoder) secondTexts(dst []bool, b *Batch) []bool {
 // begin makes of the tokens' embeddings those of rows.
 func (e *encoder) begin(s *rowShard) {
 	if s.second != nil {
-		s.ops.addKinds(s, e.kinds)
+		addKinds(s, e.kinds)
 	} else if len(e.kinds) > 0 {
 		s.ops.addBias(s.x, s.rows, e.kinds[0])
 	}
 	if e.positions != nil {
-		s.ops.addPositions(s, e.positions)
+		addPositions(s, e.positions)
 	}
 	s.ops.layerNorm(s.x, s.rows, e.norm.weight, e.norm.bias, s.cfg.NormEps)
 }
@@ -114,7 +108,8 @@ func (e *encoder) feedForward(s *rowShard, layer int, f rowFunction) {
 }
 
 // addKinds adds the embeddings of the rows' types to x.
-func (o *rowOps) addKinds(s *rowShard, kinds [][]float32) {
+func addKinds(s *rowShard, kinds [][]float32) {
+	o := &s.ops
 	o.shard, o.a, o.b = s, kinds[0], kinds[1]
 	o.each(s.rows, s.cfg.Hidden, func(o *rowOps, i int) {
 		kind := o.a
@@ -126,7 +121,8 @@ func (o *rowOps) addKinds(s *rowShard, kinds [][]float32) {
 }
 
 // addPositions adds the embeddings of the rows' positions to x.
-func (o *rowOps) addPositions(s *rowShard, table *gguf.Tensor) {
+func addPositions(s *rowShard, table *gguf.Tensor) {
+	o := &s.ops
 	o.shard, o.table = s, table
 	o.each(s.rows, s.cfg.Hidden, func(o *rowOps, i int) {
 		width := o.shard.cfg.Hidden

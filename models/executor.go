@@ -22,7 +22,7 @@ import (
 // after the other, or with mixtures of experts, where all rows that chose an expert
 // meet, and a single row, are one shard: the whole pool divides each of its operations.
 type executor struct {
-	cfg    Config
+	cfg    *spec
 	graph  *decoder
 	pool   *pool.Pool
 	device *device
@@ -90,21 +90,21 @@ func divide(n, workers int, cached bool) (count, rows int) {
 
 // newExecutor makes room for the steps of a graph. local: its matrices are the CPU's.
 func newExecutor(opt *LoadOptions, graph *decoder, local bool) *executor {
-	p, cfg := opt.Pool, graph.cfg
+	p, cfg := opt.Pool, graph.spec
 	e := &executor{
 		cfg: cfg, graph: graph, pool: p, device: newDevice(opt), rowWidth: graph.rowWidth(),
 		alone:  local && cfg.Bytes <= aloneBytes() && cfg.State == 0 && cfg.Experts == 0 && opt.Observe == nil,
 		cached: cfg.Bytes <= cachedBytes,
-		whole:  newWorkspace(pool.Workers{Pool: p}, cfg, graph.recurrent),
+		whole:  newWorkspace(pool.Workers{Pool: p}, cfg),
 	}
 	for range p.Threads() {
-		e.own = append(e.own, newWorkspace(pool.Workers{Pool: p, Alone: true}, cfg, graph.recurrent))
+		e.own = append(e.own, newWorkspace(pool.Workers{Pool: p, Alone: true}, cfg))
 	}
 	return e
 }
 
 // Config returns the model's shape.
-func (e *executor) Config() Config { return e.cfg }
+func (e *executor) Config() Config { return e.cfg.Config }
 
 // Forward runs one step; see Model. It fails from when the file, which the
 // embedding is read from, was changed: gguf.ErrChanged.
@@ -160,7 +160,7 @@ func (e *executor) Do(worker, i int) {
 
 // through takes a shard through the stages under way, until it has no rows left.
 func (e *executor) through(sh *rowShard) {
-	sh.reserve(sh.rows, &e.cfg)
+	sh.reserve(sh.rows, e.cfg)
 	for i := e.lo; i < e.hi && sh.rows > 0; i++ {
 		e.graph.stage(sh, i)
 	}
@@ -195,7 +195,7 @@ func (e *executor) begin(b *Batch, cache *kv.Cache) {
 		b.Logits = make([]float32, outputs)
 	}
 	b.Logits = b.Logits[:outputs]
-	readings := b.Outputs() * b.Probe.Width(&e.cfg)
+	readings := b.Outputs() * b.Probe.Width(&e.cfg.Config)
 	b.Readings = slices.Grow(b.Readings[:0], readings)[:readings]
 	clear(b.Readings)
 	e.divideRows(b, cache)
@@ -256,10 +256,10 @@ func (e *executor) divideRows(b *Batch, cache *kv.Cache) {
 			lo, hi = i*rows, min(n, (i+1)*rows)
 		}
 		*sh = rowShard{
-			plans: sh.plans, adapters: sh.adapters, cfg: &e.cfg, device: e.device, kv: cache, spans: e.spans, rows: hi - lo,
+			plans: sh.plans, adapters: sh.adapters, cfg: e.cfg, device: e.device, kv: cache, spans: e.spans, rows: hi - lo,
 			tokens: b.Tokens[lo:hi], rowPos: e.rowPos[lo:hi], wanted: e.wanted[lo:hi],
 			x: rowsOf(e.x, lo, hi, e.cfg.Hidden), qkv: rowsOf(e.qkv, lo, hi, e.rowWidth), inputs: rowsOf(e.inputs, lo, hi, e.cfg.Layers*e.cfg.LayerInputs), logits: b.Logits[out*e.cfg.Outputs:],
-			probing: probing{by: b.Probe, readings: b.Readings[out*b.Probe.Width(&e.cfg):]},
+			probing: probing{by: b.Probe, readings: b.Readings[out*b.Probe.Width(&e.cfg.Config):]},
 		}
 		for k := range e.graph.ropes {
 			pairs := e.graph.ropes[k].pairs()

@@ -1,21 +1,14 @@
 package models
 
-import "github.com/lutra-lm/lutra/kernels"
-
 // latentExperts is the way into the space that experts read and make, narrower than the stream, and
 // out of it ("Nemotron 3", §2.2): y = shared(h) + (Σ weight·expert(h·Wdown))·Wup.
-type latentExperts struct {
-	down, up     kernels.Linear
-	onDown, onUp *target
-}
+type latentExperts struct{ down, up product }
 
-// latentExperts loads the two matrices of a layer.
-func (l *loader) latentExperts(name func(string) string) *latentExperts {
-	hidden, reads := l.cfg.Hidden, l.cfg.reads
-	down, up := name("ffn_latent_down.weight"), name("ffn_latent_up.weight")
+// loadLatentExperts loads the two matrices of a layer.
+func loadLatentExperts(t *tensors, m *spec, y *layerSpec) *latentExperts {
 	return &latentExperts{
-		down: l.Matrix(down, reads, hidden), up: l.Matrix(up, hidden, reads),
-		onDown: l.target(hidden, &rotation{}, whole(down, reads)), onUp: l.target(reads, &rotation{}, whole(up, hidden)),
+		down: t.matrix(y.tensor("ffn_latent_down.weight"), m.mixture.reads, m.Hidden),
+		up:   t.matrix(y.tensor("ffn_latent_up.weight"), m.Hidden, m.mixture.reads),
 	}
 }
 
@@ -25,8 +18,7 @@ func (x *expertPass) intoLatent() {
 	if m.latent == nil {
 		return
 	}
-	m.latent.down.Mul(x.latent, &s.acts)
-	s.adapt(x.latent, m.latent.onDown)
+	m.latent.down.multiply(s, x.latent)
 	s.acts.Set(x.latent, s.rows, m.reads)
 }
 
@@ -36,14 +28,12 @@ func (x *expertPass) outOfLatent() {
 	if m.latent == nil {
 		return
 	}
-	s.acts.Set(x.latent, s.rows, m.reads)
 	to := x.back
-	if m.sharedWidth == 0 {
+	if m.shared.width == 0 {
 		to = s.y
 	}
-	m.latent.up.Mul(to, &s.acts)
-	s.adapt(to, m.latent.onUp)
-	if m.sharedWidth > 0 {
+	m.latent.up.run(s, to, x.latent)
+	if m.shared.width > 0 {
 		s.ops.add(s.y, to, s.rows, s.cfg.Hidden)
 	}
 }

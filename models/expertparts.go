@@ -4,8 +4,30 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/lutra-lm/lutra/models/weights"
+	"github.com/lutra-lm/lutra/models/load"
 )
+
+// expertMatrices finds the matrices of experts in a file.
+type expertMatrices struct {
+	t      *tensors
+	count  int      // of a layer's experts
+	hidden int      // numbers of the residual stream
+	width  int      // of an expert
+	reads  int      // numbers that an expert reads and makes
+	made   []string // names of the matrices besides down
+}
+
+func newExpertMatrices(t *tensors, m *spec) *expertMatrices {
+	return &expertMatrices{t, m.Experts, m.Hidden, m.ExpertFFN, m.mixture.reads, m.mixture.made()}
+}
+
+// made names the matrices of a feed-forward besides down.
+func (m *mixtureSpec) made() []string {
+	if m.ungated {
+		return []string{"up"}
+	}
+	return []string{"gate", "up"}
+}
 
 // expertPart is where a matrix of an expert stands in the file: rows [lo, lo+rows) of
 // a tensor.
@@ -15,68 +37,81 @@ type expertPart struct {
 	lo, rows, cols int
 }
 
-// made names the matrices of a feed-forward besides down.
-func (l *loader) made() []string {
-	if l.arch.ffn.ungated {
-		return []string{"up"}
+// parts finds gate, if there is one, up and down of expert e of a layer.
+func (x *expertMatrices) parts(y *layerSpec, e int) (parts []expertPart) {
+	for _, part := range x.made {
+		parts = append(parts, x.part(y, part, e, x.width, x.reads))
 	}
-	return []string{"gate", "up"}
+	return append(parts, x.part(y, "down", e, x.reads, x.width))
 }
 
-// expertParts finds gate, if there is one, up and down of expert e of a layer.
-func (l *loader) expertParts(name func(string) string, e int) (parts []expertPart) {
-	width, reads := l.cfg.ExpertFFN, l.cfg.reads
-	for _, part := range l.made() {
-		parts = append(parts, l.expertPart(name, part, e, width, reads))
-	}
-	return append(parts, l.expertPart(name, "down", e, reads, width))
-}
-
-// expertPart finds a matrix: among those of all experts in one tensor, ffn_gate_exps;
+// part finds a matrix: among the matrices of all experts in one tensor, ffn_gate_exps;
 // in older files by itself, ffn_gate.0; or in some of llama.cpp's, gate above up for
 // each expert, ffn_gate_up_exps.
-func (l *loader) expertPart(name func(string) string, part string, e, rows, cols int) expertPart {
-	stack, own, both := name("ffn_"+part+"_exps.weight"), name(fmt.Sprintf("ffn_%s.%d.weight", part, e)), name("ffn_gate_up_exps.weight")
-	experts := l.cfg.Experts
+func (x *expertMatrices) part(y *layerSpec, part string, e, rows, cols int) expertPart {
+	stack, own, both := y.tensor("ffn_"+part+"_exps.weight"), y.tensor(fmt.Sprintf("ffn_%s.%d.weight", part, e)), y.tensor("ffn_gate_up_exps.weight")
 	switch {
-	case l.file.Tensor(stack) != nil:
-	case l.file.Tensor(own) != nil:
+	case x.t.Has(stack):
+	case x.t.Has(own):
 		return expertPart{own, []int{cols, rows}, 0, rows, cols}
-	case l.file.Tensor(both) != nil && part != "down":
+	case x.t.Has(both) && part != "down":
 		at := 2 * e * rows
 		if part == "up" {
 			at += rows
 		}
-		return expertPart{both, []int{cols, 2 * rows, experts}, at, rows, cols}
+		return expertPart{both, []int{cols, 2 * rows, x.count}, at, rows, cols}
 	}
-	return expertPart{stack, []int{cols, rows, experts}, e * rows, rows, cols}
+	return expertPart{stack, []int{cols, rows, x.count}, e * rows, rows, cols}
 }
 
 // expert is one feed-forward. gateUp has up alone where there are no gates.
-type expert struct{ gateUp, down weights.Stacked }
+type expert struct{ gateUp, down load.Stacked }
 
-// packExpert reads and packs expert e of a layer.
-func (l *loader) packExpert(name func(string) string, e int) expert {
-	var packed []*weights.Stored
-	for _, p := range l.expertParts(name, e) {
-		packed = append(packed, l.Rows(p.tensor, p.lo, p.lo+p.rows, p.dims...))
+// pack reads and packs expert e of a layer.
+func (x *expertMatrices) pack(y *layerSpec, e int) expert {
+	var packed []*load.Stored
+	for _, p := range x.parts(y, e) {
+		packed = append(packed, x.t.Rows(p.tensor, p.lo, p.lo+p.rows, p.dims...))
 	}
 	down := len(packed) - 1
-	return expert{gateUp: l.Stack(packed[:down]...), down: l.Stack(packed[down])}
+	return expert{gateUp: x.t.Stack(packed[:down]...), down: x.t.Stack(packed[down])}
 }
 
-// expertBiases loads the biases of a layer's experts.
-func (l *loader) expertBiases(name func(string) string) (gateUp, down []float32) {
-	n, width := l.cfg.Experts, l.cfg.ExpertFFN
-	down = l.Array(name("ffn_down_exps.bias"), l.cfg.Hidden, n)
-	if both := name("ffn_gate_up_exps.bias"); l.file.Tensor(both) != nil {
-		return l.Array(both, 2*width, n), down
+// biases loads the biases of a layer's experts.
+func (x *expertMatrices) biases(y *layerSpec) (gateUp, down []float32) {
+	n, width := x.count, x.width
+	down = x.t.Vector(y.tensor("ffn_down_exps.bias"), x.hidden, n)
+	if both := y.tensor("ffn_gate_up_exps.bias"); x.t.Has(both) {
+		return x.t.Vector(both, 2*width, n), down
 	}
-	gate, up := l.Array(name("ffn_gate_exps.bias"), width, n), l.Array(name("ffn_up_exps.bias"), width, n)
-	for e := 0; e < n && l.Err() == nil; e++ {
+	gate, up := x.t.Vector(y.tensor("ffn_gate_exps.bias"), width, n), x.t.Vector(y.tensor("ffn_up_exps.bias"), width, n)
+	for e := 0; e < n && x.t.Err() == nil; e++ {
 		gateUp = append(append(gateUp, rowOf(gate, e, width)...), rowOf(up, e, width)...)
 	}
 	return gateUp, down
+}
+
+// targets notes what a layer's experts make of rows: gate and up, and down.
+func (x *expertMatrices) targets(y *layerSpec) (up, down *target) {
+	return x.target(y, x.reads, x.width, x.made...), x.target(y, x.width, x.reads, "down")
+}
+
+// target notes what matrices [n][cols] make of rows.
+func (x *expertMatrices) target(y *layerSpec, cols, n int, parts ...string) *target {
+	var rows []load.Rows
+	var alone []string
+	for i, part := range parts {
+		r := load.Rows{Tensor: y.tensor("ffn_" + part + "_exps.weight"), N: n, Of: n * x.count}
+		if both := y.tensor("ffn_gate_up_exps.weight"); len(parts) > 1 && x.t.Has(both) {
+			r.Tensor, r.Lo, r.Of = both, i*n, 2*r.Of
+		}
+		rows, alone = append(rows, r), append(alone, y.tensor("ffn_"+part+".%d.weight"))
+	}
+	on := x.t.target(cols, rows...)
+	if on != nil {
+		on.matrices, on.alone = x.count, alone
+	}
+	return on
 }
 
 // HoldsExperts tells by a tensor's name whether it holds matrices of experts.

@@ -111,8 +111,7 @@ func (x *expertPass) choose(m *expertSet, s *rowShard) {
 		s.ops.norm(s.h, s.x, s.rows, m.routerNorm, s.cfg.NormEps)
 	}
 	s.acts.Set(s.h, s.rows, s.cfg.Hidden)
-	m.router.Mul(x.logits, &s.acts)
-	s.adapt(x.logits, m.onRouter)
+	m.router.multiply(s, x.logits)
 	if m.norm != nil {
 		s.ops.norm(s.h, s.x, s.rows, m.norm, s.cfg.NormEps)
 		s.acts.Set(s.h, s.rows, s.cfg.Hidden)
@@ -184,7 +183,7 @@ func (x *expertPass) reserve() {
 	x.places, x.rowAt = cpu.Grow(x.places, places), cpu.Grow(x.rowAt, places)
 	x.first = cpu.Grow(x.first, m.routing.experts+1)
 	x.groups = slices.Grow(x.groups[:0], m.routing.experts)
-	values := max(places*m.width, n*m.sharedWidth)
+	values := max(places*m.width, n*m.shared.width)
 	x.gateUp, x.gate, x.out = cpu.Grow(x.gateUp, m.makes(values)), cpu.Grow(x.gate, values), cpu.Grow(x.out, places*m.reads)
 	if m.latent != nil {
 		x.latent, x.back = cpu.Grow(x.latent, n*m.reads), cpu.Grow(x.back, n*x.s.cfg.Hidden)
@@ -301,12 +300,12 @@ func (x *expertPass) multiply(e int32, w *expertWorker) {
 			if gateUpBias != nil {
 				vector.AddInto(both, gateUpBias)
 			}
-			m.activation.row(rowOf(gate, i, m.width), both)
+			m.unit.row(rowOf(gate, i, m.width), both)
 		}
 		x.pool.Meter().Stop(meter.Rows, start, 1, 0, 0)
 	} else {
 		x.s.ops.addBias(gateUp, n, gateUpBias)
-		x.s.ops.gate(m.activation, gate, gateUp, n, m.width, makes)
+		x.s.ops.gate(m.unit, gate, gateUp, n, m.width, makes)
 	}
 	a.Set(gate, n, m.width)
 	out := rowsOf(x.out, lo, lo+n, m.reads)
@@ -319,16 +318,16 @@ func (x *expertPass) multiply(e int32, w *expertWorker) {
 
 // multiplyShared sets y to the output of the expert that all rows take, if there is one.
 func (x *expertPass) multiplyShared() {
-	m, s, width := x.m, x.s, x.m.sharedWidth
+	m, s, width := x.m, x.s, x.m.shared.width
 	if width == 0 || x.request.Shared != nil {
 		return
 	}
 	m.shared.gateUp.Mul(x.gateUp, &s.acts, &x.all.part)
-	s.adapt(x.gateUp, m.onSharedUp)
-	s.ops.gate(m.activation, x.gate, x.gateUp, s.rows, width, m.makes(width))
+	s.adapt(x.gateUp, m.shared.onUp)
+	s.ops.gate(m.unit, x.gate, x.gateUp, s.rows, width, m.makes(width))
 	x.all.acts.Set(x.gate, s.rows, width)
 	m.shared.down.Mul(s.y, &x.all.acts, &x.all.part)
-	s.adaptOf(s.y, m.onSharedDown, &x.all.acts)
+	s.adaptOf(s.y, m.shared.onDown, &x.all.acts)
 }
 
 // combine adds to row i of y, or of the latent space, the weighted sum of its experts' outputs, the best
@@ -340,9 +339,9 @@ func (x *expertPass) combine(i int) {
 		y = rowOf(x.latent, i, m.reads)
 	}
 	switch {
-	case m.sharedWidth == 0 || m.latent != nil:
+	case m.shared.width == 0 || m.latent != nil:
 		clear(y)
-	case m.sharedGate != nil:
+	case m.shared.gate != nil:
 		vector.ScaleInto(y, m.sharedWeight(rowOf(s.h, i, hidden)))
 	}
 	for j := i * m.chosen; j < (i+1)*m.chosen; j++ {
@@ -358,10 +357,10 @@ func (x *expertPass) combine(i int) {
 
 // sharedWeight returns the weight of what the shared expert makes of h.
 func (m *expertSet) sharedWeight(h []float32) float32 {
-	if m.sharedGate == nil {
+	if m.shared.gate == nil {
 		return 1
 	}
-	return float32(1 / (1 + math.Exp(-float64(vector.Dot(h, m.sharedGate)))))
+	return float32(1 / (1 + math.Exp(-float64(vector.Dot(h, m.shared.gate)))))
 }
 
 // ask makes the request of the backend of the experts that it has.
@@ -382,7 +381,7 @@ func (x *expertPass) ask() {
 		GateUp: x.gateUp, Gate: x.gate, Out: x.out, Hidden: s.cfg.Hidden, Width: m.width, set: m,
 		Chosen: m.chosen, Weights: x.weights, Places: x.places,
 	}
-	if m.sharedTaken && !s.device.adapted {
+	if m.shared.taken && !s.device.adapted {
 		x.sharedWeights = cpu.Grow(x.sharedWeights, s.rows)
 		for i := range s.rows {
 			x.sharedWeights[i] = m.sharedWeight(rowOf(s.h, i, s.cfg.Hidden))
@@ -393,7 +392,7 @@ func (x *expertPass) ask() {
 
 // joined returns the request where it has all that the rows have chosen, nil: it has not.
 func (x *expertPass) joined() *Experts {
-	if x.request.set == nil || x.untaken > 0 || x.m.sharedWidth > 0 && x.request.Shared == nil {
+	if x.request.set == nil || x.untaken > 0 || x.m.shared.width > 0 && x.request.Shared == nil {
 		return nil
 	}
 	return &x.request

@@ -15,7 +15,7 @@ import (
 	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/models/gguf"
 	"github.com/lutra-lm/lutra/models/kv"
-	"github.com/lutra-lm/lutra/models/weights"
+	"github.com/lutra-lm/lutra/models/load"
 )
 
 // slotBytes is the memory that an expert of a synthetic model has.
@@ -28,7 +28,7 @@ func slotBytes(t *testing.T, path string, rows, cols int) int64 {
 	defer f.Close()
 	p := pool.New(1)
 	defer p.Close()
-	l := weights.NewLoader(f, weights.Options{Pool: p})
+	l := load.NewTensors(f, new(load.Report), load.Options{Pool: p})
 	w := f.Tensor("blk.0.ffn_gate_exps.weight")
 	one := cpu.RoundUp(l.MostBytes(w, rows, cols), cpu.CacheLine)
 	return int64(2*one + cpu.RoundUp(l.MostBytes(w, cols, rows), cpu.CacheLine))

@@ -1,8 +1,9 @@
 package models
 
 import (
-	"github.com/lutra-lm/lutra/kernels"
-	"github.com/lutra-lm/lutra/models/weights"
+	"slices"
+
+	"github.com/lutra-lm/lutra/models/load"
 )
 
 // feedForward is a layer's gated feed-forward, from normed rows h to what it
@@ -13,113 +14,123 @@ import (
 // or, where there is no gate, y = act(h·Wup + b)·Wdown + b.
 // Norms and biases may be nil.
 type feedForward struct {
-	width      int
-	gateUp     weights.Stacked
-	normed     *normedStack   // in place of gateUp, where gate and up do not read h as it is
-	activation GatedUnit      // of gateUp, or of up
-	subNorm    []float32      // of what down reads
-	up         kernels.Linear // in place of gateUp, where there is no gate
-	upBias     []float32
-	down       kernels.Linear
-	downBias   []float32
-	postNorm   []float32 // of y
-
-	rotate, last rotation // of what gateUp and down read
-	onUp, onDown *target  // onUp: of gateUp, or of up alone
+	width    int
+	up       product      // gate and up, or up alone
+	ungated  bool         // there is no gate
+	normed   *normedStack // in place of up, where gate and up do not read h as it is
+	unit     GatedUnit
+	upBias   []float32
+	subNorm  []float32 // of what down reads
+	down     product
+	downBias []float32
+	postNorm []float32 // of y
 }
 
-// feedForward loads that of layer i.
-func (l *loader) feedForward(i int) *feedForward {
-	c, v, name := &l.cfg, &l.arch.ffn, layerNames(i)
-	f := &feedForward{activation: v.activation, width: c.FFN}
-	if l.widths != nil {
-		f.width = l.widths[i]
+// readWidths reads how wide feed-forwards are. Where all layers are mixtures, files may give
+// the width of an expert alone; of one part a layer, the layers that have none have 0.
+func readWidths(h *load.Header, m *spec) {
+	if m.arch.attention.none {
+		statesAlone(h, m)
+		return
 	}
-	ffn := f.width
-	c.widest = max(c.widest, ffn)
-	if v.activation == 0 {
-		f.activation = l.activation()
+	const name = "feed_forward_length"
+	list, listed := perLayer(h, m, name)
+	switch x := m.arch.ffn.mixture; {
+	case x != nil && !x.optional && !m.arch.onePart && !h.Has(name):
+		m.FFN = h.Int("expert_feed_forward_length", 1, load.MaxDim, load.Required)
+	case listed && m.arch.ffn.widths || m.arch.onePart:
+		least := 1
+		if m.arch.onePart {
+			least = 0
+		}
+		if len(list) != m.Layers || slices.Min(list) < least || slices.Max(list) > load.MaxDim {
+			h.Fail("%s is %v, want one number for each of %d layers, %d to %d", h.Key(name), list, m.Layers, least, load.MaxDim)
+			return
+		}
+		m.FFN = slices.Max(list)
+	default:
+		m.FFN, list = h.Int(name, 1, load.MaxDim, load.Required), nil
 	}
-	up, gate, down := name("ffn_up.weight"), name("ffn_gate.weight"), name("ffn_down.weight")
-	f.last = l.rotation(ffn, down)
-	f.normed = l.normedStack(i, []string{"ffn_gate", "ffn_up"}, ffn, ffn)
-	if f.normed != nil {
-		f.subNorm = l.Vector(name("ffn_down_norm_in.weight"), ffn)
-	} else if v.ungated {
-		f.rotate = l.rotation(c.Hidden, up)
-		f.up, f.upBias = l.Matrix(up, ffn, c.Hidden), l.bias(name("ffn_up.bias"), ffn)
-		f.onUp = l.target(c.Hidden, &f.rotate, whole(up, ffn))
-	} else if v.gateUp == fused || v.gateUp == either && l.file.Tensor(gate) == nil {
-		f.rotate = l.rotation(c.Hidden, up)
-		f.gateUp = l.Stack(l.Part(up, 2*ffn, 0, ffn, c.Hidden), l.Part(up, 2*ffn, ffn, 2*ffn, c.Hidden))
-	} else {
-		f.rotate = l.rotation(c.Hidden, gate, up)
-		f.gateUp = l.Stack(l.Whole(gate, ffn, c.Hidden), l.Whole(up, ffn, c.Hidden))
+	for i := range m.layers {
+		y := &m.layers[i]
+		if y.width = m.FFN; list != nil {
+			y.width = list[i]
+		}
+		if y.alone = m.arch.onePart && y.width > 0; y.alone {
+			m.StatelessLayers++
+		}
 	}
-	if f.normed == nil && f.up == nil {
-		f.onUp = l.target(c.Hidden, &f.rotate, f.gateUp.Rows...)
+}
+
+// readUnit reads which gated unit feed-forwards have: GEGLU unless the file says otherwise.
+func readUnit(h *load.Header, m *spec) {
+	if m.unit = m.arch.ffn.activation; m.unit != 0 {
+		return
 	}
-	if l.arch.norms.sub {
-		f.subNorm = l.Vector(name("ffn_sub_norm.weight"), ffn)
+	switch name := h.Text("hidden_activation", "gelu"); name {
+	case "gelu":
+		m.unit = UnitErfGELU
+	case "silu":
+		m.unit = UnitSiLU
+	default:
+		h.Fail("%s is %q, want gelu or silu", h.Key("hidden_activation"), name)
 	}
-	f.down = l.Matrix(down, c.Hidden, ffn)
-	f.onDown = l.target(ffn, &f.last, whole(down, c.Hidden))
-	f.downBias = l.bias(name("ffn_down.bias"), c.Hidden)
-	if l.arch.norms.post {
-		f.postNorm = l.Vector(name("post_ffw_norm.weight"), c.Hidden)
+}
+
+// loadFeedForward loads the feed-forward of a layer.
+func loadFeedForward(t *tensors, m *spec, y *layerSpec) *feedForward {
+	v, n := &m.arch.ffn, y.width
+	f := &feedForward{unit: m.unit, ungated: v.ungated, width: n}
+	up, gate, down := y.tensor("ffn_up.weight"), y.tensor("ffn_gate.weight"), y.tensor("ffn_down.weight")
+	f.normed = loadNormedStack(t, m, y, []string{"ffn_gate", "ffn_up"}, n, n)
+	switch {
+	case f.normed != nil:
+		f.ungated = false
+		f.subNorm = t.Vector(y.tensor("ffn_down_norm_in.weight"), n)
+	case v.ungated:
+		f.up, f.upBias = t.rotatedMatrix(up, n, m.Hidden), loadBias(t, m, y.tensor("ffn_up.bias"), n)
+	case v.gateUp == fused || v.gateUp == either && !t.Has(gate):
+		f.up = t.rotatedProduct(m.Hidden, t.Rows(up, 0, n, m.Hidden, 2*n), t.Rows(up, n, 2*n, m.Hidden, 2*n))
+	default:
+		f.up = t.rotatedProduct(m.Hidden, t.Whole(gate, n, m.Hidden), t.Whole(up, n, m.Hidden))
+	}
+	if m.arch.norms.sub {
+		f.subNorm = t.Vector(y.tensor("ffn_sub_norm.weight"), n)
+	}
+	f.down, f.downBias = t.rotatedMatrix(down, m.Hidden, n), loadBias(t, m, y.tensor("ffn_down.bias"), m.Hidden)
+	if m.arch.norms.post {
+		f.postNorm = t.Vector(y.tensor("post_ffw_norm.weight"), m.Hidden)
 	}
 	return f
 }
 
-// bias reads one of a feed-forward, if there are any.
-func (l *loader) bias(name string, n int) []float32 {
-	switch v := &l.arch.ffn; {
+// loadBias loads a bias of a feed-forward, if there are any.
+func loadBias(t *tensors, m *spec, name string, n int) []float32 {
+	switch v := &m.arch.ffn; {
 	case v.biases:
-		return l.Vector(name, n)
+		return t.Vector(name, n)
 	case v.ungated:
-		return l.OptionalVector(name, n)
+		return t.OptionalVector(name, n)
 	}
 	return nil
 }
 
-// activation reads which gated unit a feed-forward has: GEGLU unless the file says otherwise.
-func (l *loader) activation() GatedUnit {
-	switch name := l.text("hidden_activation", "gelu"); name {
-	case "gelu":
-		return UnitErfGELU
-	case "silu":
-		return UnitSiLU
-	default:
-		l.Fail("%s is %q, want gelu or silu", l.key("hidden_activation"), name)
-		return 0
-	}
-}
-
 // run sets y.
 func (f *feedForward) run(s *rowShard) {
-	if f.normed == nil {
-		s.ops.rotate(s.h, s.rows, s.cfg.Hidden, &f.rotate)
-		s.acts.Set(s.h, s.rows, s.cfg.Hidden)
-	}
-	if f.up != nil {
-		f.up.Mul(s.gate, &s.acts)
-		s.adapt(s.gate, f.onUp)
-		s.ops.addBias(s.gate, s.rows, f.upBias)
-		s.ops.gate(f.activation, s.gate, s.gate, s.rows, f.width, f.width)
+	made := s.gateUp
+	if f.normed != nil {
+		f.normed.run(made, s)
 	} else {
-		if f.normed != nil {
-			f.normed.run(s.gateUp, s)
-		} else {
-			f.gateUp.Mul(s.gateUp, &s.acts, &s.part)
-			s.adapt(s.gateUp, f.onUp)
-		}
-		s.ops.gate(f.activation, s.gate, s.gateUp, s.rows, f.width, 2*f.width)
+		f.up.run(s, made, s.h)
 	}
+	stride := 2 * f.width
+	if f.ungated {
+		stride = f.width
+		s.ops.addBias(made, s.rows, f.upBias)
+	}
+	s.ops.gate(f.unit, s.gate, made, s.rows, f.width, stride)
 	s.ops.normInto(s.gate, s.rows, f.subNorm, s.cfg.NormEps)
-	s.ops.rotate(s.gate, s.rows, f.width, &f.last)
-	s.acts.Set(s.gate, s.rows, f.width)
-	f.down.Mul(s.y, &s.acts)
-	s.adapt(s.y, f.onDown)
+	f.down.run(s, s.y, s.gate)
 	s.ops.addBias(s.y, s.rows, f.downBias)
 	s.ops.normInto(s.y, s.rows, f.postNorm, s.cfg.postEps)
 }

@@ -19,6 +19,9 @@ import (
 	"github.com/lutra-lm/lutra/models/kv"
 )
 
+// hadamardKey begins the keys of rotations.
+const hadamardKey = "prism.hadamard."
+
 func TestRotatedWeightsGiveTheLogitsOfTheOthers(t *testing.T) {
 	sweep.NoEmulator(t)
 	for _, tied := range []bool{true, false} {

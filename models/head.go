@@ -1,39 +1,35 @@
 package models
 
 import (
-	"github.com/lutra-lm/lutra/kernels"
 	"github.com/lutra-lm/lutra/models/gguf"
+	"github.com/lutra-lm/lutra/models/load"
 )
 
 // head turns the last normed hidden state into logits: Linear, or for some
 // reward models Linear, ReLU, Linear.
 type head struct {
-	dense     kernels.Linear // [Hidden][Hidden]; nil: none
-	denseBias []float32      // [Hidden], or nil
-	out       kernels.Linear // [Outputs][Hidden]; nil: hidden states are the output
-	bias      []float32      // [Outputs], or nil
-	rotate    rotation       // of what out reads
-	onOut     *target        // of the vocabulary; nil: adapters do not add to it
-	factor    float32        // of the logits; 0: one
-	cap       float32        // logits are drawn into (-cap, cap); 0: they are not
+	dense     product   // [Hidden][Hidden]; none: out reads h
+	denseBias []float32 // [Hidden], or nil
+	out       product   // [Outputs][Hidden]; none: hidden states are the output
+	bias      []float32 // [Outputs], or nil
+	factor    float32   // of the logits; 0: one
+	cap       float32   // logits are drawn into (-cap, cap); 0: they are not
 }
 
 // run sets the logits to those of h, or without an output matrix to h itself.
 func (h *head) run(s *rowShard) {
-	if h.out == nil {
+	if h.out.none() {
 		copy(s.logits, s.h[:s.rows*s.cfg.Hidden])
 		return
 	}
-	s.ops.rotate(s.h, s.rows, s.cfg.Hidden, &h.rotate)
-	s.acts.Set(s.h, s.rows, s.cfg.Hidden)
-	if h.dense != nil {
-		h.dense.Mul(s.y, &s.acts)
-		s.ops.addBias(s.y, s.rows, h.denseBias)
-		s.ops.relu(s.y, s.rows, s.cfg.Hidden)
-		s.acts.Set(s.y, s.rows, s.cfg.Hidden)
+	read := s.h
+	if !h.dense.none() {
+		read = s.y
+		h.dense.run(s, read, s.h)
+		s.ops.addBias(read, s.rows, h.denseBias)
+		s.ops.relu(read, s.rows, s.cfg.Hidden)
 	}
-	h.out.Mul(s.logits, &s.acts)
-	s.adapt(s.logits, h.onOut)
+	h.out.run(s, s.logits, read)
 	s.ops.addBias(s.logits, s.rows, h.bias)
 	h.finish(s, s.rows)
 }
@@ -48,74 +44,80 @@ func (h *head) finish(s *rowShard, n int) {
 	}
 }
 
-// head loads the reward head of a rank model or an output matrix; none of a model that
-// embeds texts, as pooled says, or that ranks by the hidden states as ranks says.
-func (l *loader) head() (h head, ranks *Classifier, pooled Projection) {
-	p, encoder := Pooling(l.count("pooling_type", 0, int(poolingRank), 0)), l.arch.bidirectional
+// readPooling reads how hidden states become what the model gives.
+func readPooling(h *load.Header, m *spec) {
+	m.poolingType = Pooling(h.Int("pooling_type", 0, int(poolingRank), 0))
+}
+
+// loadHead loads the reward head of a rank model or an output matrix; none of a model that
+// embeds texts, as pooled says, or that ranks by the hidden states as ranks says. It sets what m gives.
+func loadHead(t *tensors, m *spec) (h head, ranks *Classifier, pooled Projection) {
+	p, encoder := m.poolingType, m.arch.bidirectional
 	switch {
-	case l.Err() != nil:
-		return h, nil, nil
 	case encoder && p == PoolingNone:
-		l.Fail("%s is 0: of this architecture want 1, 2, 3 or 4", l.key("pooling_type"))
+		t.Fail("%s.pooling_type is 0: of this architecture want 1, 2, 3 or 4", m.Arch)
 		return h, nil, nil
 	case encoder && p == poolingRank:
-		ranks = l.classifier()
-		if p = PoolingFirst; l.arch.preNormEncoder() { // as llama.cpp has it
+		ranks = loadClassifier(t, m)
+		if p = PoolingFirst; m.arch.preNormEncoder() { // as llama.cpp has it
 			p = PoolingMean
 		}
 	case p == poolingRank:
-		return l.rewardHead(), nil, nil
+		return loadRewardHead(t, m), nil, nil
 	case p == PoolingNone:
-		if ranks = l.yesNo(); ranks == nil {
-			return l.outputHead(), nil, nil
+		if ranks = loadYesNo(t, m); ranks == nil {
+			return loadOutputHead(t, m), nil, nil
 		}
 		p = PoolingLast
 	default:
-		pooled = l.projection()
+		pooled = loadProjection(t, m)
 	}
-	l.embeds(p)
+	if p == PoolingFirst && !encoder {
+		t.Fail("%s.pooling_type is %d: the first token of this architecture sees no other", m.Arch, p)
+	}
+	m.Pooling, m.Outputs = p, m.Hidden
+	t.Ignore(outputTensor)
 	return h, ranks, pooled
 }
 
-// outputHead loads the output matrix, or the embedding once more.
-func (l *loader) outputHead() (h head) {
-	if l.file.Tensor("output.weight") != nil {
-		h.rotate = l.rotation(l.cfg.Hidden, "output.weight")
-		h.out = l.Matrix("output.weight", l.cfg.Vocab, l.cfg.Hidden)
-		if l.arch.norms.kind == rmsNormBias || l.arch.norms.kind == layerNorm {
-			h.bias = l.OptionalVector("output.bias", l.cfg.Vocab)
+// loadOutputHead loads the output matrix, or the embedding once more.
+func loadOutputHead(t *tensors, m *spec) head {
+	h := head{cap: m.factors.cap}
+	if t.Has(outputTensor) {
+		h.out = t.rotatedMatrix(outputTensor, m.Vocab, m.Hidden)
+		if m.arch.norms.kind == rmsNormBias || m.arch.norms.kind == layerNorm {
+			h.bias = t.OptionalVector("output.bias", m.Vocab)
 		}
-	} else {
-		h.rotate = l.embeddingRotation() // logits are the same for x·e and H(s·x)·H(s·e)
-		h.out = l.Matrix("token_embd.weight", l.cfg.Vocab, l.cfg.Hidden)
+		return h
 	}
-	h.onOut = l.target(l.cfg.Hidden, &h.rotate, whole(outputTensor, l.cfg.Vocab))
-	if l.arch.attention.softCap && l.cfg.Generates() {
-		h.cap = float32(l.positive("final_logit_softcapping"))
+	h.out = t.plainMatrix(embeddingTensor, m.Vocab, m.Hidden)
+	// Logits are the same for x·e and H(s·x)·H(s·e).
+	if h.out.rotated = t.rotations.OfEmbedding(m.Hidden, embeddingTensor); h.out.rotated.Block == 0 {
+		h.out.on = t.target(m.Hidden, load.Rows{Tensor: outputTensor, N: m.Vocab, Of: m.Vocab})
 	}
 	return h
 }
 
-// rewardHead has llama.cpp's names of tensors. What llama.cpp puts between the
+// loadRewardHead has llama.cpp's names of tensors. What llama.cpp puts between the
 // two matrices depends on the architecture; here the file must say so.
-func (l *loader) rewardHead() (h head) {
-	t := l.file.Tensor("cls.output.weight")
-	if t == nil {
-		l.Fail("tensor cls.output.weight is missing")
+func loadRewardHead(t *tensors, m *spec) (h head) {
+	out := t.File().Tensor("cls.output.weight")
+	if out == nil {
+		t.Fail("tensor cls.output.weight is missing")
 		return h
 	}
-	l.cfg.Outputs = t.Rows()
-	l.Ignore("output.weight") // of the generator that the reward model was made from
-	if l.file.Tensor("cls.weight") != nil {
-		if act, _ := l.file.Metadata.String(keyActivation); act != "relu" {
-			l.Fail("%s is %q: between cls.weight and cls.output.weight only relu is supported", keyActivation, act)
+	m.Outputs = out.Rows()
+	t.Ignore(outputTensor) // of the generator that the reward model was made from
+	if t.Has("cls.weight") {
+		if act, _ := t.File().Metadata.String(keyActivation); act != "relu" {
+			t.Fail("%s is %q: between cls.weight and cls.output.weight only relu is supported", keyActivation, act)
 			return h
 		}
-		h.dense = l.Matrix("cls.weight", l.cfg.Hidden, l.cfg.Hidden)
-		h.denseBias = l.OptionalVector("cls.bias", l.cfg.Hidden)
+		h.dense = t.plainMatrix("cls.weight", m.Hidden, m.Hidden)
+		h.denseBias = t.OptionalVector("cls.bias", m.Hidden)
 	}
-	h.out = l.Matrix(t.Name, t.Rows(), l.cfg.Hidden)
-	h.bias = l.OptionalVector("cls.output.bias", t.Rows())
+	h.out = t.plainMatrix(out.Name, out.Rows(), m.Hidden)
+	h.bias = t.OptionalVector("cls.output.bias", out.Rows())
 	return h
 }
 
@@ -137,13 +139,4 @@ func readVerifier(m gguf.Metadata) (v Verifier) {
 	v.Format, _ = m.String(keyFormat)
 	v.Separator, _ = m.String(keySeparator)
 	return v
-}
-
-// embeds makes the model give hidden states.
-func (l *loader) embeds(p Pooling) {
-	if p == PoolingFirst && !l.arch.bidirectional {
-		l.Fail("%s is %d: the first token of this architecture sees no other", l.key("pooling_type"), p)
-	}
-	l.cfg.Pooling, l.cfg.Outputs = p, l.cfg.Hidden
-	l.Ignore("output.weight")
 }

@@ -3,10 +3,9 @@ package models
 import (
 	"math"
 
-	"github.com/lutra-lm/lutra/kernels"
 	"github.com/lutra-lm/lutra/kernels/vector"
 	"github.com/lutra-lm/lutra/models/attention"
-	"github.com/lutra-lm/lutra/models/weights"
+	"github.com/lutra-lm/lutra/models/load"
 )
 
 // latentShape is what multi-head latent attention is made of; zero: a model has none.
@@ -31,92 +30,79 @@ type latentShape struct {
 type latentAttention struct {
 	place      kvPlace
 	mask       attention.Mask
-	queryDown  kernels.Linear // Wqa; nil: queryUp reads h
+	queryDown  product // Wqa; none: queryUp reads h
 	queryNorm  []float32
-	queryUp    kernels.Linear // Wqb
-	down       kernels.Linear // Wkv
+	queryUp    product // Wqb
+	down       product // Wkv
 	norm       []float32
-	keys       []weights.Stacked // [Heads] Wkey, [rank][plain]
-	values     []weights.Stacked // [Heads] Wvalue, [value][rank]
-	o          kernels.Linear
+	keys       headMatrices // Wkey, [rank][plain]
+	values     headMatrices // Wvalue, [value][rank]
+	o          product
 	heads, dim int
 	latentShape
-
-	onQueryDown, onQueryUp, onDown, onO *target
-	onKeys, onValues                    *target
 }
 
-// latentShape reads the hyper-parameters of latent attention, if the model has it.
-func (l *loader) latentShape() (s latentShape) {
-	c := &l.cfg
-	if !l.arch.attention.latent || l.Err() != nil {
-		return s
+// readLatent reads the hyper-parameters of latent attention, if the model has it.
+func readLatent(h *load.Header, m *spec) {
+	if !m.arch.attention.latent {
+		return
 	}
-	s.queryRank = l.count("attention.q_lora_rank", 0, maxDim, 0)
-	s.rank = l.count("attention.kv_lora_rank", 1, maxDim, required)
-	key := l.count("attention.key_length_mla", 2, maxDim, required)
-	s.value = l.count("attention.value_length_mla", 1, maxDim, required)
-	s.rotated = l.count("rope.dimension_count", 2, maxDim, required)
+	s := &m.latent
+	s.queryRank = h.Int("attention.q_lora_rank", 0, load.MaxDim, 0)
+	s.rank = h.Int("attention.kv_lora_rank", 1, load.MaxDim, load.Required)
+	key := h.Int("attention.key_length_mla", 2, load.MaxDim, load.Required)
+	s.value = h.Int("attention.value_length_mla", 1, load.MaxDim, load.Required)
+	s.rotated = h.Int("rope.dimension_count", 2, load.MaxDim, load.Required)
 	s.plain = key - s.rotated
 	switch {
-	case l.Err() != nil:
+	case h.Err() != nil:
 	case s.plain < 1:
-		l.Fail("%s is %d, of which %s is %d: nothing is left", l.key("attention.key_length_mla"), key, l.key("rope.dimension_count"), s.rotated)
-	case s.rank+s.rotated != c.HeadDim || c.KVHeads != 1:
-		l.Fail("%s: %d KV heads of %d elements, want one of %d and %d", l.key("attention.key_length"), c.KVHeads, c.HeadDim, s.rank, s.rotated)
-	case int64(c.Heads)*int64(max(key, s.value)) > maxDim:
-		l.Fail("%s: %d heads of %d and %d elements are too many", l.key("attention.head_count"), c.Heads, key, s.value)
+		h.Fail("%s is %d, of which %s is %d: nothing is left", h.Key("attention.key_length_mla"), key, h.Key("rope.dimension_count"), s.rotated)
+	case s.rank+s.rotated != m.HeadDim || m.KVHeads != 1:
+		h.Fail("%s: %d KV heads of %d elements, want one of %d and %d", h.Key("attention.key_length"), m.KVHeads, m.HeadDim, s.rank, s.rotated)
+	case int64(m.Heads)*int64(max(key, s.value)) > load.MaxDim:
+		h.Fail("%s: %d heads of %d and %d elements are too many", h.Key("attention.head_count"), m.Heads, key, s.value)
 	}
-	if x := l.number("attention.temperature_scale", 0); x != 0 {
-		l.Fail("%s is %v: scores that depend on positions are not supported", l.key("attention.temperature_scale"), x)
+	if x := h.Float("attention.temperature_scale", 0); x != 0 {
+		h.Fail("%s is %v: scores that depend on positions are not supported", h.Key("attention.temperature_scale"), x)
 	}
-	return s
 }
 
-// latentWidth is what scores are divided by the root of.
-func latentWidth(c *Config) int { return max(1, c.latent.plain+c.latent.rotated) }
+// latentWidth returns the width of queries, by whose root scores are divided.
+func latentWidth(m *spec) int { return max(1, m.latent.plain+m.latent.rotated) }
 
 // latentGain returns what YaRN multiplies scores by ("DeepSeek-V2", §3.1.4), in place of
 // queries and keys; ok is false if the file does not say.
-func (l *loader) latentGain() (gain float64, ok bool) {
+func latentGain(h *load.Header, m *spec) (gain float64, ok bool) {
 	const name = "rope.scaling.yarn_log_multiplier"
-	if _, ok := l.file.Metadata[l.key(name)]; !ok || !l.arch.attention.latent {
+	if !h.Has(name) || !m.arch.attention.latent {
 		return 1, false
 	}
-	factor := max(1, l.number("rope.scaling.factor", 1))
-	if gain = 1 + l.number(name, 0)*math.Log(factor); gain <= 0 || gain > maxDim {
-		l.Fail("%s is %v: out of range", l.key(name), l.file.Metadata[l.key(name)])
+	factor := max(1, h.Float("rope.scaling.factor", 1))
+	if gain = 1 + h.Float(name, 0)*math.Log(factor); gain <= 0 || gain > load.MaxDim {
+		h.Fail("%s is %v: out of range", h.Key(name), h.Value(name))
 		return 1, true
 	}
 	return gain * gain, true
 }
 
-// latentAttention loads that of layer i, whose latents are at place.
-func (l *loader) latentAttention(i int, place kvPlace, mask attention.Mask) *latentAttention {
-	c, name, s := &l.cfg, layerNames(i), l.cfg.latent
-	a := &latentAttention{place: place, mask: mask, heads: c.Heads, dim: c.HeadDim, latentShape: s}
-	queries := c.Heads * (s.plain + s.rotated)
+// loadLatentAttention loads the latent attention of a layer.
+func loadLatentAttention(t *tensors, m *spec, y *layerSpec) *latentAttention {
+	s := m.latent
+	a := &latentAttention{place: y.place, mask: m.mask, heads: m.Heads, dim: m.HeadDim, latentShape: s}
+	queries := m.Heads * (s.plain + s.rotated)
 	if s.queryRank > 0 {
-		a.queryDown, a.queryNorm = l.Matrix(name("attn_q_a.weight"), s.queryRank, c.Hidden), l.Vector(name("attn_q_a_norm.weight"), s.queryRank)
-		a.queryUp = l.Matrix(name("attn_q_b.weight"), queries, s.queryRank)
-		a.onQueryDown = l.target(c.Hidden, &rotation{}, whole(name("attn_q_a.weight"), s.queryRank))
-		a.onQueryUp = l.target(s.queryRank, &rotation{}, whole(name("attn_q_b.weight"), queries))
+		a.queryDown, a.queryNorm = t.matrix(y.tensor("attn_q_a.weight"), s.queryRank, m.Hidden), t.Vector(y.tensor("attn_q_a_norm.weight"), s.queryRank)
+		a.queryUp = t.matrix(y.tensor("attn_q_b.weight"), queries, s.queryRank)
 	} else {
-		a.queryUp = l.Matrix(name("attn_q.weight"), queries, c.Hidden)
-		a.onQueryUp = l.target(c.Hidden, &rotation{}, whole(name("attn_q.weight"), queries))
+		a.queryUp = t.matrix(y.tensor("attn_q.weight"), queries, m.Hidden)
 	}
-	a.down, a.norm = l.Matrix(name("attn_kv_a_mqa.weight"), c.HeadDim, c.Hidden), l.Vector(name("attn_kv_a_norm.weight"), s.rank)
-	a.onDown = l.target(c.Hidden, &rotation{}, whole(name("attn_kv_a_mqa.weight"), c.HeadDim))
-	a.onKeys = l.headsTarget(name("attn_k_b.weight"), c.Heads, s.rank, s.plain)
-	a.onValues = l.headsTarget(name("attn_v_b.weight"), c.Heads, s.value, s.rank)
-	l.Place(nil) // workers multiply by themselves
-	for h := 0; h < c.Heads && l.Err() == nil; h++ {
-		a.keys = append(a.keys, l.Stack(l.Rows(name("attn_k_b.weight"), h*s.rank, (h+1)*s.rank, s.plain, s.rank, c.Heads)))
-		a.values = append(a.values, l.Stack(l.Rows(name("attn_v_b.weight"), h*s.value, (h+1)*s.value, s.rank, s.value, c.Heads)))
-	}
-	l.Place(l.opt.Backend)
-	a.o = l.Matrix(name("attn_output.weight"), c.Hidden, c.Heads*s.value)
-	a.onO = l.target(c.Heads*s.value, &rotation{}, whole(name("attn_output.weight"), c.Hidden))
+	a.down, a.norm = t.matrix(y.tensor("attn_kv_a_mqa.weight"), m.HeadDim, m.Hidden), t.Vector(y.tensor("attn_kv_a_norm.weight"), s.rank)
+	t.Place(nil) // workers multiply by themselves
+	a.keys = loadPerHead(t, y.tensor("attn_k_b.weight"), m.Heads, s.rank, s.plain)
+	a.values = loadPerHead(t, y.tensor("attn_v_b.weight"), m.Heads, s.value, s.rank)
+	t.Place(t.backend)
+	a.o = t.matrix(y.tensor("attn_output.weight"), m.Hidden, m.Heads*s.value)
 	return a
 }
 
@@ -126,35 +112,30 @@ func (a *latentAttention) rowWidth() int { return a.heads * a.dim }
 // project makes the queries of h, and stores the latents.
 func (a *latentAttention) project(s *rowShard) {
 	l := &s.latent
-	s.acts.Set(s.h, s.rows, s.cfg.Hidden)
-	a.down.Mul(l.latents, &s.acts)
-	s.adapt(l.latents, a.onDown)
-	if a.queryDown != nil {
-		a.queryDown.Mul(l.low, &s.acts)
-		s.adapt(l.low, a.onQueryDown)
+	a.down.run(s, l.latents, s.h)
+	if !a.queryDown.none() {
+		a.queryDown.multiply(s, l.low)
 		s.ops.norm(l.low, l.low, s.rows, a.queryNorm, s.cfg.NormEps)
-		s.acts.Set(l.low, s.rows, a.queryRank)
+		a.queryUp.read(s, l.low)
 	}
-	a.queryUp.Mul(l.heads, &s.acts)
-	s.adapt(l.heads, a.onQueryUp)
-	s.ops.storeLatents(s, a)
+	a.queryUp.multiply(s, l.heads)
+	storeLatents(s, a)
 	head := a.plain + a.rotated
-	s.perHead.run(s, a.keys, a.onKeys, headRows{s.qkv, a.heads * a.dim, a.dim, a.rank}, headRows{l.heads, a.heads * head, head, a.plain})
+	s.perHead.run(s, &a.keys, headRows{s.qkv, a.heads * a.dim, a.dim, a.rank}, headRows{l.heads, a.heads * head, head, a.plain})
 }
 
 // attend turns the queries into y.
 func (a *latentAttention) attend(s *rowShard) {
 	width := a.heads * a.dim
 	s.att[a.place.kind].Run(s.a, s.qkv[:s.rows*width], &s.plans[a.place.kind], s.rowPos, s.kv, a.place.layer, &a.mask)
-	s.perHead.run(s, a.values, a.onValues, headRows{s.latent.heads, a.heads * a.value, a.value, a.value}, headRows{s.a, width, a.dim, a.rank})
-	s.acts.Set(s.latent.heads, s.rows, a.heads*a.value)
-	a.o.Mul(s.y, &s.acts)
-	s.adapt(s.y, a.onO)
+	s.perHead.run(s, &a.values, headRows{s.latent.heads, a.heads * a.value, a.value, a.value}, headRows{s.a, width, a.dim, a.rank})
+	a.o.run(s, s.y, s.latent.heads)
 }
 
 // storeLatents finishes what rotates of queries, and the latents, which it writes into
 // their layer of the cache.
-func (o *rowOps) storeLatents(s *rowShard, a *latentAttention) {
+func storeLatents(s *rowShard, a *latentAttention) {
+	o := &s.ops
 	o.shard, o.layer = s, a
 	o.each(s.rows, a.heads*a.dim, func(o *rowOps, i int) {
 		s, a, p, at := o.shard, o.layer.(*latentAttention), &o.shard.rowPos[i], &o.shard.angles[0]
@@ -183,9 +164,9 @@ type latentRows struct {
 }
 
 // reserve makes room for n rows.
-func (r *latentRows) reserve(n int, c *Config) {
-	if s := &c.latent; s.rank > 0 {
-		r.low, r.heads = make([]float32, n*s.queryRank), make([]float32, n*c.Heads*max(s.plain+s.rotated, s.value))
-		r.latents, r.values = make([]float32, n*c.HeadDim), make([]float32, n*c.HeadDim)
+func (r *latentRows) reserve(n int, m *spec) {
+	if s := &m.latent; s.rank > 0 {
+		r.low, r.heads = make([]float32, n*s.queryRank), make([]float32, n*m.Heads*max(s.plain+s.rotated, s.value))
+		r.latents, r.values = make([]float32, n*m.HeadDim), make([]float32, n*m.HeadDim)
 	}
 }

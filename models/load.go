@@ -9,8 +9,10 @@ import (
 	"github.com/lutra-lm/lutra/kernels"
 	"github.com/lutra-lm/lutra/models/generation"
 	"github.com/lutra-lm/lutra/models/gguf"
+	"github.com/lutra-lm/lutra/models/load"
 	"github.com/lutra-lm/lutra/models/template"
 	"github.com/lutra-lm/lutra/models/tokenizer"
+	"github.com/lutra-lm/lutra/models/weights"
 )
 
 // Bundle is a model with its tokenizer and template: all that it takes to turn
@@ -87,7 +89,7 @@ func newBundle(f *gguf.File, m *executor, own gguf.Metadata) (*Bundle, error) {
 		b.Warnings = append(b.Warnings, "no token ends an answer: each goes on to max_tokens or the end of the context")
 	}
 	arch := m.Config().Arch
-	if n, ok := f.Metadata.Int(arch + ".attention.sliding_window"); ok && n > 0 && n < m.Config().Context && architectures[arch].attention.globalEvery == 0 {
+	if n, ok := f.Metadata.Int(arch + ".attention.sliding_window"); ok && n > 0 && n < m.Config().Context && architectures[arch].windows.globalEvery == 0 {
 		b.Warnings = append(b.Warnings, fmt.Sprintf("the sliding window of %d tokens is not applied: attention sees the whole context", n))
 	}
 	b.converse(f.Metadata)
@@ -187,22 +189,51 @@ func loadModel(file *gguf.File, opt LoadOptions) (*executor, error) {
 	if opt.Pool == nil {
 		return nil, errors.New("models: LoadOptions without a Pool")
 	}
-	l, err := newLoader(file, opt)
+	h, arch, err := newHeader(file, opt.Metadata)
 	if err != nil {
 		return nil, err
 	}
+	t := newTensors(h, arch, &opt)
 	var graph *decoder
-	err = parallel.Try(func() error {
-		graph = newDecoder(l)
-		l.finish()
-		return l.Err()
+	err = parallel.Try(func() (err error) {
+		graph, err = buildGraph(t, readSpec(h, arch, opt.Context), &opt)
+		return err
 	})
-	if err = panicked(err, "tensor "+l.Latest()); err != nil {
-		return nil, errors.Join(fmt.Errorf("%w: %w", ErrModel, err), l.Memory().Free())
+	if err = panicked(err, "tensor "+t.Latest()); err != nil {
+		return nil, errors.Join(fmt.Errorf("%w: %w", ErrModel, err), t.Memory().Free())
 	}
-	l.warnOfZeros()
-	graph.warnings = l.warnings
-	return newExecutor(&opt, graph, l.Local()), nil
+	return newExecutor(&opt, graph, t.Local()), nil
+}
+
+// newTensors returns what finds the tensors of a file.
+func newTensors(h *load.Header, arch architecture, opt *LoadOptions) *tensors {
+	t := &tensors{backend: opt.Backend, Tensors: load.NewTensors(h.File, h.Report, load.Options{
+		Form: weights.Form{Packing: opt.Packing, Exact: opt.Exact}, Pool: opt.Pool, Backend: opt.Backend, Spare: opt.Spare,
+		Scales: arch.matrixFactors, Progress: opt.Progress, Interrupt: opt.Interrupt, Observe: opt.Observe,
+	})}
+	t.accelerator, _ = opt.Backend.(Accelerator)
+	return t
+}
+
+// buildGraph builds the graph of a model from all of its tensors. It fails on one that nobody asked for: a bias
+// or scale passed over in silence would change every answer.
+func buildGraph(t *tensors, m *spec, opt *LoadOptions) (*decoder, error) {
+	graph := newDecoder(t, m, opt)
+	for _, name := range t.Finish() {
+		t.Fail("tensor %s has no meaning for architecture %s", name, m.Arch)
+	}
+	if err := t.Err(); err != nil {
+		return nil, err
+	}
+	switch names := t.Zeros(); {
+	case len(names) == 1:
+		t.Warn("tensor %s holds zeros alone: what it multiplies is lost to the answers", names[0])
+	case len(names) > 1:
+		t.Warn("tensor %s and %d others hold zeros alone: what they multiply is lost to the answers", names[0], len(names)-1)
+	}
+	graph.warnings = t.Warnings()
+	graph.offer(t.accelerator, opt)
+	return graph, nil
 }
 
 // ExpertStats is what became of the experts that steps wanted, of a model whose experts
@@ -224,6 +255,6 @@ func (b *Bundle) Experts() (st ExpertStats, ok bool) {
 	s := b.exec.graph.store
 	return ExpertStats{
 		Hits: s.hits.Load(), Misses: s.misses.Load(), Read: s.read.Load(), Held: s.held.Load(), Room: int64(len(s.slots)),
-		Experts: int64(s.experts * s.loader.mixtures()), Bytes: int64(len(s.slots) * len(s.slots[0])),
+		Experts: int64(s.from.count * s.mixtures), Bytes: int64(len(s.slots) * len(s.slots[0])),
 	}, true
 }

@@ -162,9 +162,8 @@ func TestAnUnalteredCopyLoads(t *testing.T) {
 	}
 	got := m.Config()
 	want := Config{
-		Arch: "llama", Name: got.Name, Layers: 2, Hidden: 128, FFN: 256, Heads: 4, KVHeads: 2, HeadDim: 32, Vocab: 384, Context: got.Context,
-		Outputs: 384, NormEps: 1e-3, Packings: "F16", Params: got.Params, Bytes: got.Bytes,
-		longest: got.longest, widest: 256, postEps: got.postEps,
+		Arch: "llama", Name: got.Name, Layers: 2, Hidden: 128, FFN: 256, Vocab: 384, Context: got.Context, Outputs: 384, NormEps: 1e-3,
+		AttentionShape: AttentionShape{Heads: 4, KVHeads: 2, HeadDim: 32}, Footprint: Footprint{Packings: "F16", Params: got.Params, Bytes: got.Bytes},
 	}
 	if got != want || got.Params < 384*128 || got.Bytes < got.Params {
 		t.Errorf("Config() = %+v, want %+v", got, want)
@@ -212,7 +211,7 @@ func TestBitNetsOwnFrequenciesAreNoFactors(t *testing.T) {
 func (a *architecture) deviceLayers() bool {
 	v := &a.attention
 	ungated := a.ffn.ungated && a.ffn.activation != UnitErfGELU
-	return !(ungated || a.norms.postEps > 0 || v.latent || v.stateSpaces || v.besideStates || v.valueNorm || v.otherHeads || v.tempered || a.positions.alibi || a.layerInputs || a.norms.kind == rmsNormBias)
+	return !(ungated || a.norms.postEps > 0 || v.latent || a.states.kind == stateSpaces || a.states.kind == besideStates || v.valueNorm || v.otherHeads || v.tempered || a.positions.alibi || a.layerInputs || a.norms.kind == rmsNormBias)
 }
 
 // The row of each architecture says what the code does: directories, and with them conversions and

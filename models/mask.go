@@ -5,63 +5,71 @@ import (
 	"math/bits"
 
 	"github.com/lutra-lm/lutra/models/attention"
+	"github.com/lutra-lm/lutra/models/load"
 )
 
-// attentionMask reads the mask of layers with a window; the others see all keys.
-func (l *loader) attentionMask() attention.Mask {
-	if l.Err() != nil {
-		return attention.Mask{}
+// readMask reads the mask of layers with a window, and which they are; the others see all keys.
+func readMask(h *load.Header, m *spec) {
+	if m.arch.attention.none {
+		return
 	}
-	c, v, width := &l.cfg, &l.arch.attention, l.cfg.HeadDim
-	if v.queryWidth != nil {
-		width = v.queryWidth(c)
+	width, mask := m.HeadDim, &m.mask
+	if of := m.arch.attention.queryWidth; of != nil {
+		width = of(m)
 	}
-	out := attention.Mask{Scale: float32(1 / math.Sqrt(float64(width)))}
-	if l.arch.positions.alibi {
-		out.Slopes = alibiSlopes(c.Heads)
+	mask.Scale = float32(1 / math.Sqrt(float64(width)))
+	if m.arch.positions.alibi {
+		mask.Slopes = alibiSlopes(m.Heads)
 	}
-	if l.arch.multipliers != noMultipliers && l.positive("attention.scale") > 0 {
-		out.Scale = l.multiplier("attention.scale")
+	if m.arch.multipliers != noMultipliers && h.NotNegative("attention.scale") > 0 {
+		mask.Scale = h.Factor("attention.scale", 1)
 	}
-	gain, _ := l.latentGain()
-	out.Scale *= float32(gain)
-	if v.softCap {
-		out.Cap = float32(l.positive("attn_logit_softcapping"))
+	gain, _ := latentGain(h, m)
+	mask.Scale *= float32(gain)
+	if m.arch.attention.softCap {
+		mask.Cap = float32(h.NotNegative("attn_logit_softcapping"))
 	}
-	if v.globalEvery > 0 {
-		out.Window = l.count("attention.sliding_window", 0, 1<<30, 0)
-		l.windows = l.windowPattern()
+	if m.arch.windows.globalEvery > 0 {
+		mask.Window = h.Int("attention.sliding_window", 0, load.MaxContext, 0)
+		readWindows(h, m)
 	}
-	if v.bothSides && out.Window > 0 {
-		out.Window, out.Both = out.Window/2+1, true
+	if m.arch.windows.bothSides && mask.Window > 0 {
+		mask.Window, mask.Both = mask.Window/2+1, true
 	}
-	return out
 }
 
-// windowPattern reads which layers have a window: one truth value a layer, or every how
+// readWindows reads which layers have a window: one truth value a layer, or every how
 // many layers one has none.
-func (l *loader) windowPattern() []bool {
-	key, v := "attention.sliding_window_pattern", &l.arch.attention
-	if list, ok := l.file.Metadata.Bools(l.key(key)); ok {
-		if len(list) != l.cfg.Layers {
-			l.Fail("%s has %d values for %d layers", l.key(key), len(list), l.cfg.Layers)
-			return nil
+func readWindows(h *load.Header, m *spec) {
+	const key = "attention.sliding_window_pattern"
+	if list, ok := h.File.Metadata.Bools(h.Key(key)); ok {
+		if len(list) != m.Layers {
+			h.Fail("%s has %d values for %d layers", h.Key(key), len(list), m.Layers)
+			return
 		}
-		return list
+		for i, window := range list {
+			m.layers[i].window = window
+		}
+		return
 	}
-	n := l.count(key, 1, maxLayers, v.globalEvery)
-	windows, first := make([]bool, l.cfg.Layers), n-1
-	if v.globalFirst {
-		first = 0
+	n := h.Int(key, 1, load.MaxLayers, m.arch.windows.globalEvery)
+	global := n - 1
+	if m.arch.windows.globalFirst {
+		global = 0
 	}
-	for i := range windows {
-		windows[i] = i%n != first
+	for i := range m.layers {
+		m.layers[i].window = i%n != global
 	}
-	return windows
 }
 
-// windowed tells whether layer i sees a window of keys alone, if the model has any.
-func (l *loader) windowed(i int) bool { return l.windows != nil && l.windows[i] }
+// maskOf returns the mask of a layer.
+func (m *spec) maskOf(y *layerSpec) attention.Mask {
+	mask := m.mask
+	if !y.window {
+		mask.Window, mask.Both = 0, false
+	}
+	return mask
+}
 
 // alibiSlopes returns the slopes of a number of heads: powers of 2^(-8/n) for the largest power of two
 // n, and for further heads every other one of 2^(-4/n) (Press et al. 2022, §3).

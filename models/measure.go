@@ -2,8 +2,6 @@ package models
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/lutra-lm/lutra/internal/parallel"
 	"github.com/lutra-lm/lutra/models/gguf"
@@ -20,29 +18,26 @@ type Measured struct {
 // percent off, more for models of some KB, whose matrices are padded. It reads a few rows of each
 // tensor.
 func Measure(f *gguf.File, opt LoadOptions) (m Measured, err error) {
-	l, err := newLoader(f, opt)
-	if err != nil {
-		return m, err
-	}
 	err = parallel.Try(func() (err error) {
-		m, err = l.measure(f, opt)
+		m, err = measure(f, opt)
 		return err
 	})
 	return m, err
 }
 
-func (l *loader) measure(f *gguf.File, opt LoadOptions) (m Measured, err error) {
-	if m.Config, err = l.describe(); err != nil {
+func measure(f *gguf.File, opt LoadOptions) (m Measured, err error) {
+	model, err := describe(f, opt)
+	if err != nil {
 		return m, err
 	}
-	tied := m.Generates() && f.Tensor("output.weight") == nil // the embedding is the head's matrix too
-	use := weights.Options{Packing: opt.Packing, Exact: opt.Exact}
+	m.Config = model.Config
+	tied := m.Generates() && f.Tensor(outputTensor) == nil // the embedding is the head's matrix too
 	for i := range f.Tensors {
 		t := &f.Tensors[i]
-		if l.skips(t.Name) || staysInFile[t.Name] && !(tied && t.Name == embeddingTensor) {
+		if model.skips(t.Name) || staysInFile[t.Name] && !(tied && t.Name == embeddingTensor) {
 			continue
 		}
-		n, err := weights.Estimate(t, use)
+		n, err := weights.Estimate(t, weights.Form{Packing: opt.Packing, Exact: opt.Exact})
 		if err != nil {
 			return m, fmt.Errorf("%w: %w", ErrModel, err)
 		}
@@ -57,48 +52,46 @@ func (l *loader) measure(f *gguf.File, opt LoadOptions) (m Measured, err error) 
 // unknown. It reads the metadata alone. opt needs no Pool. Errors are those of hyper-parameters
 // that LoadFile refuses too; tensors that are missing are not looked for.
 func Describe(f *gguf.File, opt LoadOptions) (c Config, err error) {
-	l, err := newLoader(f, opt)
-	if err != nil {
-		return Config{}, err
-	}
-	err = parallel.Try(func() (err error) {
-		c, err = l.describe()
+	err = parallel.Try(func() error {
+		m, err := describe(f, opt)
+		if err == nil {
+			c = m.Config
+		}
 		return err
 	})
 	return c, err
 }
 
-func (l *loader) describe() (Config, error) {
-	l.hyperParameters()
-	p := Pooling(l.count("pooling_type", 0, int(poolingRank), 0))
-	if err := l.Err(); err != nil {
-		return Config{}, fmt.Errorf("%w: %w", ErrModel, err)
+// describe reads the header of a file, and what the model gives as far as that says.
+func describe(f *gguf.File, opt LoadOptions) (*spec, error) {
+	h, arch, err := newHeader(f, opt.Metadata)
+	if err != nil {
+		return nil, err
 	}
-	c := l.cfg
-	c.Bidirectional = l.arch.bidirectional
-	if p == poolingRank { // a reward model, but for encoders
-		if p, c.Outputs = PoolingNone, 1; c.Bidirectional {
-			p = PoolingMean
+	m := readSpec(h, arch, opt.Context)
+	if err := h.Err(); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrModel, err)
+	}
+	if m.Pooling = m.poolingType; m.Pooling == poolingRank { // a reward model, but for encoders
+		if m.Pooling, m.Outputs = PoolingNone, 1; m.Bidirectional {
+			m.Pooling = PoolingMean
 		}
 	}
-	if c.Pooling = p; p != PoolingNone {
-		c.Outputs = c.Hidden
+	if m.Pooling != PoolingNone {
+		m.Outputs = m.Hidden
 	}
-	for i := range l.file.Tensors {
-		if t := &l.file.Tensors[i]; !l.skips(t.Name) {
-			c.Params += int64(t.Len())
+	for i := range f.Tensors {
+		if t := &f.Tensors[i]; !m.skips(t.Name) {
+			m.Params += int64(t.Len())
 		}
 	}
-	return c, nil
+	return m, nil
 }
 
-// embeddingTensor is the table that tokens are looked up in.
-const embeddingTensor = "token_embd.weight"
+// The tensors of which rows are read when they are wanted.
+const (
+	embeddingTensor = "token_embd.weight"    // that tokens are looked up in
+	positionTensor  = "position_embd.weight" // likewise their positions
+)
 
-// staysInFile are the tensors of which rows are read when they are wanted.
-var staysInFile = map[string]bool{embeddingTensor: true, "position_embd.weight": true}
-
-// skips tells whether a tensor of that name is not read.
-func (l *loader) skips(name string) bool {
-	return slices.ContainsFunc(l.skipped, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
-}
+var staysInFile = map[string]bool{embeddingTensor: true, positionTensor: true}

@@ -1,11 +1,12 @@
 package models
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
 
-	"github.com/lutra-lm/lutra/models/weights"
+	"github.com/lutra-lm/lutra/models/load"
 )
 
 // mixture is a layer's mixture of experts (Shazeer et al. 2017, "Outrageously Large
@@ -25,10 +26,14 @@ type mixture struct {
 // run sets y.
 func (m *mixture) run(s *rowShard) { m.pass.run(&m.expertSet, s) }
 
-// mixtureParams are the hyper-parameters that all mixtures of a model have in common.
-type mixtureParams struct {
+// mixtureSpec describes the mixtures of a model.
+type mixtureSpec struct {
 	routing
-	width, sharedWidth int // of experts, and of the one that all rows take; 0: there is none
+	width       int  // of experts
+	sharedWidth int  // of the expert that all rows take; 0: there is none
+	reads       int  // numbers that an expert reads and makes
+	ungated     bool // experts have no gates
+	beside      bool // layers with mixtures have feed-forwards too
 }
 
 // maxExperts bounds the experts of a layer.
@@ -40,245 +45,203 @@ var expertKeys = []string{
 	"expert_gating_func", "expert_weights_norm", "expert_weights_scale", "expert_group_count", "expert_group_used_count",
 }
 
-// mixtureParams reads the hyper-parameters of mixtures: zero of a model without any.
-func (l *loader) mixtureParams() (p mixtureParams) {
-	c, t := &l.cfg, l.arch.ffn.mixture
-	if l.Err() != nil {
-		return p
+// readMixture reads the hyper-parameters of mixtures, if layers have any, and which layers have.
+func readMixture(h *load.Header, m *spec) {
+	a, x := m.arch.ffn.mixture, &m.mixture
+	if m.Experts = readExperts(h, a); h.Err() != nil || m.Experts == 0 {
+		return
 	}
-	if c.Experts = l.expertCount(); l.Err() != nil || c.Experts == 0 {
-		return p
+	checkMixture(h, a)
+	m.ExpertsUsed = h.Int("expert_used_count", 1, m.Experts, load.Required)
+	width := m.FFN
+	if a.perChosen && m.ExpertsUsed > 0 {
+		width = max(1, m.FFN/m.ExpertsUsed)
 	}
-	l.checkMixture()
-	c.beside = t.beside
-	c.ExpertsUsed = l.count("expert_used_count", 1, c.Experts, required)
-	width := c.FFN
-	if t.perChosen && c.ExpertsUsed > 0 {
-		width = max(1, c.FFN/c.ExpertsUsed)
+	m.ExpertFFN = h.Int("expert_feed_forward_length", 1, load.MaxDim, width)
+	x.width, x.reads, x.ungated, x.beside = m.ExpertFFN, m.Hidden, m.arch.ffn.ungated, a.beside
+	if a.latent {
+		x.reads = h.Int("moe_latent_size", 1, load.MaxDim, m.Hidden)
 	}
-	c.ExpertFFN, c.reads = l.count("expert_feed_forward_length", 1, maxDim, width), c.Hidden
-	if t.latent {
-		c.reads = l.count("moe_latent_size", 1, maxDim, c.Hidden)
+	if a.dense {
+		m.DenseLayers = h.Int("leading_dense_block_count", 0, m.Layers-1, 0)
 	}
-	if t.dense {
-		c.DenseLayers = l.count("leading_dense_block_count", 0, c.Layers-1, 0)
-	}
-	p = mixtureParams{width: c.ExpertFFN, sharedWidth: l.sharedWidth(), routing: l.routing()}
-	if b, ok := l.opt.Backend.(Accelerator); ok && l.Err() == nil && !l.arch.ffn.ungated {
-		if err := b.Mixtures(MixtureShape{c.Name, c.Layers, c.DenseLayers, p.experts, p.chosen, c.Hidden, p.width}); err != nil {
-			l.Fail("%w", err)
+	x.sharedWidth = readSharedWidth(h, m)
+	x.routing = readRouting(h, m)
+	for i := range m.layers {
+		y := &m.layers[i]
+		y.mixes = i >= m.DenseLayers
+		if m.arch.onePart {
+			y.mixes = y.mixes && y.alone && h.HasTensor(y.tensor("ffn_gate_inp.weight"))
 		}
 	}
-	return p
-}
-
-// mixes tells whether layer i has a mixture.
-func (l *loader) mixes(i int) bool {
-	if l.arch.onePart && (!l.rowsAlone(i) || l.file.Tensor(layerNames(i)("ffn_gate_inp.weight")) == nil) {
-		return false
-	}
-	return l.cfg.Experts > 0 && i >= l.cfg.DenseLayers
 }
 
 // mixtures counts the layers that have one.
-func (l *loader) mixtures() (n int) {
-	for i := range l.cfg.Layers {
-		if l.mixes(i) {
+func (m *spec) mixtures() (n int) {
+	for i := range m.layers {
+		if m.layers[i].mixes {
 			n++
 		}
 	}
 	return n
 }
 
-// expertCount reads how many experts a layer has, 0 where layers have feed-forwards.
-func (l *loader) expertCount() int {
-	switch t := l.arch.ffn.mixture; {
-	case t == nil:
-		if n := l.count("expert_count", 0, maxDim, 0); n > 0 {
-			l.Fail("%s is %d: mixtures of experts are not supported for this architecture", l.key("expert_count"), n)
+// readExperts reads how many experts a layer has, 0 where layers have feed-forwards.
+func readExperts(h *load.Header, a *mixtureTraits) int {
+	switch {
+	case a == nil:
+		if n := h.Int("expert_count", 0, load.MaxDim, 0); n > 0 {
+			h.Fail("%s is %d: mixtures of experts are not supported for this architecture", h.Key("expert_count"), n)
 		}
 		return 0
-	case t.optional:
-		return l.count("expert_count", 0, maxExperts, 0)
+	case a.optional:
+		return h.Int("expert_count", 0, maxExperts, 0)
 	}
-	return l.count("expert_count", 1, maxExperts, required)
+	return h.Int("expert_count", 1, maxExperts, load.Required)
 }
 
-// sharedWidth reads the width of the expert that all rows take; 0: there is none.
-func (l *loader) sharedWidth() int {
-	switch l.arch.ffn.mixture.shared {
+// readSharedWidth reads the width of the expert that all rows take; 0: there is none.
+func readSharedWidth(h *load.Header, m *spec) int {
+	const name = "expert_shared_feed_forward_length"
+	switch m.arch.ffn.mixture.shared {
 	case sharedIfSaid:
-		return l.count("expert_shared_feed_forward_length", 0, maxDim, 0)
+		return h.Int(name, 0, load.MaxDim, 0)
 	case sharedGated:
-		if n := l.count("expert_shared_feed_forward_length", 0, maxDim, l.cfg.FFN); n > 0 {
-			return n
-		}
-		return l.cfg.FFN
+		return cmp.Or(h.Int(name, 0, load.MaxDim, m.FFN), m.FFN)
 	case sharedCounted:
-		return l.count("expert_shared_count", 0, maxDim/l.cfg.ExpertFFN, 1) * l.cfg.ExpertFFN
+		return h.Int("expert_shared_count", 0, load.MaxDim/m.ExpertFFN, 1) * m.ExpertFFN
 	}
 	return 0
 }
 
-// routing reads how rows choose experts, whose numbers are known.
-func (l *loader) routing() routing {
-	t := l.arch.ffn.mixture
-	r := routing{experts: l.cfg.Experts, chosen: l.cfg.ExpertsUsed, gating: softmaxGating, normed: !t.unnormed, scale: 1}
-	// Older files of GLM-4.7-Flash do not say.
-	if t.prefers == preferred || t.prefers == preferredIfStored && l.file.Tensor(layerNames(l.cfg.DenseLayers)("exp_probs_b.bias")) != nil {
-		r.gating = sigmoidGating
-	}
-	if n := l.count("expert_gating_func", 0, 3, 0); n > 0 {
-		if r.gating = gating(n); t.prefers == preferred && r.gating != sigmoidGating {
-			l.Fail("%s is %d: only %d is supported for this architecture", l.key("expert_gating_func"), n, sigmoidGating)
-		}
-	}
-	if t.mixes && l.asAuthors() {
-		if r.gating = sparsemixerGating; r.chosen != 2 {
-			l.Fail("%s is %d: sparsemixer chooses 2", l.key("expert_used_count"), r.chosen)
-		}
-	}
-	if norm, ok := l.file.Metadata[l.key("expert_weights_norm")]; ok {
-		if r.normed, ok = norm.(bool); !ok {
-			l.Fail("%s is %v, want true or false", l.key("expert_weights_norm"), norm)
-		}
-	}
-	l.expertGroups(&r)
-	if l.positive("expert_weights_scale") > 0 {
-		r.scale = l.multiplier("expert_weights_scale")
-	}
-	return r
-}
-
-// maxGroups bounds the groups of experts.
-const maxGroups = 64
-
-// expertGroups reads of how many of the groups of experts rows choose theirs.
-func (l *loader) expertGroups(r *routing) {
-	n := l.count("expert_group_count", 0, maxGroups, 1)
-	if n <= 1 {
-		return
-	}
-	if !l.arch.ffn.mixture.grouped {
-		l.Fail("%s is %d: groups of experts are not supported for this architecture", l.key("expert_group_count"), n)
-		return
-	}
-	used := l.count("expert_group_used_count", 1, n, required)
-	switch {
-	case l.Err() != nil || used == n:
-		return
-	case r.experts%n != 0 || r.experts/n*used < r.chosen || r.gating != softmaxGating && r.experts/n < 2:
-		l.Fail("%s: %d experts in %d groups, of which %d are taken, for %d of them", l.key("expert_group_count"), r.experts, n, used, r.chosen)
-	}
-	r.groups, r.groupsUsed = n, used
-}
-
 // checkMixture fails on hyper-parameters that change what a model computes and are not
 // known.
-func (l *loader) checkMixture() {
-	for _, key := range slices.Sorted(maps.Keys(l.file.Metadata)) {
-		name, ok := strings.CutPrefix(key, l.key(""))
+func checkMixture(h *load.Header, a *mixtureTraits) {
+	for _, key := range slices.Sorted(maps.Keys(h.File.Metadata)) {
+		name, ok := strings.CutPrefix(key, h.Key(""))
 		if ok && strings.HasPrefix(name, "expert_") && !slices.Contains(expertKeys, name) {
-			l.Fail("%s is not supported", key)
+			h.Fail("%s is not supported", key)
 		}
 	}
 	for _, key := range []struct {
 		name string
 		most int
 	}{{"leading_dense_block_count", 0}, {"moe_every_n_layers", 1}, {"interleave_moe_layer_step", 1}} {
-		if n := l.count(key.name, 0, maxDim, 0); n > key.most && !(l.arch.ffn.mixture.dense && key.name == "leading_dense_block_count") {
-			l.Fail("%s is %d: models in which only some layers are mixtures are not supported", l.key(key.name), n)
+		if n := h.Int(key.name, 0, load.MaxDim, 0); n > key.most && !(a.dense && key.name == "leading_dense_block_count") {
+			h.Fail("%s is %d: models in which only some layers are mixtures are not supported", h.Key(key.name), n)
 		}
 	}
 	const clamp = "swiglu_clamp_exp" // one number, or one a layer
-	limits, ok := l.file.Metadata.Floats(l.key(clamp))
+	limits, ok := h.File.Metadata.Floats(h.Key(clamp))
 	if !ok {
-		limits = []float32{float32(l.number(clamp, float64(l.arch.ffn.mixture.clamp)))}
+		limits = []float32{float32(h.Float(clamp, float64(a.clamp)))}
 	}
 	for _, x := range limits {
-		if x != l.arch.ffn.mixture.clamp {
-			l.Fail("%s is %v: only %v is supported", l.key(clamp), x, l.arch.ffn.mixture.clamp)
+		if x != a.clamp {
+			h.Fail("%s is %v: only %v is supported", h.Key(clamp), x, a.clamp)
 		}
 	}
-	if x := l.number("attention.clamp_kqv", 0); x > 0 {
-		l.Fail("%s is %v: clamped queries, keys and values are not supported", l.key("attention.clamp_kqv"), x)
+	if x := h.Float("attention.clamp_kqv", 0); x > 0 {
+		h.Fail("%s is %v: clamped queries, keys and values are not supported", h.Key("attention.clamp_kqv"), x)
 	}
 }
 
-// mixture loads that of layer i. Its experts are in store, if that is not nil; pass
-// computes it.
-func (l *loader) mixture(i int, p mixtureParams, store *expertStore, pass *expertPass) *mixture {
-	c, t, name := &l.cfg, l.arch.ffn.mixture, layerNames(i)
-	m := &mixture{pass: pass, expertSet: expertSet{
-		routing: p.routing, activation: l.arch.ffn.activation, ungated: l.arch.ffn.ungated, store: store, layer: i, width: p.width, sharedWidth: p.sharedWidth, reads: c.reads,
+// mixtures has what the mixtures of a model share.
+type mixtures struct {
+	pass     *expertPass
+	matrices *expertMatrices
+	store    *expertStore                                        // nil: all experts are in memory
+	kept     []float32                                           // memory for what feed-forwards beside mixtures make
+	routed   func(layer int, experts []int32, weights []float32) // LoadOptions.Routed; may be nil
+}
+
+// loadMixture loads the mixture of a layer.
+func loadMixture(t *tensors, m *spec, y *layerSpec, all *mixtures) *mixture {
+	a, p := m.arch.ffn.mixture, &m.mixture
+	x := &mixture{pass: all.pass, expertSet: expertSet{
+		routing: p.routing, unit: m.unit, ungated: p.ungated, layer: y.index, width: p.width, reads: p.reads,
 	}}
-	m.router = l.Wide(name("ffn_gate_inp.weight"), p.experts, c.Hidden)
-	m.onRouter = l.target(c.Hidden, &rotation{}, whole(name("ffn_gate_inp.weight"), p.experts))
-	switch t.prefers {
-	case preferred:
-		m.prefer = l.Vector(name("exp_probs_b.bias"), p.experts)
-	case preferredOfSoftmax:
-		m.prefer = l.OptionalVector(name("exp_probs_b.bias"), p.experts)
-	case preferredIfStored:
-		if m.prefer = l.OptionalVector(name("exp_probs_b.bias"), p.experts); m.prefer != nil && p.gating != sigmoidGating {
-			l.Fail("tensor %s: experts are chosen by it where %s is %d", name("exp_probs_b.bias"), l.key("expert_gating_func"), sigmoidGating)
+	x.store = all.store
+	x.router = product{Stacked: t.Wide(y.tensor("ffn_gate_inp.weight"), p.experts, m.Hidden), cols: m.Hidden}
+	x.router.on = t.target(m.Hidden, x.router.Rows...)
+	x.prefer = loadPreference(t, m, y)
+	if a.biases {
+		x.bias = t.Vector(y.tensor("ffn_gate_inp.bias"), p.experts)
+		x.gateUpBias, x.downBias = all.matrices.biases(y)
+	}
+	if all.store == nil {
+		x.pack(t, y, all.matrices)
+	}
+	x.onUp, x.onDown = all.matrices.targets(y)
+	if x.reads != m.Hidden {
+		x.latent = loadLatentExperts(t, m, y)
+	}
+	if p.sharedWidth > 0 {
+		x.shared = loadSharedExpert(t, m, y)
+		if x.taken != nil && t.Err() == nil {
+			x.shared.taken = t.accelerator.GatedExpert(y.index, SharedExpert, x.gatedOf(&x.shared.expert, p.sharedWidth))
 		}
 	}
-	if t.biases {
-		m.bias = l.Vector(name("ffn_gate_inp.bias"), p.experts)
-		m.gateUpBias, m.downBias = l.expertBiases(name)
+	if see := all.routed; see != nil {
+		x.routed = func(experts []int32, weights []float32) { see(y.index, experts, weights) }
 	}
-	if store == nil {
-		l.packExperts(m, i)
-	}
-	m.onUp, m.onDown = l.expertTargets(name, p.experts)
-	if m.reads != c.Hidden {
-		m.latent = l.latentExperts(name)
-	}
-	if n := p.sharedWidth; n > 0 {
-		var made []*weights.Stored
-		for _, part := range l.made() {
-			made = append(made, l.Whole(name("ffn_"+part+"_shexp.weight"), n, c.Hidden))
-		}
-		m.shared = expert{gateUp: l.Stack(made...), down: l.Stack(l.Whole(name("ffn_down_shexp.weight"), c.Hidden, n))}
-		m.onSharedUp = l.target(c.Hidden, &rotation{}, m.shared.gateUp.Rows...)
-		m.onSharedDown = l.target(n, &rotation{}, whole(name("ffn_down_shexp.weight"), c.Hidden))
-		if t.shared == sharedGated {
-			m.sharedGate = l.Vector(name("ffn_gate_inp_shexp.weight"), c.Hidden)
-		}
-		if backend, ok := l.opt.Backend.(Accelerator); ok && m.taken != nil && l.Err() == nil {
-			m.sharedTaken = backend.GatedExpert(i, SharedExpert, m.gatedOf(&m.shared, n))
-		}
-	}
-	if see := l.opt.Routed; see != nil {
-		m.routed = func(experts []int32, weights []float32) { see(i, experts, weights) }
-	}
-	return m
+	return x
 }
 
-// packExperts packs all experts of m, of layer i, for the backend if that takes them.
-func (l *loader) packExperts(m *mixture, i int) {
-	backend, _ := l.opt.Backend.(Accelerator)
-	if backend != nil && m.ungated { // which it does not know
-		l.Place(nil)
-		defer l.Place(backend)
-		backend = nil
-	}
-	for e := 0; e < m.routing.experts && l.Err() == nil; e++ {
-		sent := l.Sent()
-		if backend != nil {
-			l.Place(backend.Expert(i, e))
+// loadPreference loads what is added to the probabilities of experts to choose by; nil: nothing.
+func loadPreference(t *tensors, m *spec, y *layerSpec) (prefer []float32) {
+	name, n := y.tensor("exp_probs_b.bias"), m.mixture.experts
+	switch m.arch.ffn.mixture.prefers {
+	case preferred:
+		return t.Vector(name, n)
+	case preferredOfSoftmax:
+		return t.OptionalVector(name, n)
+	case preferredIfStored:
+		if prefer = t.OptionalVector(name, n); prefer != nil && m.mixture.gating != sigmoidGating {
+			t.Fail("tensor %s: experts are chosen by it where %s.expert_gating_func is %d", name, m.Arch, sigmoidGating)
 		}
-		x := l.packExpert(layerNames(i), e)
+	}
+	return prefer
+}
+
+// pack packs all experts of a layer, for the accelerator if it takes them.
+func (m *expertSet) pack(t *tensors, y *layerSpec, from *expertMatrices) {
+	accelerator := t.accelerator
+	if accelerator != nil && m.ungated { // which it does not know
+		t.Place(nil)
+		defer t.Place(accelerator)
+		accelerator = nil
+	}
+	for e := 0; e < from.count && t.Err() == nil; e++ {
+		sent := t.Sent
+		if accelerator != nil {
+			t.Place(accelerator.Expert(y.index, e))
+		}
+		x := from.pack(y, e)
 		for _, packing := range x.gateUp.Packings {
 			if !slices.Contains(m.packings, packing) {
 				m.packings = append(m.packings, packing)
 			}
 		}
 		m.list = append(m.list, x)
-		if backend != nil {
-			l.Place(backend)
-			m.taken = append(m.taken, l.Sent() > sent && l.Err() == nil && (backend.GatedExpert(i, e, m.gated(e)) || x.gateUp.Device() != nil))
+		if accelerator != nil {
+			t.Place(accelerator)
+			m.taken = append(m.taken, t.Sent > sent && t.Err() == nil && (accelerator.GatedExpert(y.index, e, m.gated(e)) || x.gateUp.Device() != nil))
 		}
 	}
+}
+
+// loadSharedExpert loads the expert of a layer that all rows take.
+func loadSharedExpert(t *tensors, m *spec, y *layerSpec) (x sharedExpert) {
+	x.width = m.mixture.sharedWidth
+	var made []*load.Stored
+	for _, part := range m.mixture.made() {
+		made = append(made, t.Whole(y.tensor("ffn_"+part+"_shexp.weight"), x.width, m.Hidden))
+	}
+	x.gateUp, x.down = t.Stack(made...), t.Stack(t.Whole(y.tensor("ffn_down_shexp.weight"), m.Hidden, x.width))
+	x.onUp, x.onDown = t.target(m.Hidden, x.gateUp.Rows...), t.target(x.width, x.down.Rows...)
+	if m.arch.ffn.mixture.shared == sharedGated {
+		x.gate = t.Vector(y.tensor("ffn_gate_inp_shexp.weight"), m.Hidden)
+	}
+	return x
 }

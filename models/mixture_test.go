@@ -177,15 +177,15 @@ func (m *tinyMixture) parse(t testing.TB, list []gguf.Tensor) *gguf.File {
 }
 
 func (m *tinyMixture) times(name string, x []float64) []float64 {
-	y := product(m.tensors[name+".weight"], x)
+	y := times(m.tensors[name+".weight"], x)
 	for i, b := range m.tensors[name+".bias"] {
 		y[i] += b
 	}
 	return y
 }
 
-// product is w[rows][len(x)] · x.
-func product(w, x []float64) []float64 {
+// times is w[rows][len(x)] · x.
+func times(w, x []float64) []float64 {
 	y := make([]float64, len(w)/len(x))
 	for r := range y {
 		for k, v := range x {
@@ -273,14 +273,14 @@ func (m *tinyMixture) mixture(blk string, h []float64) []float64 {
 		if m.scale != 0 {
 			w *= m.scale
 		}
-		for i, v := range product(part("down"), swiglu(product(part("gate"), h), product(part("up"), h))) {
+		for i, v := range times(part("down"), swiglu(times(part("gate"), h), times(part("up"), h))) {
 			y[i] += w * v
 		}
 	}
 	if m.shared {
 		w := 1.0
 		if m.sharedGated {
-			w = 1 / (1 + math.Exp(-product(m.tensors[blk+"ffn_gate_inp_shexp.weight"], h)[0]))
+			w = 1 / (1 + math.Exp(-times(m.tensors[blk+"ffn_gate_inp_shexp.weight"], h)[0]))
 		}
 		for i, v := range m.times(blk+"ffn_down_shexp", swiglu(m.times(blk+"ffn_gate_shexp", h), m.times(blk+"ffn_up_shexp", h))) {
 			y[i] += w * v

@@ -31,48 +31,55 @@ type Model interface {
 	Forward(b *Batch, cache *kv.Cache) error
 }
 
-// Config describes a loaded model's shape: a field for each hyper-parameter that somebody
-// outside the package asks for, hence their number.
+// Config describes a loaded model's shape.
 type Config struct {
 	Arch          string // general.architecture: "llama", ...
 	Name          string // general.name
 	Layers        int
 	Hidden        int
 	FFN           int
-	Heads         int
-	KVHeads       int
-	HeadDim       int
 	Vocab         int
 	Context       int     // longest sequence the model was made for, in tokens
 	Outputs       int     // width of a row of logits: Vocab, or the number of scores of a reward model, or Hidden
 	Pooling       Pooling // of a model that embeds texts
 	NormEps       float32
-	Bidirectional bool  // tokens attend to later ones too: a sequence is computed in one step
-	Params        int64 // number of weights
-	Bytes         int64 // bytes of packed weights in memory
-	// Experts is how many a layer's mixture has, of which a row takes ExpertsUsed; 0:
-	// layers have one feed-forward. Each expert is ExpertFFN wide.
-	Experts, ExpertsUsed, ExpertFFN int
+	Bidirectional bool // tokens attend to later ones too: a sequence is computed in one step
+	LayerInputs   int  // numbers that each layer has of a token besides its embedding
 
-	Packings string // what the layers' matrices run as, e.g. "I2"
-	Sent     int64  // of Params: what a backend other than the CPU multiplies
+	AttentionShape
+	ExpertShape
+	StateShape
+	Footprint
+}
 
-	DenseLayers     int // of Layers, the first: they have feed-forwards where the others have mixtures
+// AttentionShape describes the layers that attend.
+type AttentionShape struct {
+	Heads, KVHeads, HeadDim int
+	Others                  kv.Others // layers with keys and values that have other heads
+	SharedLayers            int       // of Layers, the last: they read the keys and values of layers before them
+}
+
+// ExpertShape describes the mixtures of experts.
+type ExpertShape struct {
+	Experts     int // of a layer; 0: layers have one feed-forward
+	ExpertsUsed int // of Experts: how many a row takes
+	ExpertFFN   int // width of an expert
+	DenseLayers int // of Layers, the first: they have feed-forwards where the others have mixtures
+}
+
+// StateShape describes the layers that do not attend.
+type StateShape struct {
 	RecurrentLayers int // of Layers: they have a recurrent state in place of keys and values
 	State           int // numbers of a sequence's recurrent state, all of these layers together
 	StatelessLayers int // of Layers: they have neither keys and values nor a state
-	SharedLayers    int // of Layers, the last: they read the keys and values of layers before them
-	LayerInputs     int // numbers that each layer has of a token besides its embedding
+}
 
-	longest    int     // the file's own Context
-	postEps    float32 // of norms of what attention and feed-forward add
-	ownContext bool    // Context decides more than how long sequences are
-
-	widest int         // of feed-forwards; 0: all are mixtures
-	reads  int         // numbers that an expert reads and makes
-	beside bool        // layers with mixtures have feed-forwards too
-	latent latentShape // zero: heads have keys and values of their own
-	Others kv.Others   // layers, of those with keys and values, that have other heads
+// Footprint describes the weights.
+type Footprint struct {
+	Params   int64  // number of weights
+	Bytes    int64  // of packed weights in memory
+	Packings string // what the layers' matrices run as, e.g. "I2"
+	Sent     int64  // of Params: what a backend other than the CPU multiplies
 }
 
 // Batch is the work of one step: tokens of many sequences end to end.
@@ -120,7 +127,7 @@ func (b *Batch) Outputs() int {
 
 // Pooling is how the hidden states of a text's tokens become its one vector, with
 // the numbers that files use. A model that has any embeds texts: its rows of logits
-// are hidden states, behind the last norm.
+// are hidden states, after the last norm.
 type Pooling uint8
 
 // The poolings.
@@ -134,3 +141,8 @@ const (
 
 // Generates tells whether rows of logits are those of the vocabulary.
 func (c *Config) Generates() bool { return c.Pooling == PoolingNone && c.Outputs == c.Vocab }
+
+// KV returns what a KV cache for the model must have room for.
+func (c Config) KV() kv.Shape {
+	return kv.Shape{Layers: c.Layers - c.RecurrentLayers - c.StatelessLayers - c.SharedLayers - c.Others.Layers, Heads: c.KVHeads, HeadDim: c.HeadDim, State: c.State, Others: c.Others}
+}

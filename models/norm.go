@@ -30,42 +30,41 @@ func (n *rowNorm) addAndRun(s *rowShard) {
 	s.ops.addBias(s.h, s.rows, n.bias)
 }
 
-// attentionNorm loads the norm ahead of the attention of layer i. ModernBERT's first
+// loadAttentionNorm loads the norm ahead of the attention of a layer. ModernBERT's first
 // layer has none: its embeddings are normed already.
-func (l *loader) attentionNorm(i int) rowNorm {
-	name := layerNames(i)("attn_norm")
-	if l.arch.preNormEncoder() && i == 0 && l.file.Tensor(name+".weight") == nil {
+func loadAttentionNorm(t *tensors, m *spec, y *layerSpec) rowNorm {
+	name := y.tensor("attn_norm")
+	if m.arch.preNormEncoder() && y.index == 0 && !t.Has(name+".weight") {
 		return rowNorm{}
 	}
-	return l.rowNorm(name)
+	return loadNorm(t, m, name)
 }
 
-// rowNorm loads a norm of the residual stream.
-func (l *loader) rowNorm(name string) (n rowNorm) {
-	if l.arch.norms.layerNorms() {
-		return l.layerNorm(name)
+// loadNorm loads a norm of the residual stream.
+func loadNorm(t *tensors, m *spec, name string) (n rowNorm) {
+	if m.arch.norms.layerNorms() {
+		return loadLayerNorm(t, m, name)
 	}
 	tensor := name + ".weight"
-	if l.file.Tensor(tensor) == nil && l.file.Tensor(name) != nil {
+	if !t.Has(tensor) && t.Has(name) {
 		tensor = name // as llama.cpp's converter names one of Falcon-H1's
 	}
-	n.weight = l.Vector(tensor, l.cfg.Hidden)
-	if l.arch.norms.kind == rmsNormBias {
-		n.bias = l.OptionalVector(name+".bias", l.cfg.Hidden)
-		if l.asAuthors() {
-			n.bias, n.centred = l.Vector(name+".bias", l.cfg.Hidden), true
-		}
+	n.weight = t.Vector(tensor, m.Hidden)
+	if m.authors {
+		n.bias, n.centred = t.Vector(name+".bias", m.Hidden), true
+	} else if m.arch.norms.kind == rmsNormBias {
+		n.bias = t.OptionalVector(name+".bias", m.Hidden)
 	}
 	return n
 }
 
-// layerNorm loads a LayerNorm. ModernBERT's have no bias.
-func (l *loader) layerNorm(name string) rowNorm {
-	n := rowNorm{weight: l.Vector(name+".weight", l.cfg.Hidden), centred: true}
-	if l.arch.norms.kind == layerNormBare {
-		n.bias = make([]float32, l.cfg.Hidden)
+// loadLayerNorm loads a LayerNorm. ModernBERT's have no bias.
+func loadLayerNorm(t *tensors, m *spec, name string) rowNorm {
+	n := rowNorm{weight: t.Vector(name+".weight", m.Hidden), centred: true}
+	if m.arch.norms.kind == layerNormBare {
+		n.bias = make([]float32, m.Hidden)
 	} else {
-		n.bias = l.Vector(name+".bias", l.cfg.Hidden)
+		n.bias = t.Vector(name+".bias", m.Hidden)
 	}
 	return n
 }

@@ -36,7 +36,7 @@ func setKey(key string, v any) func(gguf.Metadata, []gguf.Tensor) []gguf.Tensor 
 func TestOddFilesLoadWithAWarning(t *testing.T) {
 	pool := pool.New(1)
 	defer pool.Close()
-	unaltered := len(load(t, pool, altered(t, fill("no such tensor", 0))).Warnings)
+	unaltered := len(loaded(t, pool, altered(t, fill("no such tensor", 0))).Warnings)
 	for _, c := range []struct {
 		change func(gguf.Metadata, []gguf.Tensor) []gguf.Tensor
 		want   string
@@ -62,7 +62,7 @@ func TestOddFilesLoadWithAWarning(t *testing.T) {
 			}
 			c.want = "tensor blk.0.attn_k.weight and 19 others hold zeros alone"
 		}
-		b := load(t, pool, altered(t, c.change))
+		b := loaded(t, pool, altered(t, c.change))
 		if c.want == "" {
 			if len(b.Warnings) != unaltered {
 				t.Errorf("warnings %q, want none more than without the change", b.Warnings)
@@ -75,8 +75,8 @@ func TestOddFilesLoadWithAWarning(t *testing.T) {
 	}
 }
 
-// load is LoadFile for files that can be loaded.
-func load(t *testing.T, pool *pool.Pool, f *gguf.File) *Bundle {
+// loaded is LoadFile for files that can be loaded.
+func loaded(t *testing.T, pool *pool.Pool, f *gguf.File) *Bundle {
 	t.Helper()
 	b, err := LoadFile(f, LoadOptions{Pool: pool})
 	if err != nil {

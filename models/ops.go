@@ -7,6 +7,7 @@ import (
 	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/kernels/vector"
 	"github.com/lutra-lm/lutra/models/gguf"
+	"github.com/lutra-lm/lutra/models/load"
 )
 
 // rowOps runs what the graph does to each row by itself. Arguments stand in
@@ -27,7 +28,7 @@ type rowOps struct {
 	unit         GatedUnit
 	shard        *rowShard
 	layer        any // the layer that calls, where do reads more of it
-	rotation     *rotation
+	rotation     *load.Rotation
 	failed       atomic.Pointer[error] // of embed, since the last err
 }
 
@@ -161,34 +162,32 @@ func (o *rowOps) gateOutput(x, qkv []float32, n, width, stride int) {
 	})
 }
 
-// rotate replaces the rows x[n][width] by what rotated matrices read, and tells
-// whether that is anything else.
-func (o *rowOps) rotate(x []float32, n, width int, r *rotation) bool {
-	if r.block == 0 {
-		return false
-	}
-	o.dst, o.width, o.rotation = x, width, r
-	o.each(n, width, func(o *rowOps, i int) {
-		row := rowOf(o.dst, i, o.width)
-		if o.rotation.signs != nil {
-			vector.Mul(row, row, o.rotation.signs)
-		}
-		vector.Hadamard(row, o.rotation.block)
-	})
-	return true
-}
-
-// unrotate undoes rotate.
-func (o *rowOps) unrotate(x []float32, n, width int, r *rotation) {
-	if r.block == 0 {
+// rotate replaces the rows x[n][width] by what rotated matrices read.
+func (o *rowOps) rotate(x []float32, n, width int, r *load.Rotation) {
+	if r.Block == 0 {
 		return
 	}
 	o.dst, o.width, o.rotation = x, width, r
 	o.each(n, width, func(o *rowOps, i int) {
 		row := rowOf(o.dst, i, o.width)
-		vector.Hadamard(row, o.rotation.block)
-		if o.rotation.signs != nil {
-			vector.Mul(row, row, o.rotation.signs)
+		if o.rotation.Signs != nil {
+			vector.Mul(row, row, o.rotation.Signs)
+		}
+		vector.Hadamard(row, o.rotation.Block)
+	})
+}
+
+// unrotate undoes rotate.
+func (o *rowOps) unrotate(x []float32, n, width int, r *load.Rotation) {
+	if r.Block == 0 {
+		return
+	}
+	o.dst, o.width, o.rotation = x, width, r
+	o.each(n, width, func(o *rowOps, i int) {
+		row := rowOf(o.dst, i, o.width)
+		vector.Hadamard(row, o.rotation.Block)
+		if o.rotation.Signs != nil {
+			vector.Mul(row, row, o.rotation.Signs)
 		}
 	})
 }

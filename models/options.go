@@ -6,7 +6,7 @@ import (
 	"github.com/lutra-lm/lutra/kernels"
 	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/models/gguf"
-	"github.com/lutra-lm/lutra/models/weights"
+	"github.com/lutra-lm/lutra/models/load"
 )
 
 // ErrModel says that a file is a well-formed GGUF but no model this package
@@ -50,4 +50,4 @@ type LoadOptions struct {
 }
 
 // MatrixPart is a matrix of the file, or rows of one.
-type MatrixPart = weights.Part
+type MatrixPart = load.Part

@@ -3,7 +3,7 @@ package models
 import (
 	"github.com/lutra-lm/lutra/kernels"
 	"github.com/lutra-lm/lutra/kernels/cpu"
-	"github.com/lutra-lm/lutra/models/weights"
+	"github.com/lutra-lm/lutra/models/load"
 )
 
 // perHead multiplies each head of rows by a matrix of its own: a head a worker.
@@ -11,12 +11,28 @@ type perHead struct {
 	own []headWorker
 
 	shard    *rowShard
-	matrices []weights.Stacked
-	on       *target // of matrices
+	matrices *headMatrices
 	dst, src headRows
 }
 
-// headRows is where heads stand in rows.
+// headMatrices has a matrix for each head, of one tensor.
+type headMatrices struct {
+	list []load.Stacked
+	on   *target // what adapters add to
+}
+
+// loadPerHead loads the matrices [rows][cols] of heads.
+func loadPerHead(t *tensors, name string, heads, rows, cols int) (m headMatrices) {
+	if m.on = t.target(cols, load.Rows{Tensor: name, N: rows, Of: heads * rows}); m.on != nil {
+		m.on.matrices = heads
+	}
+	for h := 0; h < heads && t.Err() == nil; h++ {
+		m.list = append(m.list, t.Stack(t.Rows(name, h*rows, (h+1)*rows, cols, rows, heads)))
+	}
+	return m
+}
+
+// headRows says where heads stand in rows.
 type headRows struct {
 	x      []float32
 	stride int // of rows
@@ -40,11 +56,11 @@ func newPerHead(workers int) perHead {
 	return p
 }
 
-// run sets dst, of all rows of s, to the products of src with matrices, the target on.
-func (p *perHead) run(s *rowShard, matrices []weights.Stacked, on *target, dst, src headRows) {
-	p.shard, p.matrices, p.on, p.dst, p.src = s, matrices, on, dst, src
-	s.ops.workers.Run(p, len(matrices))
-	p.shard, p.matrices, p.on, p.dst, p.src = nil, nil, nil, headRows{}, headRows{}
+// run sets dst, of all rows of s, to the products of src with matrices.
+func (p *perHead) run(s *rowShard, matrices *headMatrices, dst, src headRows) {
+	p.shard, p.matrices, p.dst, p.src = s, matrices, dst, src
+	s.ops.workers.Run(p, len(matrices.list))
+	p.shard, p.matrices, p.dst, p.src = nil, nil, headRows{}, headRows{}
 }
 
 // Do multiplies one head.
@@ -59,10 +75,10 @@ func (p *perHead) Do(worker, head int) {
 		copy(rowOf(w.in, i, src.width), src.x[i*src.stride+head*src.each:])
 	}
 	acts.Set(w.in, n, src.width)
-	p.matrices[head].Mul(w.out, acts, &w.part)
+	p.matrices.list[head].Mul(w.out, acts, &w.part)
 	if len(s.adapters.groups) > 0 {
 		w.adapt.pin(acts.Worker())
-		w.adapt.addAll(adaptProduct{on: p.on, matrix: head, read: acts, y: w.out}, s.adapters.groups)
+		w.adapt.addAll(adaptProduct{on: p.matrices.on, matrix: head, read: acts, y: w.out}, s.adapters.groups)
 	}
 	for i := range n {
 		copy(dst.x[i*dst.stride+head*dst.each:], rowOf(w.out, i, dst.width))

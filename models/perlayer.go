@@ -3,9 +3,9 @@ package models
 import (
 	"math"
 
-	"github.com/lutra-lm/lutra/kernels"
 	"github.com/lutra-lm/lutra/kernels/vector"
 	"github.com/lutra-lm/lutra/models/gguf"
+	"github.com/lutra-lm/lutra/models/load"
 )
 
 // layerInputs is the embeddings that each layer has of its own ("Gemma 3n" and "Gemma 4":
@@ -13,29 +13,32 @@ import (
 //
 //	inputs[layer] = (norm(x·Wlayer/√Hidden) + √width·table[token][layer]) / √2
 type layerInputs struct {
-	width   int            // of a layer's
-	table   *gguf.Tensor   // [Vocab][Layers·width]
-	project kernels.Linear // [Layers·width][Hidden]
-	norm    []float32      // [width], divided by √2
+	width   int          // of a layer's
+	table   *gguf.Tensor // [Vocab][Layers·width]
+	project product      // [Layers·width][Hidden]
+	norm    []float32    // [width], divided by √2
 }
 
-// layerInputs loads them, nil if the model has none.
-func (l *loader) layerInputs() *layerInputs {
-	c := &l.cfg
-	if !l.arch.layerInputs || l.Err() != nil {
+// readLayerInputs reads how wide they are, 0 where there are none.
+func readLayerInputs(h *load.Header, m *spec) {
+	if !m.arch.layerInputs {
+		return
+	}
+	m.LayerInputs = h.Int("embedding_length_per_layer_input", 0, load.MaxDim, 0)
+	if int64(m.LayerInputs)*int64(m.Layers) > load.MaxDim {
+		h.Fail("%s is %d, of %d layers: too many", h.Key("embedding_length_per_layer_input"), m.LayerInputs, m.Layers)
+	}
+}
+
+// loadLayerInputs loads them, nil if the model has none.
+func loadLayerInputs(t *tensors, m *spec) *layerInputs {
+	if m.LayerInputs == 0 {
 		return nil
 	}
-	if c.LayerInputs = l.count("embedding_length_per_layer_input", 0, maxDim, 0); c.LayerInputs == 0 {
-		return nil
-	}
-	if all := int64(c.LayerInputs) * int64(c.Layers); all > maxDim {
-		l.Fail("%s is %d, of %d layers: too many", l.key("embedding_length_per_layer_input"), c.LayerInputs, c.Layers)
-		return nil
-	}
-	all := c.LayerInputs * c.Layers
+	all := m.LayerInputs * m.Layers
 	in := &layerInputs{
-		width: c.LayerInputs, table: l.Tensor("per_layer_token_embd.weight", all, c.Vocab),
-		project: l.Matrix("per_layer_model_proj.weight", all, c.Hidden), norm: l.Vector("per_layer_proj_norm.weight", c.LayerInputs),
+		width: m.LayerInputs, table: t.Tensor("per_layer_token_embd.weight", all, m.Vocab),
+		project: t.plainMatrix("per_layer_model_proj.weight", all, m.Hidden), norm: t.Vector("per_layer_proj_norm.weight", m.LayerInputs),
 	}
 	vector.ScaleInto(in.norm, math.Sqrt2/2)
 	return in
@@ -45,13 +48,13 @@ func (l *loader) layerInputs() *layerInputs {
 func (in *layerInputs) run(s *rowShard) {
 	all := in.width * s.cfg.Layers
 	s.ops.embed(s.inputs, all, in.table, s.tokens, float32(math.Sqrt(float64(in.width)/2)))
-	s.acts.Set(s.x, s.rows, s.cfg.Hidden)
-	in.project.Mul(s.projected, &s.acts)
-	s.ops.addProjected(s, in)
+	in.project.run(s, s.projected, s.x)
+	addProjected(s, in)
 }
 
 // addProjected adds what is projected, normed, to the inputs.
-func (o *rowOps) addProjected(s *rowShard, in *layerInputs) {
+func addProjected(s *rowShard, in *layerInputs) {
+	o := &s.ops
 	o.shard, o.layer, o.width, o.eps = s, in, in.width*s.cfg.Layers, s.cfg.NormEps
 	o.scale = float32(1 / math.Sqrt(float64(s.cfg.Hidden)))
 	o.each(s.rows, o.width, func(o *rowOps, i int) {
@@ -72,37 +75,33 @@ func (o *rowOps) addProjected(s *rowShard, in *layerInputs) {
 //	x = scale·(x + norm((gelu(x·Wgate)·input)·Wup))
 type layerEnd struct {
 	layer    int
-	gate, up kernels.Linear // nil: there is no input
+	gate, up product // none: there is no input
 	norm     []float32
 	scale    float32
 }
 
-// layerEnd loads that of layer i, nil if it has none.
-func (l *loader) layerEnd(i int, in *layerInputs) *layerEnd {
-	if !l.arch.layerInputs {
+// loadLayerEnd loads the end of a layer, nil if it has none.
+func loadLayerEnd(t *tensors, m *spec, y *layerSpec) *layerEnd {
+	if !m.arch.layerInputs {
 		return nil
 	}
-	name := layerNames(i)
-	e := &layerEnd{layer: i, scale: 1}
-	if v := l.OptionalVector(name("layer_output_scale.weight"), 1); v != nil {
+	e := &layerEnd{layer: y.index, scale: 1}
+	if v := t.OptionalVector(y.tensor("layer_output_scale.weight"), 1); v != nil {
 		e.scale = v[0]
 	}
-	if in != nil {
-		e.gate, e.up = l.Matrix(name("inp_gate.weight"), in.width, l.cfg.Hidden), l.Matrix(name("proj.weight"), l.cfg.Hidden, in.width)
-		e.norm = l.Vector(name("post_norm.weight"), l.cfg.Hidden)
+	if m.LayerInputs > 0 {
+		e.gate, e.up = t.plainMatrix(y.tensor("inp_gate.weight"), m.LayerInputs, m.Hidden), t.plainMatrix(y.tensor("proj.weight"), m.Hidden, m.LayerInputs)
+		e.norm = t.Vector(y.tensor("post_norm.weight"), m.Hidden)
 	}
 	return e
 }
 
 // run changes x.
 func (e *layerEnd) run(s *rowShard) {
-	if e.gate != nil {
-		width := s.cfg.LayerInputs
-		s.acts.Set(s.x, s.rows, s.cfg.Hidden)
-		e.gate.Mul(s.gate, &s.acts)
-		s.ops.gateInput(s, e.layer, width)
-		s.acts.Set(s.gate, s.rows, width)
-		e.up.Mul(s.y, &s.acts)
+	if !e.gate.none() {
+		e.gate.run(s, s.gate, s.x)
+		gateInput(s, e.layer, s.cfg.LayerInputs)
+		e.up.run(s, s.y, s.gate)
 		s.ops.normInto(s.y, s.rows, e.norm, s.cfg.NormEps)
 		s.ops.add(s.x, s.y, s.rows, s.cfg.Hidden)
 	}
@@ -110,7 +109,8 @@ func (e *layerEnd) run(s *rowShard) {
 }
 
 // gateInput sets the gates, [rows][width], to gelu(gate) times the input of a layer.
-func (o *rowOps) gateInput(s *rowShard, layer, width int) {
+func gateInput(s *rowShard, layer, width int) {
+	o := &s.ops
 	o.shard, o.stride, o.width = s, layer*width, width
 	o.each(s.rows, width, func(o *rowOps, i int) {
 		s := o.shard

@@ -35,7 +35,7 @@ func (s *rowShard) probe(layer int) {
 	if p == nil || s.probing.at == len(p.Layers) || p.Layers[s.probing.at] != layer {
 		return
 	}
-	at, width, n := s.probing.at, p.Width(s.cfg), 0
+	at, width, n := s.probing.at, p.Width(&s.cfg.Config), 0
 	s.probing.at++
 	for row := range s.rows {
 		if !s.wanted[row] {

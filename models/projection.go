@@ -1,6 +1,9 @@
 package models
 
-import "github.com/lutra-lm/lutra/kernels/vector"
+import (
+	"github.com/lutra-lm/lutra/kernels/vector"
+	"github.com/lutra-lm/lutra/models/load"
+)
 
 // Projection makes the vector of a text from its pooled hidden state: each matrix reads what the one before
 // it has made, the first one the state. These are Dense modules of sentence-transformers, without biases.
@@ -34,20 +37,20 @@ func (p Projection) Apply(state []float32) []float32 {
 	return state
 }
 
-// projection loads it, by the names of llama.cpp's converter: the modules stand second and third.
-func (l *loader) projection() (p Projection) {
-	in := l.cfg.Hidden
+// loadProjection loads it, by the names of llama.cpp's converter: the modules stand second and third.
+func loadProjection(t *tensors, m *spec) (p Projection) {
+	in := m.Hidden
 	for _, name := range []string{"dense_2.weight", "dense_3.weight"} {
-		t := l.file.Tensor(name)
-		if t == nil || l.Err() != nil {
+		x := t.File().Tensor(name)
+		if x == nil || t.Err() != nil {
 			continue
 		}
-		out := t.Rows()
-		if out > maxDim {
-			l.Fail("tensor %s has %d rows, at most %d are read", name, out, maxDim)
+		out := x.Rows()
+		if out > load.MaxDim {
+			t.Fail("tensor %s has %d rows, at most %d are read", name, out, load.MaxDim)
 			return nil
 		}
-		p = append(p, dense{l.Array(name, in, out), in})
+		p = append(p, dense{t.Vector(name, in, out), in})
 		in = out
 	}
 	return p

@@ -3,6 +3,8 @@ package models
 import (
 	"cmp"
 	"math"
+
+	"github.com/lutra-lm/lutra/models/load"
 )
 
 // rope is rotary position embedding (RoFormer §3.2): pair i of a head rotates by
@@ -130,106 +132,131 @@ func (r *rope) compute(cos, sin []float32, pos int32) {
 	}
 }
 
-// ropes reads the rope.* hyper-parameters. The context it is for is l.cfg's.
-func (l *loader) ropes() []rope {
-	if l.Err() != nil {
-		return nil
+// ropeSpec describes the ropes of a model.
+type ropeSpec struct {
+	none     bool        // no layer rotates
+	stands   bool        // the file says that its layers do not, see positionTraits.mayStand
+	all      ropeParams  // of layers, but for those that windowed is for
+	windowed *ropeParams // of layers with windows; nil: as the others
+}
+
+// readRopes reads the rope.* hyper-parameters. The context it is for is m's.
+func readRopes(h *load.Header, m *spec) {
+	v := &m.arch.positions
+	if m.ropes.none = v.order == ropeNone || m.arch.attention.none; m.ropes.none {
+		return
 	}
-	if l.arch.positions.order == ropeNone || l.arch.attention.none {
-		return []rope{{}}
+	m.ropes.stands = v.mayStand && !h.Flag("rope.scaling.finetuned", true)
+	m.ropes.all = readRope(h, m)
+	if !v.windowedRope {
+		return
 	}
+	p := ropeParams{dims: m.ropes.all.dims, attn: 1}
+	if dim := m.Others.HeadDim; dim > 0 {
+		if p.dims = h.Int("rope.dimension_count_swa", 2, dim, dim); p.dims%2 != 0 {
+			h.Fail("%s is %d, want an even number", h.Key("rope.dimension_count_swa"), p.dims)
+		}
+	}
+	if p.base = h.Float("rope.freq_base_swa", cmp.Or(v.windowedBase, m.ropes.all.base)); p.base <= 1 {
+		h.Fail("%s is %v, want more than 1", h.Key("rope.freq_base_swa"), p.base)
+	}
+	m.ropes.windowed = &p
+}
+
+// readRope reads the hyper-parameters of the rope of all layers.
+func readRope(h *load.Header, m *spec) ropeParams {
 	p := ropeParams{
-		dims:    l.count("rope.dimension_count", 2, l.cfg.HeadDim, l.cfg.HeadDim),
-		base:    l.number("rope.freq_base", 10000),
-		scaling: l.text("rope.scaling.type", ""),
-		factor:  l.number("rope.scaling.factor", 0),
-		attn:    l.number("rope.scaling.attn_factor", 1),
+		dims:    h.Int("rope.dimension_count", 2, m.HeadDim, m.HeadDim),
+		base:    h.Float("rope.freq_base", 10000),
+		scaling: h.Text("rope.scaling.type", ""),
+		factor:  h.Float("rope.scaling.factor", 0),
+		attn:    h.Float("rope.scaling.attn_factor", 1),
 	}
 	if p.factor == 0 { // the key of older files
-		p.factor = l.number("rope.scale_linear", 1)
+		p.factor = h.Float("rope.scale_linear", 1)
 	}
 	if p.scaling == "" { // files from before the key existed scale linearly
 		p.scaling = scalingLinear
 	}
-	p.original = l.count("rope.scaling.original_context_length", 1, 1<<30, l.count("context_length", 1, 1<<30, required))
-	p.betaFast = l.number("rope.scaling.yarn_beta_fast", 32)
-	p.betaSlow = l.number("rope.scaling.yarn_beta_slow", 1)
-	p.ext, p.smooth = l.number("rope.scaling.yarn_ext_factor", 1), l.arch.positions.smoothRamp
+	p.original = h.Int("rope.scaling.original_context_length", 1, load.MaxContext, m.longest)
+	p.betaFast = h.Float("rope.scaling.yarn_beta_fast", 32)
+	p.betaSlow = h.Float("rope.scaling.yarn_beta_slow", 1)
+	p.ext, p.smooth = h.Float("rope.scaling.yarn_ext_factor", 1), m.arch.positions.smoothRamp
 	if p.dims%2 != 0 {
-		l.Fail("%s is %d, want an even number", l.key("rope.dimension_count"), p.dims)
+		h.Fail("%s is %d, want an even number", h.Key("rope.dimension_count"), p.dims)
 	}
 	if p.base <= 1 || p.factor <= 0 || p.attn <= 0 || p.betaFast <= 0 || p.betaSlow <= 0 {
-		l.Fail("%s, factor %v, base %v: out of range", l.key("rope.scaling"), p.factor, p.base)
+		h.Fail("%s, factor %v, base %v: out of range", h.Key("rope.scaling"), p.factor, p.base)
 	}
 	switch p.scaling {
-	case scalingNone, scalingLinear, scalingYarn, scalingLong:
+	case scalingNone, scalingLinear, scalingYarn:
+	case scalingLong:
+		m.ownContext = true
 	default:
-		l.Fail("%s %q is not supported", l.key("rope.scaling.type"), p.scaling)
+		h.Fail("%s %q is not supported", h.Key("rope.scaling.type"), p.scaling)
 	}
-	_, p.ungained = l.latentGain()
-	if !l.arch.attention.latent && p.scaling == scalingYarn { // a part of YaRN's gain that is taken back
-		p.attn /= 1 + 0.1*l.positive("rope.scaling.yarn_log_multiplier")*math.Log(max(1, p.factor))
+	_, p.ungained = latentGain(h, m)
+	if !m.arch.attention.latent && p.scaling == scalingYarn { // a part of YaRN's gain that is taken back
+		p.attn /= 1 + 0.1*h.NotNegative("rope.scaling.yarn_log_multiplier")*math.Log(max(1, p.factor))
 	}
-	if n := l.cfg.latent.rotated; n > 0 {
-		p.dims = n
+	if m.latent.rotated > 0 {
+		p.dims = m.latent.rotated
 	}
-	p.factors = l.ropeFactors(p)
-	v, local := &l.arch.positions, ropeParams{dims: p.dims, attn: 1}
-	if dim := l.cfg.Others.HeadDim; dim > 0 {
-		if local.dims = l.count("rope.dimension_count_swa", 2, dim, dim); local.dims%2 != 0 {
-			l.Fail("%s is %d, want an even number", l.key("rope.dimension_count_swa"), local.dims)
-		}
+	return p
+}
+
+// ropeOf returns how the heads of a layer rotate, and by which of the model's ropes.
+func (m *spec) ropeOf(y *layerSpec) (order ropeOrder, index int) {
+	v, windows := &m.arch.positions, m.mask.Window > 0
+	if m.ropes.windowed != nil && (y.window && windows || y.place.kind == 1) {
+		index = 1
 	}
-	if v.windowedRope {
-		if local.base = l.number("rope.freq_base_swa", cmp.Or(v.windowedBase, p.base)); local.base <= 1 {
-			l.Fail("%s is %v, want more than 1", l.key("rope.freq_base_swa"), local.base)
-		}
+	switch {
+	case m.ropes.stands, v.windowedOnly && windows && !y.window, v.skipEvery > 0 && (y.index+1)%v.skipEvery == 0:
+		return ropeNone, index
 	}
-	if l.Err() != nil {
+	return v.order, index
+}
+
+// loadRopes makes the ropes of a model: the second, if any, is for layers with windows.
+func loadRopes(t *tensors, m *spec) []rope {
+	if m.ropes.none {
+		return []rope{{}}
+	}
+	p := m.ropes.all
+	if p.factors = loadRopeFactors(t, m); t.Err() != nil {
 		return nil
 	}
 	ropes := []rope{newRope(p)}
-	if v.windowedRope {
-		ropes = append(ropes, newRope(local))
+	if m.ropes.windowed != nil {
+		ropes = append(ropes, newRope(*m.ropes.windowed))
 	}
 	return ropes
 }
 
-// rotates reads whether heads rotate: some files say of layers that they do not.
-func (l *loader) rotates() bool {
-	const name = "rope.scaling.finetuned"
-	value, there := l.file.Metadata[l.key(name)]
-	rotates, ok := value.(bool)
-	if there && !ok {
-		l.Fail("%s is %v, want true or false", l.key(name), value)
-	}
-	return rotates || !there
-}
-
-// ropeFactors returns what each pair's frequency is divided by, or nil. LongRoPE has
+// loadRopeFactors returns what each pair's frequency is divided by, or nil. LongRoPE has
 // two sets, the second for contexts beyond the one it was trained with at first.
-func (l *loader) ropeFactors(p ropeParams) []float32 {
-	name := "rope_freqs.weight"
-	if l.arch.positions.ownFreqs {
-		l.Ignore(name)
+func loadRopeFactors(t *tensors, m *spec) []float32 {
+	name, p := "rope_freqs.weight", &m.ropes.all
+	if m.arch.positions.ownFreqs {
+		t.Ignore(name)
 		return nil
 	}
 	if p.scaling == scalingLong {
 		short, long := "rope_factors_short.weight", "rope_factors_long.weight"
-		l.Ignore(short)
-		l.Ignore(long)
-		if name = short; l.cfg.Context > p.original {
+		t.Ignore(short)
+		t.Ignore(long)
+		if name = short; m.Context > p.original {
 			name = long
 		}
-		l.cfg.ownContext = true
-		if l.file.Tensor(name) == nil {
-			l.Fail("tensor %s is missing", name)
+		if !t.Has(name) {
+			t.Fail("tensor %s is missing", name)
 		}
 	}
-	factors := l.OptionalVector(name, p.dims/2)
+	factors := t.OptionalVector(name, p.dims/2)
 	for i, f := range factors {
 		if f <= 0 {
-			l.Fail("tensor %s: element %d is %v", name, i, f)
+			t.Fail("tensor %s: element %d is %v", name, i, f)
 		}
 	}
 	return factors

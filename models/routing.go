@@ -3,6 +3,8 @@ package models
 import (
 	"math"
 	"slices"
+
+	"github.com/lutra-lm/lutra/models/load"
 )
 
 // routing is how a router's numbers become experts and their weights.
@@ -26,6 +28,55 @@ const (
 	// Backpropagation for MoE Training", as Phi-3.5-MoE infers with it).
 	sparsemixerGating gating = 255
 )
+
+// readRouting reads how rows choose experts, whose numbers are known.
+func readRouting(h *load.Header, m *spec) routing {
+	a := m.arch.ffn.mixture
+	r := routing{experts: m.Experts, chosen: m.ExpertsUsed, gating: softmaxGating, normed: !a.unnormed, scale: 1}
+	// Older files of GLM-4.7-Flash do not say.
+	if a.prefers == preferred || a.prefers == preferredIfStored && h.HasTensor(m.layers[m.DenseLayers].tensor("exp_probs_b.bias")) {
+		r.gating = sigmoidGating
+	}
+	if n := h.Int("expert_gating_func", 0, 3, 0); n > 0 {
+		if r.gating = gating(n); a.prefers == preferred && r.gating != sigmoidGating {
+			h.Fail("%s is %d: only %d is supported for this architecture", h.Key("expert_gating_func"), n, sigmoidGating)
+		}
+	}
+	if a.mixes && m.authors {
+		if r.gating = sparsemixerGating; r.chosen != 2 {
+			h.Fail("%s is %d: sparsemixer chooses 2", h.Key("expert_used_count"), r.chosen)
+		}
+	}
+	r.normed = h.Flag("expert_weights_norm", r.normed)
+	readExpertGroups(h, a, &r)
+	if h.NotNegative("expert_weights_scale") > 0 {
+		r.scale = h.Factor("expert_weights_scale", 1)
+	}
+	return r
+}
+
+// maxGroups bounds the groups of experts.
+const maxGroups = 64
+
+// readExpertGroups reads of how many of the groups of experts rows choose theirs.
+func readExpertGroups(h *load.Header, a *mixtureTraits, r *routing) {
+	n := h.Int("expert_group_count", 0, maxGroups, 1)
+	if n <= 1 {
+		return
+	}
+	if !a.grouped {
+		h.Fail("%s is %d: groups of experts are not supported for this architecture", h.Key("expert_group_count"), n)
+		return
+	}
+	used := h.Int("expert_group_used_count", 1, n, load.Required)
+	switch {
+	case h.Err() != nil || used == n:
+		return
+	case r.experts%n != 0 || r.experts/n*used < r.chosen || r.gating != softmaxGating && r.experts/n < 2:
+		h.Fail("%s: %d experts in %d groups, of which %d are taken, for %d of them", h.Key("expert_group_count"), r.experts, n, used, r.chosen)
+	}
+	r.groups, r.groupsUsed = n, used
+}
 
 // route sets the experts of a row, the best first, and their weights, from the
 // router's numbers. Of experts with equal numbers the first is the better one. If

@@ -12,7 +12,7 @@ import (
 // workspace of the worker, or of the pool, that runs them.
 type rowShard struct {
 	*workspace
-	cfg      *Config
+	cfg      *spec
 	device   *device
 	kv       *kv.Cache
 	rows     int                // all; after trim those that want logits
@@ -55,14 +55,15 @@ type workspace struct {
 	mixed, gateWidth int
 }
 
-func newWorkspace(w pool.Workers, cfg Config, shape recurrent.Shape) workspace {
+func newWorkspace(w pool.Workers, m *spec) workspace {
 	var rec *recurrent.Pass
+	shape := m.states
 	if shape.Taps > 0 {
-		rec = recurrent.New(w, shape, cfg.NormEps)
+		rec = recurrent.New(w, shape, m.NormEps)
 	}
 	return workspace{
-		ops: rowOps{workers: w}, perHead: newPerHead(w.N()), adapting: newAdaptPass(w), att: newAttentionPasses(w, &cfg), rec: rec,
-		mixed: max(cfg.Heads*cfg.HeadDim, cfg.Heads*cfg.Others.HeadDim, shape.Values(), shape.Inputs, shape.StateSpace.Inner()), gateWidth: 2 * shape.ValueHeads,
+		ops: rowOps{workers: w}, perHead: newPerHead(w.N()), adapting: newAdaptPass(w), att: newAttentionPasses(w, &m.Config), rec: rec,
+		mixed: max(m.Heads*m.HeadDim, m.Heads*m.Others.HeadDim, shape.Values(), shape.Inputs, shape.StateSpace.Inner()), gateWidth: 2 * shape.ValueHeads,
 	}
 }
 
@@ -87,7 +88,7 @@ func (p *attentionPasses) plan(plans *attentionPlans, rows []attention.RowPos, c
 }
 
 // reserve makes room for n rows.
-func (w *workspace) reserve(n int, c *Config) {
+func (w *workspace) reserve(n int, c *spec) {
 	if n <= w.size {
 		return
 	}

@@ -1,11 +1,10 @@
 package models
 
 import (
-	"github.com/lutra-lm/lutra/kernels"
 	"github.com/lutra-lm/lutra/kernels/delta"
 	"github.com/lutra-lm/lutra/kernels/vector"
+	"github.com/lutra-lm/lutra/models/load"
 	"github.com/lutra-lm/lutra/models/recurrent"
-	"github.com/lutra-lm/lutra/models/weights"
 )
 
 // stateSpace is a layer's selective state space (Mamba-2, see recurrent.StateSpace), from
@@ -15,68 +14,73 @@ import (
 //	y = norm(scan(silu(conv(x, B, C)), dt) · silu(z))·Wout
 type stateSpace struct {
 	recurrent.Weights
-	shape       recurrent.StateSpace
-	layer       int             // among the recurrent ones
-	in          weights.Stacked // not, if it is attention's matrices too that make the rows
-	at          int             // where z begins in a row
-	stride      int             // of rows
-	norm        []float32       // [Inner] RMSNorm of each group; nil: none
-	out         kernels.Linear
-	onIn, onOut *target
+	shape  recurrent.StateSpace
+	layer  int       // among the recurrent ones
+	in     product   // none, if attention's matrices make the rows too
+	at     int       // where z begins in a row
+	stride int       // of rows
+	norm   []float32 // [Inner] RMSNorm of each group; nil: none
+	out    product
 }
 
-// stateSpaceShape reads the hyper-parameters of state spaces.
-func (l *loader) stateSpaceShape() recurrent.Shape {
+// readStateSpace reads the hyper-parameters of state spaces.
+func readStateSpace(h *load.Header, m *spec) recurrent.Shape {
 	s := recurrent.StateSpace{
-		Groups: l.count("ssm.group_count", 1, maxDim, required), Heads: l.count("ssm.time_step_rank", 1, maxDim, required),
-		Len: l.count("ssm.state_size", 1, 1<<12, required),
+		Groups: h.Int("ssm.group_count", 1, load.MaxDim, load.Required), Heads: h.Int("ssm.time_step_rank", 1, load.MaxDim, load.Required),
+		Len: h.Int("ssm.state_size", 1, 1<<12, load.Required),
 	}
-	taps, inner := l.count("ssm.conv_kernel", 2, delta.MostTaps, required), l.count("ssm.inner_size", 1, maxDim, required)
-	if l.Err() == nil && (inner%s.Heads != 0 || s.Heads%s.Groups != 0 || int64(s.Groups)*int64(s.Len) > maxDim) {
-		l.Fail("%s is %d: %d heads in %d groups do not share that evenly", l.key("ssm.inner_size"), inner, s.Heads, s.Groups)
+	taps, inner := h.Int("ssm.conv_kernel", 2, delta.MostTaps, load.Required), h.Int("ssm.inner_size", 1, load.MaxDim, load.Required)
+	if h.Err() == nil && (inner%s.Heads != 0 || s.Heads%s.Groups != 0 || int64(s.Groups)*int64(s.Len) > load.MaxDim) {
+		h.Fail("%s is %d: %d heads in %d groups do not share that evenly", h.Key("ssm.inner_size"), inner, s.Heads, s.Groups)
 	}
 	s.HeadDim = inner / s.Heads
 	return recurrent.Shape{StateSpace: s, Taps: taps}
 }
 
-// stateSpaceAlone loads that of a layer that has nothing else.
-func (l *loader) stateSpaceAlone(i, layer int, shape recurrent.Shape) *stateSpace {
-	in := l.Stack(l.stateSpaceIn(i, shape.StateSpace))
-	m := l.stateSpace(i, layer, shape)
-	m.in, m.onIn = in, l.target(l.cfg.Hidden, &rotation{}, in.Rows...)
-	return m
+// statesAlone notes that every layer has a recurrent state, and nothing else: a file says so by zeros.
+func statesAlone(h *load.Header, m *spec) {
+	for _, name := range []string{"feed_forward_length", "attention.head_count", "attention.head_count_kv"} {
+		h.Int(name, 0, 0, 0)
+	}
+	for i := range m.layers {
+		m.layers[i].recurs = true
+	}
 }
 
-// stateSpaceIn reads the matrix that makes rows [z, x, B, C, dt] of h.
-func (l *loader) stateSpaceIn(i int, s recurrent.StateSpace) *weights.Stored {
-	return l.Whole(layerNames(i)("ssm_in.weight"), stateSpaceWidth(s), l.cfg.Hidden)
+// loadStateSpaceAlone loads the state space of a layer that has nothing else.
+func loadStateSpaceAlone(t *tensors, m *spec, y *layerSpec) mixer {
+	in := t.product(m.Hidden, stateSpaceIn(t, m, y))
+	x := loadStateSpace(t, m, y)
+	x.in = in
+	return x
+}
+
+// stateSpaceIn finds the matrix that makes rows [z, x, B, C, dt] of h.
+func stateSpaceIn(t *tensors, m *spec, y *layerSpec) *load.Stored {
+	return t.Whole(y.tensor("ssm_in.weight"), stateSpaceWidth(m.states.StateSpace), m.Hidden)
 }
 
 // stateSpaceWidth returns the width of [z, x, B, C, dt].
 func stateSpaceWidth(s recurrent.StateSpace) int { return 2*s.Inner() + 2*s.Groups*s.Len + s.Heads }
 
-// stateSpace loads that of layer i, number layer among the recurrent ones, without in.
-func (l *loader) stateSpace(i, layer int, shape recurrent.Shape) *stateSpace {
-	c, name, s := &l.cfg, layerNames(i), shape.StateSpace
-	m := &stateSpace{shape: s, layer: layer, stride: stateSpaceWidth(s)}
-	channels := shape.Channels()
-	m.Conv = transposed(l.Array(name("ssm_conv1d.weight"), shape.Taps, channels), shape.Taps, channels)
-	m.ConvBias = l.OptionalVector(name("ssm_conv1d.bias"), channels)
-	m.A, m.D, m.DT = l.Array(name("ssm_a"), 1, s.Heads), l.Array(name("ssm_d"), 1, s.Heads), l.Vector(name("ssm_dt.bias"), s.Heads)
-	l.checkDecays(name("ssm_a"), m.A)
-	if norm := name("ssm_norm.weight"); l.file.Tensor(norm) != nil {
-		m.norm = l.Array(norm, s.Inner()/s.Groups, s.Groups)
-	}
-	m.out = l.Matrix(name("ssm_out.weight"), c.Hidden, s.Inner())
-	m.onOut = l.target(s.Inner(), &rotation{}, whole(name("ssm_out.weight"), c.Hidden))
-	return m
+// loadStateSpace loads the state space of a layer, without in.
+func loadStateSpace(t *tensors, m *spec, y *layerSpec) *stateSpace {
+	s, taps, channels := m.states.StateSpace, m.states.Taps, m.states.Channels()
+	x := &stateSpace{shape: s, layer: y.state, stride: stateSpaceWidth(s)}
+	x.Conv = transposed(t.Vector(y.tensor("ssm_conv1d.weight"), taps, channels), taps, channels)
+	x.ConvBias = t.OptionalVector(y.tensor("ssm_conv1d.bias"), channels)
+	x.A, x.D, x.DT = t.Vector(y.tensor("ssm_a"), 1, s.Heads), t.Vector(y.tensor("ssm_d"), 1, s.Heads), t.Vector(y.tensor("ssm_dt.bias"), s.Heads)
+	checkDecays(t, y.tensor("ssm_a"), x.A)
+	x.norm = t.OptionalVector(y.tensor("ssm_norm.weight"), s.Inner()/s.Groups, s.Groups)
+	x.out = t.matrix(y.tensor("ssm_out.weight"), m.Hidden, s.Inner())
+	return x
 }
 
 // checkDecays fails on the factors of a state's decays, a tensor, that would let it grow.
-func (l *loader) checkDecays(name string, factors []float32) {
+func checkDecays(t *tensors, name string, factors []float32) {
 	for h, a := range factors {
 		if a > 0 {
-			l.Fail("tensor %s: element %d is %v: the state would grow", name, h, a)
+			t.Fail("tensor %s: element %d is %v: the state would grow", name, h, a)
 			return
 		}
 	}
@@ -96,9 +100,7 @@ func (m *stateSpace) rowWidth() int { return m.stride }
 
 // project takes the rows through the recurrent states: the outputs stand where x stood.
 func (m *stateSpace) project(s *rowShard) {
-	s.acts.Set(s.h, s.rows, s.cfg.Hidden)
-	m.in.Mul(s.qkv, &s.acts, &s.part)
-	s.adapt(s.qkv, m.onIn)
+	m.in.run(s, s.qkv, s.h)
 	m.scan(s)
 }
 
@@ -109,14 +111,13 @@ func (m *stateSpace) scan(s *rowShard) {
 
 // attend turns the outputs into y.
 func (m *stateSpace) attend(s *rowShard) {
-	s.ops.gateStates(s, m)
-	s.acts.Set(s.a, s.rows, m.shape.Inner())
-	m.out.Mul(s.y, &s.acts)
-	s.adapt(s.y, m.onOut)
+	gateStates(s, m)
+	m.out.run(s, s.y, s.a)
 }
 
 // gateStates sets a of the rows to norm(outputs · silu(z)).
-func (o *rowOps) gateStates(s *rowShard, m *stateSpace) {
+func gateStates(s *rowShard, m *stateSpace) {
+	o := &s.ops
 	o.shard, o.layer, o.eps = s, m, s.cfg.NormEps
 	o.each(s.rows, m.shape.Inner(), func(o *rowOps, i int) {
 		m, inner := o.layer.(*stateSpace), o.layer.(*stateSpace).shape.Inner()
@@ -130,29 +131,29 @@ func (o *rowOps) gateStates(s *rowShard, m *stateSpace) {
 	})
 }
 
-// besideStates is attention and a state space side by side (Falcon-LLM Team 2025,
-// "Falcon-H1", §2.1): both read h, and what they make is added. One product makes the rows
+// attentionWithStates is attention and a state space side by side (Falcon-LLM Team 2025,
+// "Falcon-H1", §2.1): both read h, and their outputs are added. One product makes the rows
 // of both, [q, k, v, z, x, B, C, dt].
-type besideStates struct {
+type attentionWithStates struct {
 	*selfAttention
 	states *stateSpace
 }
 
-// besideStates sets up both of layer i.
-func (l *loader) besideStates(i int, a *selfAttention, shape recurrent.Shape) *besideStates {
-	m := l.stateSpace(i, i, shape)
-	m.at, m.stride = a.q+2*a.kv, a.qkv.Sum
-	return &besideStates{selfAttention: a, states: m}
+// loadBesideStates loads the state space beside the attention of a layer.
+func loadBesideStates(t *tensors, m *spec, y *layerSpec, a *selfAttention) *attentionWithStates {
+	x := loadStateSpace(t, m, y)
+	x.at, x.stride = a.q+2*a.kv, a.qkv.Sum
+	return &attentionWithStates{selfAttention: a, states: x}
 }
 
 // project makes the rows, and notes what later ones will see of them.
-func (b *besideStates) project(s *rowShard) {
+func (b *attentionWithStates) project(s *rowShard) {
 	b.selfAttention.project(s)
 	b.states.scan(s)
 }
 
 // attend turns them into y.
-func (b *besideStates) attend(s *rowShard) {
+func (b *attentionWithStates) attend(s *rowShard) {
 	b.selfAttention.attend(s)
 	copy(s.h, s.y[:s.rows*s.cfg.Hidden]) // not in use between norms
 	b.states.attend(s)

@@ -54,24 +54,24 @@ func (a architecture) without() map[string]architecture {
 func asTold(t *testing.T, p *pool.Pool, f *gguf.File, a architecture) (logits []float32) {
 	t.Helper()
 	opt := LoadOptions{Pool: p, Exact: true}
-	l, err := newLoader(f, opt)
+	h, _, err := newHeader(f, nil)
 	if err != nil {
 		return nil
 	}
-	l.arch = a
+	told := newTensors(h, a, &opt)
 	err = parallel.Try(func() error { // what is missing may be found as a panic
-		graph := newDecoder(l)
-		if l.finish(); l.Err() != nil {
-			return l.Err()
+		graph, err := buildGraph(told, readSpec(h, a, 0), &opt)
+		if err != nil {
+			return err
 		}
-		m := newExecutor(&opt, graph, l.Local())
+		m := newExecutor(&opt, graph, told.Local())
 		defer m.close()
 		tokens := transformersTokens()
 		logits = slices.Clone(newRunner(t, m, kv.F32).feed(len(tokens), tokens...))
 		return nil
 	})
 	if err != nil {
-		if err := l.Memory().Free(); err != nil {
+		if err := told.Memory().Free(); err != nil {
 			t.Fatal(err)
 		}
 		return nil

@@ -6,11 +6,14 @@ import "github.com/lutra-lm/lutra/models/kv"
 // the file's, or that for 0. It is closed with b. ok is false where the context decides what the
 // model computes too, as with LongRoPE, or is longer than the file's.
 func (b *Bundle) Within(context int) (own *Bundle, ok bool) {
-	c := b.Model.Config()
-	if context == 0 {
-		context = c.longest
+	if b.exec == nil {
+		return nil, false
 	}
-	if context < 1 || context > c.longest || context != c.Context && c.ownContext || b.exec == nil {
+	c, m := b.Model.Config(), b.exec.cfg
+	if context == 0 {
+		context = m.longest
+	}
+	if context < 1 || context > m.longest || context != c.Context && m.ownContext {
 		return nil, false
 	}
 	view := *b

@@ -209,7 +209,7 @@ func TestMemoryIsDividedWhenAllModelsAreLoaded(t *testing.T) {
 }
 
 func TestAutomaticMemoryHoldsSoManyContextsAtMost(t *testing.T) {
-	shape := models.Config{Layers: 1, KVHeads: 1, HeadDim: 2, Context: 100}
+	shape := models.Config{Layers: 1, AttentionShape: models.AttentionShape{KVHeads: 1, HeadDim: 2}, Context: 100}
 	cache, err := newKV(config.Default().KV, shape, 1<<40, 1<<40)
 	if err != nil {
 		t.Fatal(err)
@@ -220,13 +220,13 @@ func TestAutomaticMemoryHoldsSoManyContextsAtMost(t *testing.T) {
 	}
 	c := config.Default().KV
 	c.Memory = "1MiB"
-	if cache, err := newKV(c, models.Config{Layers: 100, KVHeads: 64, HeadDim: 128, Context: 100}, 0, 0); err == nil || !strings.Contains(err.Error(), "kv.memory") {
+	if cache, err := newKV(c, models.Config{Layers: 100, AttentionShape: models.AttentionShape{KVHeads: 64, HeadDim: 128}, Context: 100}, 0, 0); err == nil || !strings.Contains(err.Error(), "kv.memory") {
 		t.Errorf("a budget of less than a block: %v, %v", cache, err)
 	}
 }
 
 func TestRecurrentStatesTakeHalfOfACachesMemory(t *testing.T) {
-	shape := models.Config{Layers: 4, RecurrentLayers: 3, State: 1 << 18, KVHeads: 1, HeadDim: 64, Context: 1 << 20}
+	shape := models.Config{Layers: 4, StateShape: models.StateShape{RecurrentLayers: 3, State: 1 << 18}, AttentionShape: models.AttentionShape{KVHeads: 1, HeadDim: 64}, Context: 1 << 20}
 	c := config.Default().KV
 	for memory, want := range map[string]int{"64MiB": 31, "3MiB": 1, "1.1MiB": 1, "4GiB": statesKept} {
 		c.Memory = memory
@@ -251,7 +251,7 @@ func TestRecurrentStatesTakeHalfOfACachesMemory(t *testing.T) {
 
 func TestACacheOfStatesAloneHasBlocksForAFewContexts(t *testing.T) {
 	for context, want := range map[int]int{100: contextsKept * 4, 1 << 15: tokensKept / 32, 1 << 20: 2 << 20 / 32} {
-		shape := models.Config{Layers: 4, RecurrentLayers: 4, State: 1 << 10, Context: context}
+		shape := models.Config{Layers: 4, StateShape: models.StateShape{RecurrentLayers: 4, State: 1 << 10}, Context: context}
 		cache, err := newKV(config.Default().KV, shape, 1<<30, 1<<30)
 		if err != nil {
 			t.Fatal(err)

@@ -23,7 +23,7 @@ var groups = []struct {
 	{"Begin", []string{start, "docs/first-steps.md", "docs/install.md", "docs/models.md", "docs/command-line.md", "docs/web.md", "CHANGELOG.md"}},
 	{"Call it", []string{"docs/clients.md", "docs/api.md", "docs/test-time-scaling.md", "docs/examples"}},
 	{"Run it for others", []string{"docs/serving.md", "docs/metrics.md", "docs/fleet.md", "docs/soak.md", "deploy/helm/lutra/README.md"}},
-	{"Mixtures and NPUs", []string{"docs/mixtures.md", "docs/npu.md"}},
+	{"Mixtures and NPUs", []string{"docs/mixtures.md", "docs/npu.md", "docs/npu-selftest.md"}},
 	{"Measure", []string{"docs/performance.md", "docs/evaluation.md", "docs/test-time-scaling-results.md", "docs/data/README.md"}},
 	{"Change it", []string{"CONTRIBUTING.md", "docs/architecture.md", "docs/glossary.md", "docs/testing.md", decisions, "docs/considered.md", "tools/train/README.md"}},
 }

@@ -40,7 +40,7 @@ func (m *Model) Computed() int { return int(m.computed.Load()) }
 // Config describes one layer with one head, and with States a recurrent one.
 func (m *Model) Config() models.Config {
 	c := models.Config{
-		Arch: "toy", Name: "toy", Layers: 1, Hidden: 2, FFN: 2, Heads: 1, KVHeads: 1, HeadDim: 2,
+		Arch: "toy", Name: "toy", Layers: 1, Hidden: 2, FFN: 2, AttentionShape: models.AttentionShape{Heads: 1, KVHeads: 1, HeadDim: 2},
 		Vocab: m.Vocab, Outputs: m.Outputs, Pooling: m.Pooling, Context: m.Context,
 	}
 	if m.States > 0 {

@@ -1,8 +1,6 @@
-// Package weights turns the tensors of a model file into what models compute with.
+// Package weights packs stored tensors for the kernels.
 //
-//	gguf.Tensor, any storage type ──pack──▶ matrix.Matrix ──Stack, Backend.Load──▶ product
+//	gguf.Tensor, any storage type ──Pack──▶ matrix.Matrix
 //
-// A Loader reads a file's tensors piece by piece: vectors into the heap, matrices
-// repacked for the kernels into memory of their own. It knows tensors by the names
-// it is given, and no architecture.
+// It knows storage types and packings, and no file: package load reads those piece by piece.
 package weights

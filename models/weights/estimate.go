@@ -12,7 +12,7 @@ const sampleRows = 4
 
 // Estimate returns about how many bytes the weights of a tensor will take in memory: exactly
 // where its first rows are like the others. It reads those alone.
-func Estimate(t *gguf.Tensor, opt Options) (int64, error) {
+func Estimate(t *gguf.Tensor, form Form) (int64, error) {
 	if !t.Type.Supported() {
 		return 0, fmt.Errorf("tensor %s has storage type %v, which is not supported", t.Name, t.Type)
 	}
@@ -23,7 +23,7 @@ func Estimate(t *gguf.Tensor, opt Options) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	w, err := pack(sample, 1, opt)
+	w, err := Pack(sample, 1, form)
 	if err != nil {
 		return 0, fmt.Errorf("tensor %s: %w", t.Name, err)
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/lutra-lm/lutra/models/gguf"
 )
 
-// pack repacks a weight matrix for the kernels. What it returns owns its
+// Pack repacks a weight matrix for the kernels. What it returns owns its
 // memory, so the file's bytes of t are not needed afterwards.
 //
 //   - Rows that are exactly scale × {-1, 0, 1}, whatever their storage type but
@@ -25,19 +25,19 @@ import (
 //     holds exactly are recoded first (ternary ones whose scale changes within a
 //     row, and with PackingStored all of them, become 2-bit groups).
 //   - Q5_1, Q2_K, Q5_K, Q2_0C and Q4_Z types become codes about their middle, and offsets of float32.
-//   - opt.Exact widens everything to float32.
+//   - form.Exact widens everything to float32.
 //
 // All weights are multiplied by factor, which goes into the scales of ternary
 // matrices and of NVFP4; others are widened to float32 when it is not 1.
-func pack(t *gguf.Tensor, factor float32, opt Options) (*matrix.Matrix, error) {
-	ternary, stored, err := ternaryPacking(opt.Packing)
+func Pack(t *gguf.Tensor, factor float32, form Form) (*matrix.Matrix, error) {
+	ternary, stored, err := ternaryPacking(form.Packing)
 	if err != nil {
 		return nil, err
 	}
-	if opt.Exact {
+	if form.Exact {
 		return packFloats(t, factor)
 	}
-	if !stored && (t.Type != gguf.Q1_0 || opt.Packing == PackingI1 || opt.Packing == PackingI2) {
+	if !stored && (t.Type != gguf.Q1_0 || form.Packing == PackingI1 || form.Packing == PackingI2) {
 		if m, err := packTernary(t, factor, ternary); m != nil || err != nil {
 			return m, err
 		}
@@ -124,12 +124,9 @@ func superblocks(levels *matrix.Levels) func(*gguf.Tensor) (*matrix.Matrix, erro
 
 // MostBytes returns the size in memory that a stored matrix of rows × cols has at
 // most, whatever its weights are.
-func (l *Loader) MostBytes(t *gguf.Tensor, rows, cols int) int {
-	if factors := l.factorsOf(t); l.opt.Exact || factors != nil && t.Type != gguf.NVFP4 {
-		return kernels.DataSize(rows, cols, matrix.F32)
-	}
+func MostBytes(t gguf.Type, rows, cols int) int {
 	packing, offsets := matrix.F32, 0
-	if s, ok := storages[t.Type]; ok {
+	if s, ok := storages[t]; ok {
 		packing = s.packing
 		if s.offset > 0 {
 			offsets = kernels.DataSize(rows, cols/s.offset, matrix.F32)
@@ -138,7 +135,13 @@ func (l *Loader) MostBytes(t *gguf.Tensor, rows, cols int) int {
 	return max(kernels.DataSize(rows, cols, packing)+offsets, kernels.DataSize(rows, cols, matrix.I2))
 }
 
-// The run-time packings of ternary matrices, as Options.Packing names them.
+// Form says what stored matrices are packed as.
+type Form struct {
+	Packing string // of ternary matrices: one of Packings; "": PackingAuto
+	Exact   bool   // widen all weights to float32
+}
+
+// The run-time packings of ternary matrices, as Form.Packing names them.
 const (
 	PackingAuto = "auto" // I2
 	PackingI1   = "i1"   // 1.6 bits a weight
@@ -149,10 +152,10 @@ const (
 	PackingStored = "stored"
 )
 
-// Packings lists the values of Options.Packing.
+// Packings lists the values of Form.Packing.
 func Packings() []string { return []string{PackingAuto, PackingI1, PackingI2, PackingStored} }
 
-// ternaryPacking reads Options.Packing.
+// ternaryPacking reads Form.Packing.
 func ternaryPacking(name string) (p matrix.Packing, stored bool, err error) {
 	switch name {
 	case "", PackingAuto, PackingI2:

@@ -85,7 +85,7 @@ func TestEveryStorageTypeKeepsItsValuesWhenPacked(t *testing.T) {
 				x.Data[i] = 104 + x.Data[i]%40 // scales of 2^-24 to 2^15
 			}
 		}
-		w, err := pack(x, 1, Options{})
+		w, err := Pack(x, 1, Form{})
 		if err != nil {
 			t.Fatalf("%v: %v", typ, err)
 		}
@@ -93,7 +93,7 @@ func TestEveryStorageTypeKeepsItsValuesWhenPacked(t *testing.T) {
 			t.Errorf("%v is packed as %v, want %v", typ, w.Packing, want)
 		}
 		holds(t, w, x)
-		exact, err := pack(x, 1, Options{Exact: true})
+		exact, err := Pack(x, 1, Form{Exact: true})
 		if err != nil || exact.Packing != matrix.F32 {
 			t.Fatalf("%v: exact packing is %v, %v", typ, exact, err)
 		}
@@ -114,7 +114,7 @@ func TestTypesWithOffsetsKeepTheirValuesWhenPacked(t *testing.T) {
 		for i := range x.Data {
 			x.Data[i] = byte(r.Uint32()) & 0xb7 // halves below 2: no overflow
 		}
-		w, err := pack(x, 1, Options{})
+		w, err := Pack(x, 1, Form{})
 		if err != nil || w.Packing != packing || w.Offsets == nil {
 			t.Fatalf("%v: %v as %v, want %v with offsets", typ, err, w.Packing, packing)
 		}
@@ -140,7 +140,7 @@ func TestTernaryMatricesCanKeepThePrecisionOfTheirStorageType(t *testing.T) {
 		gguf.F32: matrix.F32, gguf.F16: matrix.F16, gguf.BF16: matrix.BF16, gguf.Q8_0: matrix.Q8, gguf.TQ1_0: matrix.Q2G128, gguf.TQ2_0: matrix.Q2G128, gguf.Q2_0: matrix.Q2G64,
 	} {
 		x := stored(t, typ, 70, 256, trits(70, 256, shared))
-		w, err := pack(x, 1, Options{Packing: PackingStored})
+		w, err := Pack(x, 1, Form{Packing: PackingStored})
 		if err != nil || w.Packing != want {
 			t.Fatalf("%v: %v, %v, want %v", typ, w, err, want)
 		}
@@ -152,7 +152,7 @@ func TestTernaryMatricesCanKeepThePrecisionOfTheirStorageType(t *testing.T) {
 			x.Data[i] = []byte{0x15, 0x26, 0x40, 0x8a}[i%4]
 		}
 		binary.LittleEndian.PutUint32(x.Data[96:], math.Float32bits(scale))
-		w, err := pack(x, 1, Options{Packing: PackingStored})
+		w, err := Pack(x, 1, Form{Packing: PackingStored})
 		if err != nil || w.Packing != want {
 			t.Fatalf("I2_S times %v: %v, %v, want %v", scale, w, err, want)
 		}
@@ -167,7 +167,7 @@ func TestTernaryRowsOfAnyStorageTypeBecomeTrits(t *testing.T) {
 		for name, packing := range map[string]matrix.Packing{"": matrix.I2, "auto": matrix.I2, "i2": matrix.I2, "i1": matrix.I1} {
 			for scales, scale := range map[int]func(int) float32{1: shared, 70: perRow} {
 				x := stored(t, typ, 70, 256, trits(70, 256, scale))
-				w, err := pack(x, 1, Options{Packing: name})
+				w, err := Pack(x, 1, Form{Packing: name})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -186,7 +186,7 @@ func TestOneValueThatIsNoTritKeepsTheMatrixDense(t *testing.T) {
 		v[1], v[257], v[69*256] = 1, 1, 1
 		v[at] = 0.5
 		x := stored(t, gguf.F16, 70, 256, v)
-		w, err := pack(x, 1, Options{})
+		w, err := Pack(x, 1, Form{})
 		if err != nil || w.Packing != matrix.F16 {
 			t.Fatalf("a value of 0.5 at %d: %v, %v, want F16", at, w.Packing, err)
 		}
@@ -202,7 +202,7 @@ func TestATernaryTypeWhoseScaleChangesInARowStaysExact(t *testing.T) {
 			v[3*512+i] *= 1.5
 		}
 		x := stored(t, typ, 20, 512, v)
-		w, err := pack(x, 1, Options{})
+		w, err := Pack(x, 1, Form{})
 		if err != nil || w.Packing != matrix.Q2G128 {
 			t.Fatalf("%v with two scales in a row: %v, %v, want Q4", typ, w.Packing, err)
 		}
@@ -232,7 +232,7 @@ func TestTernaryBlocksOfOddScalesKeepTheirValues(t *testing.T) {
 			}
 		}
 		x.Data[65], x.Data[131] = c.first, c.second
-		w, err := pack(x, 1, Options{})
+		w, err := Pack(x, 1, Form{})
 		if err != nil || w.Packing != c.packing {
 			t.Errorf("%s scales: %v, %v, want %v", name, w.Packing, err, c.packing)
 			continue
@@ -246,7 +246,7 @@ func TestTernaryBlocksOfOddScalesKeepTheirValues(t *testing.T) {
 func TestTheUnusedCodeOfTQ2_0IsReadAsTwo(t *testing.T) {
 	x := stored(t, gguf.TQ2_0, 2, 256, trits(2, 256, func(int) float32 { return 1 }))
 	x.Data[66] |= 3
-	w, err := pack(x, 1, Options{})
+	w, err := Pack(x, 1, Form{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -263,7 +263,7 @@ func TestTernaryWeightsOfBitnetCppBecomeTrits(t *testing.T) {
 		x.Data[i] = []byte{0x15, 0x26, 0x40, 0x8a}[i%4]
 	}
 	x.Data[3*32+2], x.Data[3*32+3] = 0x40, 0x3f // 0.75
-	w, err := pack(x, 1, Options{})
+	w, err := Pack(x, 1, Form{})
 	if err != nil || w.Packing != matrix.I2 || w.Scale[0] != 0.75 {
 		t.Fatalf("I2_S becomes %v, %v, want I2 with scale 0.75", w, err)
 	}
@@ -273,11 +273,11 @@ func TestTernaryWeightsOfBitnetCppBecomeTrits(t *testing.T) {
 func TestWhatCannotBePackedIsAnError(t *testing.T) {
 	q81 := &gguf.Tensor{Name: "w", Type: 9, Dims: []int{32, 1}, Data: make([]byte, 36)}
 	for _, exact := range []bool{false, true} {
-		if w, err := pack(q81, 1, Options{Exact: exact}); w != nil || !errors.Is(err, gguf.ErrUnsupported) {
+		if w, err := Pack(q81, 1, Form{Exact: exact}); w != nil || !errors.Is(err, gguf.ErrUnsupported) {
 			t.Errorf("packing Q8_1 = %v, %v, want ErrUnsupported", w, err)
 		}
 	}
-	if w, err := pack(stored(t, gguf.F32, 1, 1, []float32{1}), 1, Options{Packing: "i3"}); w != nil || err == nil {
+	if w, err := Pack(stored(t, gguf.F32, 1, 1, []float32{1}), 1, Form{Packing: "i3"}); w != nil || err == nil {
 		t.Errorf("packing i3 = %v, %v, want an error", w, err)
 	}
 }
@@ -308,14 +308,14 @@ func BenchmarkPackMatrix(b *testing.B) {
 	}
 	slices.SortFunc(all, func(x, y *gguf.Tensor) int { return cmp.Compare(x.Type, y.Type) })
 	for _, x := range all {
-		w, err := pack(x, 1, Options{})
+		w, err := Pack(x, 1, Form{})
 		if err != nil {
 			b.Fatal(err)
 		}
 		b.Run(x.Type.String()+"/"+w.Packing.String(), func(b *testing.B) {
 			b.SetBytes(int64(x.Bytes()))
 			for b.Loop() {
-				w, err := pack(x, 1, Options{})
+				w, err := Pack(x, 1, Form{})
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -336,13 +336,13 @@ func TestScalesThatHalvesDoNotHoldAreWidened(t *testing.T) {
 	}
 	copy(x.Data[17:], make([]byte, 17)) // zeros may have any scale
 	x.Data[34] = 60                     // 2^-68
-	w, err := pack(x, 1, Options{})
+	w, err := Pack(x, 1, Form{})
 	if err != nil || w.Packing != matrix.F32 {
 		t.Fatalf("packed as %v, %v", w.Packing, err)
 	}
 	holds(t, w, x)
 	x.Data[34] = 127
-	if w, err = pack(x, 1, Options{}); err != nil || w.Packing != matrix.FP4 {
+	if w, err = Pack(x, 1, Form{}); err != nil || w.Packing != matrix.FP4 {
 		t.Fatalf("packed as %v, %v", w.Packing, err)
 	}
 	holds(t, w, x)
@@ -353,7 +353,7 @@ func TestScalesThatHalvesDoNotHoldAreWidened(t *testing.T) {
 		}
 		binary.LittleEndian.PutUint16(x.Data, vector.ToF16(0.5))
 		binary.LittleEndian.PutUint16(x.Data[130:], vector.ToF16(scale))
-		if w, err := pack(x, 1, Options{}); err != nil || w.Packing != want {
+		if w, err := Pack(x, 1, Form{}); err != nil || w.Packing != want {
 			t.Errorf("a scale of %v: packed as %v, %v, want %v", scale, w.Packing, err, want)
 		}
 	}

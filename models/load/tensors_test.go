@@ -1,4 +1,4 @@
-package weights
+package load
 
 import (
 	"bytes"
@@ -13,13 +13,14 @@ import (
 	"github.com/lutra-lm/lutra/kernels/matrix"
 	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/models/gguf"
+	"github.com/lutra-lm/lutra/models/weights"
 )
 
-// loader reads file.
-func loader(t *testing.T, file *gguf.File) *Loader {
+// open returns the tensors of file.
+func open(t *testing.T, file *gguf.File) *Tensors {
 	p := pool.New(1)
 	t.Cleanup(p.Close)
-	l := NewLoader(file, Options{Pool: p})
+	l := NewTensors(file, new(Report), Options{Pool: p})
 	t.Cleanup(func() { l.Memory().Free() })
 	return l
 }
@@ -30,11 +31,11 @@ func TestALargeMatrixPackedInPiecesIsTheWhole(t *testing.T) {
 	for i := range rows * cols {
 		binary.LittleEndian.PutUint16(x.Data[2*i:], uint16(0x3000+i*2654435761%4096))
 	}
-	got, err := loader(t, &gguf.File{}).build(Options{}, &Stored{x, 0, rows, 1})
+	got, err := open(t, &gguf.File{}).build(nil, weights.Form{}, &Stored{x, 0, rows, 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := pack(x, 1, Options{})
+	want, err := weights.Pack(x, 1, weights.Form{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,8 +61,8 @@ func TestAMatrixOfWhichOnlyTheFirstPieceIsTernaryIsNotPackedAsSuch(t *testing.T)
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := loader(t, file)
-	if l.Matrix("w", rows, cols); l.Err() != nil || l.Bytes != 2*rows*cols {
+	l := open(t, file)
+	if l.Stack(l.Whole("w", rows, cols)); l.Err() != nil || l.Bytes != 2*rows*cols {
 		t.Errorf("the matrix takes %d bytes, %v; want %d for F16", l.Bytes, l.Err(), 2*rows*cols)
 	}
 }
@@ -98,9 +99,9 @@ func TestMatricesThatAreStackedPieceByPieceAreTheWhole(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := loader(t, file)
+	l := open(t, file)
 	for _, name := range []string{"q", "k"} {
-		w, err := pack(file.Tensor(name), 1, Options{})
+		w, err := weights.Pack(file.Tensor(name), 1, weights.Form{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -110,7 +111,7 @@ func TestMatricesThatAreStackedPieceByPieceAreTheWhole(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := l.stack([]*Stored{l.Whole("q", 192, cols), l.Part("k", 192, 0, 192, cols)})
+	got, err := l.stack(nil, weights.Form{}, []*Stored{l.Whole("q", 192, cols), l.Rows("k", 0, 192, cols, 192)})
 	if err != nil || got.Rows != 2*192 || !bytes.Equal(got.Data, want.Data) {
 		t.Errorf("stacked piece by piece: %v, of other bytes than the whole", err)
 	}
@@ -120,7 +121,7 @@ func TestMatricesThatAreStackedPieceByPieceAreTheWhole(t *testing.T) {
 			t.Errorf("beside %s are %v: %v, want two products", name, s.Packings, l.Err())
 		}
 	}
-	if s := l.Stack(l.Whole("trits", 192, cols), l.Part("trits", 192, 0, 64, cols)); len(s.Devices()) != 2 || !slices.Equal(s.Packings, []matrix.Packing{matrix.F16, matrix.I2}) {
+	if s := l.Stack(l.Whole("trits", 192, cols), l.Rows("trits", 0, 64, cols, 192)); len(s.Devices()) != 2 || !slices.Equal(s.Packings, []matrix.Packing{matrix.F16, matrix.I2}) {
 		t.Errorf("a matrix that is ternary but for its second piece, and its first piece, are %v: %v", s.Packings, l.Err())
 	}
 	// What is packed again takes the memory of what was packed in vain.
@@ -156,15 +157,15 @@ func TestAPackedMatrixIsNoLargerThanItsTypeMayTake(t *testing.T) {
 					x.Data[i] = byte(i*7) & 0x3f
 				}
 			}
-			for _, opt := range []Options{{}, {Packing: PackingI1}, {Packing: PackingStored}, {Exact: true}} {
-				w, err := pack(x, 1, opt)
+			for _, form := range []weights.Form{{}, {Packing: weights.PackingI1}, {Packing: weights.PackingStored}, {Exact: true}} {
+				w, err := weights.Pack(x, 1, form)
 				if err != nil {
 					t.Fatalf("%v: %v", typ, err)
 				}
-				l := loader(t, &gguf.File{})
-				l.opt.Exact = opt.Exact
+				l := open(t, &gguf.File{})
+				l.form = form
 				if most := l.MostBytes(x, rows, cols); len(w.Data) > most {
-					t.Errorf("%v with %+v becomes %v of %d bytes, more than %d", typ, opt, w.Packing, len(w.Data), most)
+					t.Errorf("%v with %+v becomes %v of %d bytes, more than %d", typ, form, w.Packing, len(w.Data), most)
 				}
 			}
 		}
@@ -189,8 +190,8 @@ func TestAMatrixOfNVFP4IsMultipliedByTheScaleBesideIt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := loader(t, file)
-	w, err := l.build(l.opt, l.Whole("w.weight", rows, cols))
+	l := open(t, file)
+	w, err := l.build(nil, l.form, l.Whole("w.weight", rows, cols))
 	if err != nil || w.Packing != matrix.NVFP4 {
 		t.Fatalf("the matrix is packed as %+v: %v", w, err)
 	}

@@ -1,4 +1,4 @@
-package weights
+package load
 
 import (
 	"github.com/lutra-lm/lutra/kernels"
@@ -6,7 +6,7 @@ import (
 	"github.com/lutra-lm/lutra/models/gguf"
 )
 
-// Part is what a product holds of a file: a matrix of a tensor, or rows of it.
+// Part names a matrix of a tensor, all or some of whose rows a product holds.
 type Part struct {
 	Tensor   string
 	Matrix   int // among those of the tensor, which are experts'
@@ -28,12 +28,12 @@ func partOf(t *gguf.Tensor, lo int) Part {
 	return p
 }
 
-// observed is lin, whose rows Options.Observe sees, if there is one and the CPU multiplies.
-func (l *Loader) observed(lin kernels.Linear, of ...Part) kernels.Linear {
-	if l.opt.Observe == nil || lin == nil || !l.Local() {
+// observed returns lin, whose rows Options.Observe sees, if there is one and the CPU multiplies.
+func (p *Placement) observed(lin kernels.Linear, of []Part) kernels.Linear {
+	if p.observe == nil || lin == nil || !p.Local() {
 		return lin
 	}
-	return observed{lin, of, l.opt.Pool, l.opt.Observe}
+	return observed{lin, of, p.pool, p.observe}
 }
 
 // observed is a product whose rows somebody sees.

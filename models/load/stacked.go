@@ -1,4 +1,4 @@
-package weights
+package load
 
 import (
 	"errors"
@@ -14,6 +14,7 @@ import (
 type Stacked struct {
 	whole kernels.Linear // nil: parts
 	parts []kernels.Linear
+	of    []Part
 	Width []int // outputs of the parts
 	Sum   int   // of Width
 	// Rows tells what the outputs are products with, part by part.
@@ -29,92 +30,84 @@ type Stored struct {
 	factor float32
 }
 
+// Tensor returns the name of the tensor that has the rows.
+func (s *Stored) Tensor() string { return s.t.Name }
+
+// add notes rows that s multiplies by.
+func (s *Stacked) add(m *Stored) {
+	if part := partOf(m.t, m.lo); !slices.Contains(s.of, part) {
+		s.of = append(s.of, part)
+	}
+	s.Rows = append(s.Rows, Rows{m.t.Name, m.lo, m.hi - m.lo, m.t.Rows()})
+	s.Width = append(s.Width, m.hi-m.lo)
+	s.Sum += m.hi - m.lo
+}
+
 // Stack reads matrices piece by piece, and loads them as one if they allow it. After a failure it
 // loads nothing, and some of them may be nil.
-func (l *Loader) Stack(stored ...*Stored) Stacked {
+func (t *Tensors) Stack(stored ...*Stored) Stacked {
 	s := Stacked{}
-	if l.err != nil {
+	if t.Err() != nil {
 		return s
 	}
-	var of []Part
 	for _, m := range stored {
-		if part := partOf(m.t, m.lo); !slices.Contains(of, part) {
-			of = append(of, part)
-		}
-		s.Rows = append(s.Rows, Rows{m.t.Name, m.lo, m.hi - m.lo, m.t.Rows()})
-		s.Width = append(s.Width, m.hi-m.lo)
-		s.Sum += m.hi - m.lo
+		s.add(m)
 	}
-	arena := l.arena()
+	arena := t.arena()
 	before := arena.Mark()
-	whole, err := l.stack(stored)
+	whole, err := t.stack(arena, t.form, stored)
 	switch {
 	case err == nil:
-		s.whole = l.observed(l.packed(&s, whole), of...)
+		s.whole = t.observed(t.packed(&s, whole), s.of)
 		return s
 	case !errors.Is(err, matrix.ErrUnsupported):
-		l.Fail("%w", err)
+		t.Fail("%w", err)
 		return s
 	}
 	arena.Reset(before)
 	for _, m := range stored {
-		alone, err := l.build(l.opt, m)
+		alone, err := t.build(arena, t.form, m)
 		if err != nil {
-			l.Fail("%w", err)
+			t.Fail("%w", err)
 			return s
 		}
-		s.parts = append(s.parts, l.packed(&s, alone))
+		s.parts = append(s.parts, t.packed(&s, alone))
 	}
-	s.parts[0] = l.observed(s.parts[0], of...) // all read the same rows
+	s.parts[0] = t.observed(s.parts[0], s.of) // all read the same rows
 	return s
 }
 
 // packed accounts for a matrix of s and makes it ready to multiply.
-func (l *Loader) packed(s *Stacked, m *matrix.Matrix) kernels.Linear {
+func (t *Tensors) packed(s *Stacked, m *matrix.Matrix) kernels.Linear {
 	if !slices.Contains(s.Packings, m.Packing) {
 		s.Packings = append(s.Packings, m.Packing)
 	}
-	l.account(s.Rows[0].Tensor, m)
-	return l.load(m)
-}
-
-// stack builds one matrix of all. It reports ErrUnsupported where they are not of one packing, or end
-// within a unit of it, which their first rows tell in most cases before there is memory for all.
-func (l *Loader) stack(stored []*Stored) (*matrix.Matrix, error) {
-	firsts := make([]*matrix.Matrix, len(stored))
-	defer matrix.Recycle(firsts...)
-	for i := 0; i < len(stored) && len(stored) > 1; i++ {
-		first, err := stored[i].t.Load(stored[i].lo, stored[i].lo+1, nil)
-		if err == nil {
-			firsts[i], err = pack(first, stored[i].factor, l.opt)
-		}
-		if err != nil {
-			return nil, err
-		}
-		if rows := stored[i].hi - stored[i].lo; !kernels.Alike(firsts[0], firsts[i]) || i+1 < len(stored) && rows%kernels.UnitRows(firsts[i].Packing) != 0 {
-			return nil, matrix.ErrUnsupported
-		}
+	t.account(s.Rows[0].Tensor, m)
+	lin, err := t.load(m)
+	if err != nil {
+		t.Fail("a matrix of %dx%d: %w", m.Rows, m.Cols, err)
+		return nil
 	}
-	return l.build(l.opt, stored...)
+	return lin
 }
 
 // Device returns the product of all matrices on the backend that they were loaded for, or
 // on the CPU where that has not taken it; nil if they are several products.
-func (m *Stacked) Device() kernels.Linear { return Device(m.whole) }
+func (m *Stacked) Device() kernels.Linear { return device(m.whole) }
 
 // Devices returns those products, one or several.
 func (m *Stacked) Devices() (all []kernels.Linear) {
 	if m.whole != nil {
-		return []kernels.Linear{Device(m.whole)}
+		return []kernels.Linear{device(m.whole)}
 	}
 	for _, p := range m.parts {
-		all = append(all, Device(p))
+		all = append(all, device(p))
 	}
 	return all
 }
 
-// Device returns a product as the backend has it, if that has taken the matrix.
-func Device(l kernels.Linear) kernels.Linear {
+// device returns a product as the backend has it, if that has taken the matrix.
+func device(l kernels.Linear) kernels.Linear {
 	if s, ok := l.(spare); ok {
 		return s.device
 	}
