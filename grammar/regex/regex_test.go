@@ -35,6 +35,32 @@ func TestPatternsMatchWhatTheStandardLibraryMatches(t *testing.T) {
 	}
 }
 
+func TestTheEndMayStandWithinARepetition(t *testing.T) {
+	texts := []string{""}
+	for i := 0; i < len(texts) && len(texts[i]) < 6; i++ {
+		for _, next := range []string{"a", "b", ","} {
+			texts = append(texts, texts[i]+next)
+		}
+	}
+	for _, pattern := range []string{
+		"^(a(b|$))*$", "^(a(b|$)){2}$", "^(a?(b|$)){2}$", "^(a$)*$", "^(a$){2}$", "^(a?$){3}$", "^(a$)+b", "(a$)*b", "^(a|b$){0,2}$", "^([^,]+(,|$)){3,}$", "^([^,]+(,|$)){2,3}$",
+		`^(,?(a|b*)($|,))*$`, "^((a|b$)|,$)+$", "^(a(,|$))+b?$", "(a(b|$)){2,}",
+	} {
+		a := New()
+		e, err := a.Search(pattern, Raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.Freeze()
+		want := regexp.MustCompile(pattern)
+		for _, text := range texts {
+			if got := matches(a, e, text); got != want.MatchString(text) {
+				t.Errorf("%q on %q: %v", pattern, text, got)
+			}
+		}
+	}
+}
+
 func TestLookingAheadIsAnIntersection(t *testing.T) {
 	for _, c := range []struct {
 		pattern, text string
@@ -127,7 +153,7 @@ func TestMultiplesOfDecimals(t *testing.T) {
 
 func TestHostilePatternsAreRefusedInBoundedTime(t *testing.T) {
 	for _, pattern := range []string{
-		"(((((a{1000}){1000}){1000}){1000}){1000}){100000}", "(a*)*b(?=", `(?<=a)b`, `\b*`, `a(?=b)\bc`, `a(?!\b)`, `((?!\b).)*`, `((?!a).)*\b`, `(a)\1`, "[z-a]", "(", ")", "a**", "[", `\`, `\u{110000}`, "(^a){2}", "(?:a|b|(?:^c|d))(?:a|b|(?:^c|d))(?:a|b|(?:^c|d))(?:a|b|(?:^c|d))(?:a|b|(?:^c|d))(?:a|b|(?:^c|d))(?:a|b|(?:^c|d))(?:a|b|(?:^c|d))(?:a|b|(?:^c|d))",
+		"(((((a{1000}){1000}){1000}){1000}){1000}){100000}", "(a*)*b(?=", `(?<=a)b`, `\b*`, `a(?=b)\bc`, `a(?!\b)`, `((?!\b).)*`, `((?!a).)*\b`, `(a)\1`, "[z-a]", "(", ")", "a**", "[", `\`, `\u{110000}`, "(^a){2}", "(a$b)*", "((a$)*b)*", "(?:a|b|(?:^c|d))(?:a|b|(?:^c|d))(?:a|b|(?:^c|d))(?:a|b|(?:^c|d))(?:a|b|(?:^c|d))(?:a|b|(?:^c|d))(?:a|b|(?:^c|d))(?:a|b|(?:^c|d))(?:a|b|(?:^c|d))",
 	} {
 		if _, err := New().Search(pattern, JSON); err == nil {
 			t.Errorf("%q is accepted", pattern)

@@ -145,9 +145,62 @@ func split(n *node) ([][]*node, error) {
 		if n.tempered() {
 			return [][]*node{{n}}, nil
 		}
-		return nil, fmt.Errorf("an anchor within a repetition is not supported")
+		return ended(n)
 	}
 	return [][]*node{{n}}, nil
+}
+
+// ended lists the alternatives of a repetition of which some pass ends with $, as (a($|/))* does. After such
+// a pass only empty ones can follow, so it is the last that reads anything: what comes before repeats without $.
+func ended(n *node) ([][]*node, error) {
+	alts, err := split(n.kids[0])
+	if err != nil {
+		return nil, err
+	}
+	var through, last []*node // passes without $, and what the others read before it
+	_, empty := n.kids[0].opens()
+	for _, items := range alts {
+		body, ends := items, false
+		if k := len(items) - 1; k >= 0 && items[k].op == opEnd {
+			body, ends = items[:k], true
+		}
+		if slices.ContainsFunc(body, func(k *node) bool { return k.fixed }) {
+			return nil, fmt.Errorf("an anchor within a repetition is not supported, but for $ at its end")
+		}
+		if pass := (&node{op: opCat, kids: body}); ends {
+			last = append(last, pass)
+		} else {
+			through = append(through, pass)
+		}
+	}
+	repeat := func(least, most int) []*node {
+		if most == 0 {
+			return nil
+		}
+		return []*node{{op: opRepeat, kids: []*node{{op: opAlt, kids: through}}, min: least, max: most}}
+	}
+	var out [][]*node
+	if len(through) > 0 || n.min == 0 {
+		most := n.max
+		if len(through) == 0 {
+			most = 0
+		}
+		out = append(out, repeat(n.min, most))
+	}
+	least, most := max(0, n.min-1), n.max
+	if empty {
+		least = 0
+	}
+	if most != Infinite {
+		most--
+	}
+	if len(through) == 0 {
+		most = 0
+	}
+	if least > 0 && len(through) == 0 || n.max == 0 {
+		return out, nil
+	}
+	return append(out, append(repeat(least, most), &node{op: opAlt, kids: last}, &node{op: opEnd, fixed: true})), nil
 }
 
 // line matches texts in which the items match one after another.

@@ -154,73 +154,106 @@ func (c *compiler) named(s *shape, name string) bool {
 }
 
 // otherEntries works out the properties that are not named: by the patterns that
-// their names match, and those that they do not.
+// their names match, and those that they do not. Names of a pattern that has few are looked at one by one.
 func (c *compiler) otherEntries(b *branch, free regex.Expr) error {
 	s, a := b.shape, c.arena
 	var patterns []regex.Expr
+	var listed []string
 	for _, p := range s.parts {
 		for _, q := range p.patterns {
-			if !slices.Contains(patterns, q.expr) {
+			if few, ok := a.Few([]regex.Expr{q.expr}, mostListed); ok && len(listed)+len(few) <= mostListed {
+				listed = append(listed, few...)
+			} else if !slices.Contains(patterns, q.expr) {
 				patterns = append(patterns, q.expr)
 			}
 		}
 	}
 	if len(patterns) > mostPatterns {
-		return fmt.Errorf("patternProperties: more than %d patterns are not supported", mostPatterns)
+		return fmt.Errorf("patternProperties: more than %d patterns of many names are not supported", mostPatterns)
+	}
+	slices.Sort(listed)
+	listed = slices.Compact(listed)
+	allowed := append([]regex.Expr{a.AnyText(regex.JSON), free, a.Not(c.never)}, s.names...)
+	for _, name := range listed {
+		if err := c.spend(len(name) * (len(allowed) + s.patterns())); err != nil {
+			return err
+		}
+		if slices.ContainsFunc(allowed, func(e regex.Expr) bool { return !a.Matches(e, name) }) {
+			continue
+		}
+		if err := c.otherEntry(b, []regex.Expr{a.Literal(name)}, func(pattern regex.Expr) bool { return a.Matches(pattern, name) }); err != nil {
+			return err
+		}
+	}
+	if len(listed) > 0 {
+		allowed = append(allowed, a.Not(a.Literals(listed)))
 	}
 	for set := range 1 << len(patterns) {
-		names := append([]regex.Expr{a.AnyText(regex.JSON), free, a.Not(c.never)}, s.names...)
+		names := slices.Clone(allowed)
 		for i, p := range patterns {
 			if set>>i&1 == 0 {
 				p = a.Not(p)
 			}
 			names = append(names, p)
 		}
-		var all subs
-		for _, p := range s.parts {
-			matched := false
-			for _, q := range p.patterns {
-				if set>>slices.Index(patterns, q.expr)&1 != 0 {
-					all, matched = append(all, q.sub), true
-				}
+		matches := func(pattern regex.Expr) bool {
+			i := slices.Index(patterns, pattern)
+			return i >= 0 && set>>i&1 != 0
+		}
+		if err := c.otherEntry(b, names, matches); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// otherEntry adds the properties that have all of names, and so match the patterns that matches tells.
+func (c *compiler) otherEntry(b *branch, names []regex.Expr, matches func(pattern regex.Expr) bool) error {
+	s, a := b.shape, c.arena
+	var all subs
+	for _, p := range s.parts {
+		matched := false
+		for _, q := range p.patterns {
+			if matches(q.expr) {
+				all, matched = append(all, q.sub), true
 			}
-			if !matched && p.others != nil {
-				all = append(all, *p.others)
-			}
 		}
-		if slices.ContainsFunc(all, func(s sub) bool { return s.schema.kind == booleans && s.schema.truth == s.negated }) {
-			continue
+		if !matched && p.others != nil {
+			all = append(all, *p.others)
 		}
-		key := a.And(names...)
-		if key == regex.None {
-			continue
-		}
-		n, err := c.node(all)
+	}
+	if slices.ContainsFunc(all, func(s sub) bool { return s.schema.kind == booleans && s.schema.truth == s.negated }) {
+		return nil
+	}
+	key := a.And(names...)
+	if key == regex.None {
+		return nil
+	}
+	n, err := c.node(all)
+	if err != nil {
+		return err
+	}
+	if s.last != nil {
+		n, err := c.node(slices.Concat(all, s.last.all))
 		if err != nil {
 			return err
 		}
-		if s.last != nil {
-			n, err := c.node(slices.Concat(all, s.last.all))
-			if err != nil {
+		key := a.And(append(names, s.last.names)...)
+		b.last = append(b.last, entry{key: c.key(key), names: key, node: n})
+		if key = a.And(append(names, a.Not(s.last.names))...); key != regex.None {
+			if n, err = c.node(all); err != nil {
 				return err
 			}
-			key := a.And(append(names, s.last.names)...)
-			b.last = append(b.last, entry{key: c.key(key), names: key, node: n})
-			if key = a.And(append(names, a.Not(s.last.names))...); key != regex.None {
-				if n, err = c.node(all); err != nil {
-					return err
-				}
-				b.after = append(b.after, entry{key: c.key(key), names: key, node: n})
-			}
+			b.after = append(b.after, entry{key: c.key(key), names: key, node: n})
 		}
-		if few, ok := a.Few(names, mostListed); ok {
-			for _, text := range few {
-				b.others = append(b.others, entry{key: c.key(a.Literal(text)), name: unescaped(text), names: a.Literal(text), node: n, single: true})
-			}
-			continue
-		}
-		b.others = append(b.others, entry{key: c.key(key), names: key, node: n})
 	}
+	if few, ok := a.Few(names, mostListed); ok {
+		for _, text := range few {
+			b.others = append(b.others, entry{key: c.key(a.Literal(text)), name: unescaped(text), names: a.Literal(text), node: n, single: true})
+		}
+		return nil
+	}
+	b.others = append(b.others, entry{key: c.key(key), names: key, node: n})
 	return nil
 }
 

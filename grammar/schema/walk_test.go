@@ -69,6 +69,7 @@ var endless = []string{
 	`{"type": "object", "propertyNames": {"type": "string", "enum": ["a", "b"]}, "additionalProperties": {"type": "number"}, "required": ["a", "b"]}`,
 	`{"type": "object", "propertyNames": {"enum": ["a", "b"]}, "additionalProperties": {"type": "null"}, "minProperties": 2}`,
 	`{"type": "object", "patternProperties": {"^[ab]$": {"type": "integer"}}, "additionalProperties": false, "required": ["a", "b"]}`,
+	`{"type": "object", "patternProperties": {"^a(x|y)$": {"maximum": 0},"^b(x|y)$": {"minimum": 1},"^c(x|y)$": {"maximum": 2},"^d(x|y)$": {"minimum": 3},"^e(x|y)$": {"maximum": 4},"^f(x|y)$": {"minimum": 5},"^g(x|y)$": {"maximum": 6},"^h(x|y)$": {"minimum": 7},"^i(x|y)$": {"maximum": 8},"^j(x|y)$": {"minimum": 9}, "^[a-dx]+$": {"type": "integer"}, "y$": {"type": ["integer", "null"]}}, "additionalProperties": false, "minProperties": 1}`,
 	`{"type": "object", "patternProperties": {"^[ab]$": {"type": "integer"}, "^[bc]$": {"minimum": 7}}, "additionalProperties": false, "maxProperties": 2}`,
 	`{"type": "integer", "multipleOf": 2500, "minimum": 10000, "maximum": 1000000}`, `{"type": "number", "multipleOf": 2500, "minimum": 10000, "maximum": 1000000}`,
 	`{"type": "integer", "multipleOf": 3600}`, `{"type": "integer", "multipleOf": 65536}`, `{"multipleOf": 86400, "type": "number"}`,

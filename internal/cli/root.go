@@ -59,7 +59,12 @@ func (p *Program) Main(ctx context.Context, args []string) int {
 	defer stop()
 	keepChoices()
 	findNameservers()
-	root := p.Command(os.Stdout, os.Stderr)
+	return underManager(ctx, os.Stderr, func(errOut io.Writer) int { return p.run(ctx, args, errOut) })
+}
+
+// run runs a command until it or ctx ends, and returns the exit status.
+func (p *Program) run(ctx context.Context, args []string, errOut io.Writer) int {
+	root := p.Command(os.Stdout, errOut)
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
@@ -70,7 +75,7 @@ func (p *Program) Main(ctx context.Context, args []string) int {
 		errors.As(context.Cause(ctx), &by)
 		return by.status()
 	}
-	return Report(os.Stderr, cmd.CommandPath(), err)
+	return Report(errOut, cmd.CommandPath(), err)
 }
 
 // Report prints the error of a command, one fault a line, and returns the exit status.

@@ -31,7 +31,8 @@ func DefaultModelOptions() ModelOptions {
 }
 
 // WriteModel writes a GGUF file of random weights until ctx ends, and leaves no
-// half-written one. It returns the file's size; progress goes to errOut.
+// half-written one: half a model is none. It returns the file's size; progress goes to errOut, and
+// where ctx ended.
 func WriteModel(ctx context.Context, path string, o ModelOptions, errOut io.Writer) (size int64, err error) {
 	if path == "" {
 		return 0, usage.Errorf("--out is required")
@@ -74,9 +75,12 @@ func WriteModel(ctx context.Context, path string, o ModelOptions, errOut io.Writ
 	defer meter.End()
 	watched := &output.Watched{Context: ctx, W: f, Meter: meter, Total: total}
 	w := bufio.NewWriterSize(watched, 1<<20)
-	if err := synthetic.Write(w, s, opt); err != nil {
-		return 0, err
+	if err = synthetic.Write(w, s, opt); err == nil {
+		err = w.Flush()
 	}
-	err = w.Flush()
+	if err != nil && ctx.Err() != nil {
+		meter.End()
+		fmt.Fprintf(errOut, "%s: ended after %s of %s; the file is removed\n", path, output.Bytes(watched.Done), output.Bytes(total))
+	}
 	return watched.Done, err
 }

@@ -6,17 +6,27 @@ import (
 	"bytes"
 	"compress/gzip"
 	"fmt"
+	"os"
 	"path"
+	"path/filepath"
 	"strings"
 	"time"
 )
 
 // archive returns the target's archive, zip for Windows and else tar.gz, and its SBOM, which
-// lies in the archive too.
+// lies in the archive too. macOS has a service of launchd besides.
 func archive(b bundle) ([]artifact, error) {
 	name := b.archiveName()
 	files := []file{{b.target.binary(b.program), 0o755, b.binary}, {"sbom.cdx.json", 0o644, b.sbom}}
 	files = append(files, b.common...)
+	if b.target.os == "darwin" && b.program.name == lutra.name {
+		job := "launchd/io.github.lutra-lm.lutra.plist"
+		data, err := os.ReadFile(filepath.Join(b.root, "deploy", filepath.FromSlash(job)))
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, file{job, 0o644, data})
+	}
 	for i := range files {
 		files[i].path = path.Join(name, files[i].path)
 	}

@@ -68,6 +68,13 @@ var wholes = []func([]bundle, []artifact) ([]artifact, error){
 	func(b []bundle, _ []artifact) ([]artifact, error) { return image(b) },
 	func(b []bundle, _ []artifact) ([]artifact, error) { return umbrella(b) },
 	recipes,
+	installer,
+}
+
+// installer returns install.sh, which finds its archives by SHA256SUMS.
+func installer(bundles []bundle, _ []artifact) ([]artifact, error) {
+	data, err := os.ReadFile(filepath.Join(bundles[0].root, "deploy", "install.sh"))
+	return []artifact{{"install.sh", data}}, err
 }
 
 // commonFiles returns what is the same for all targets: license, configuration, manual pages

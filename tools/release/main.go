@@ -8,7 +8,7 @@
 //	                            │         ├▶ wheel, npm's package
 //	                            └▶ lutra-lab ▶ archive, with manual, completion, SBOM
 //	                            all targets ▶ container image, npm's package that chooses,
-//	                                        recipes of Homebrew, winget, Nix
+//	                                        recipes of Homebrew, winget, Nix, install.sh
 //	                                      └▶ SHA256SUMS of all
 //
 // The same commit, Go and version give the same bytes, wherever and whenever it runs: paths
