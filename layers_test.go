@@ -39,7 +39,6 @@ var layers = map[string][]string{
 	"server/admission":      {},
 	"server/jsonread":       {"internal/errtext"},
 	"server/jsonwrite":      {"internal/parallel"},
-	"server/mcp":            {},
 	"server/metrics":        {"server/admission", "tts", "batcher"},
 	"server/receipt":        {"server/jsonread", "tts"},
 	"server/api":            {"server/residency", "server/admission", "server/registry", "server/jsonread", "server/jsonwrite", "tts", "internal/cpulimit", "internal/errtext"},

@@ -10,7 +10,11 @@ import (
 // ruled is a layer that no rule refuses, of a plan with one before it.
 func ruled() (*layerPlan, *layer) {
 	d := &layerPlan{m: &models.DenseLayers{Hidden: 64, Heads: 2, KVHeads: 1, HeadDim: 32}, rotations: [2][2]int{{32, 16}}, keyMask: keyMask{32, false}, cap: 50}
-	y := &models.DenseLayer{Width: 64, Unit: models.UnitSiLU, Cap: 50, Rotated: 32, RotationOfDistance: 16, Norm: models.DenseNorm{Weight: make([]float32, 64)}}
+	y := &models.DenseLayer{
+		Norm:           models.DenseNorm{Weight: make([]float32, 64)},
+		DenseAttention: models.DenseAttention{Cap: 50, Rotated: 32, RotationOfDistance: 16},
+		DenseFFN:       models.DenseFFN{Width: 64, Unit: models.UnitSiLU},
+	}
 	s := &stack{parts: make([]*linear, 1)}
 	return d, &layer{DenseLayer: y, qkv: s, o: s, gateUp: s, down: s}
 }

@@ -23,12 +23,12 @@ func shownKey(r *http.Request) string {
 }
 
 // admit lets a request send its body, unless the server is not ready or has
-// enough to do, or the key has spent its allowance. A request that has its place apart asks for no other.
-func (s *Server) admit(k *admission.Key, apart bool) error {
+// enough to do, or the key has spent its allowance.
+func (s *Server) admit(k *admission.Key) error {
 	if err := s.ready(); err != nil {
 		return err
 	}
-	if !apart && s.places.Full() {
+	if s.places.Full() {
 		return admission.ErrBusy
 	}
 	return k.Admit(time.Now())

@@ -21,7 +21,6 @@ import (
 	"github.com/lutra-lm/lutra/server/api"
 	"github.com/lutra-lm/lutra/server/jsonread"
 	"github.com/lutra-lm/lutra/server/jsonwrite"
-	"github.com/lutra-lm/lutra/server/mcp"
 	"github.com/lutra-lm/lutra/server/registry"
 	"github.com/lutra-lm/lutra/server/residency"
 	"github.com/lutra-lm/lutra/tts"
@@ -66,15 +65,6 @@ var faults = []func(error) *api.Fault{
 	as(func(e *verify.ServiceError) *api.Fault {
 		return unavailable("verifier_failed", fmt.Sprintf("The verifier '%s' has not judged: %s.", jsonread.Brief(e.Name), errtext.Text(e.Err)), time.Second)
 	}),
-	as(func(e *mcp.Error) *api.Fault {
-		f := api.InvalidStatus(e.Status, "mcp_server_failed", "", fmt.Sprintf("The MCP server '%s' has not answered: %s.", jsonread.Brief(e.Name), e.Text))
-		if e.Status >= http.StatusInternalServerError {
-			f.Type = api.TypeServer
-		}
-		return f
-	}),
-	is(mcp.ErrBusy, busy("Too many messages wait for this MCP server. Please try again shortly.")),
-	is(mcp.ErrUnknown, api.InvalidStatus(http.StatusNotFound, "mcp_server_not_found", "", "This server relays to no MCP server of this name; GET /mcp lists them.")),
 	told(reward.ErrSteps, jsonread.CodeValue, "responses", "%s"),
 	is(reward.ErrBlank, api.Invalid(jsonread.CodeValue, "responses", "A response is blank.")),
 	is(batcher.ErrTooLong, api.Invalid(api.CodeContext, "", "The request does not fit the server's memory for contexts. Please shorten the prompt.")),

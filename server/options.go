@@ -19,7 +19,6 @@ import (
 
 	"github.com/lutra-lm/lutra/server/admission"
 	"github.com/lutra-lm/lutra/server/api"
-	"github.com/lutra-lm/lutra/server/mcp"
 	"github.com/lutra-lm/lutra/server/openai"
 	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/profile"
@@ -69,9 +68,6 @@ type Options struct {
 	Presets        map[string]string `yaml:"presets"`         // names that may follow a model's and a "+" → the search they ask for
 	DefaultScaling string            `yaml:"default_scaling"` // the search of requests that ask for none; empty: none
 
-	// MCPServers are servers of tools that the page and others reach at /mcp/NAME.
-	MCPServers map[string]mcp.Options `yaml:"mcp_servers"`
-
 	ReasoningFormat string `yaml:"reasoning_format"` // of chats that name none: ReasoningAuto or ReasoningNone
 
 	credentials []admission.Credential `yaml:"-"` // that Validate has found
@@ -104,7 +100,6 @@ func DefaultOptions() Options {
 		LameDuck:        5 * time.Second,
 		DrainTimeout:    25 * time.Second,
 		Presets:         map[string]string{"bon8": "bon8", "sc8": "sc8", "sc16": "sc16", "cert8": "cert8", "beam16x4": "beam16x4"},
-		MCPServers:      map[string]mcp.Options{},
 		ReasoningFormat: openai.ReasoningAuto,
 		Limits:          scaling.DefaultLimits(),
 		Log:             zerolog.Nop(),
@@ -165,9 +160,6 @@ func (o *Options) Validate() error {
 	}
 	fault(o.MaxMemory < o.leastMemory(), "max_memory: %d is less than the %d that requests of max_body bytes and max_choices choices need", o.MaxMemory, o.leastMemory())
 	fault(o.MaxMemory > mostMemory, "max_memory: %d is more than %d", o.MaxMemory, mostMemory)
-	if err := mcp.Validate(o.MCPServers); err != nil {
-		fault(true, "mcp_servers%w", err)
-	}
 	fault(o.ReasoningFormat != openai.ReasoningAuto && o.ReasoningFormat != openai.ReasoningNone, "reasoning_format: %q is neither auto nor none", o.ReasoningFormat)
 	for _, d := range []struct {
 		key  string

@@ -79,7 +79,7 @@ func (s *Server) cors(next http.Handler) http.Handler {
 			return
 		}
 		h.Set("Access-Control-Allow-Origin", origin)
-		h.Set("Access-Control-Expose-Headers", "X-Request-Id, Request-Id, Retry-After, Mcp-Session-Id, "+rateHeaders+", "+api.ScalingApplied+", "+api.Warning)
+		h.Set("Access-Control-Expose-Headers", "X-Request-Id, Request-Id, Retry-After, "+rateHeaders+", "+api.ScalingApplied+", "+api.Warning)
 		if r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "" {
 			next.ServeHTTP(w, r)
 			return

@@ -24,7 +24,7 @@ func (s *Server) receive(c *api.Call, route *api.Route, answer func(*api.Call) e
 	if err := wantJSON(c.Request); err != nil {
 		return err
 	}
-	err := s.admit(c.Key, route.Apart)
+	err := s.admit(c.Key)
 	s.showRates(c)
 	if err != nil {
 		return err
@@ -38,13 +38,11 @@ func (s *Server) receive(c *api.Call, route *api.Route, answer func(*api.Call) e
 	if err != nil {
 		return err
 	}
-	if !route.Apart {
-		leave, err := s.enter(c.Key)
-		if err != nil {
-			return err
-		}
-		defer leave()
+	leave, err := s.enter(c.Key)
+	if err != nil {
+		return err
 	}
+	defer leave()
 	s.requests.enter(recordOf(c.Context()), route.Path)
 	if err := c.Lease.Grow(max(0, route.Factor*int64(len(body))-int64(cap(body)))); err != nil {
 		return err

@@ -49,7 +49,7 @@ func (s *Server) ownRoutes() []api.Route {
 	if s.opt.Debug {
 		list = append(list, api.Route{Path: "/debug/state", Answer: s.debugState})
 	}
-	return append(list, s.relayRoutes()...)
+	return list
 }
 
 func (s *Server) routes() http.Handler {

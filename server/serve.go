@@ -16,7 +16,6 @@ import (
 	"github.com/lutra-lm/lutra/internal/parallel"
 	"github.com/lutra-lm/lutra/server/admission"
 	"github.com/lutra-lm/lutra/server/api"
-	"github.com/lutra-lm/lutra/server/mcp"
 	"github.com/lutra-lm/lutra/server/metrics"
 )
 
@@ -30,7 +29,7 @@ func New(opt Options) *Server {
 	s := &Server{opt: opt, log: opt.Log, logLines: cmp.Or(opt.LogLines, &LogLines{}),
 		keys:   admission.NewKeys(opt.credentials, opt.limits()),
 		places: admission.NewPlaces(opt.MaxRequests), memory: admission.NewMemory(opt.MaxMemory)}
-	s.protocols, s.tools = protocols(), mcp.New(opt.MCPServers, int64(relayMemory*float64(opt.MaxMemory)))
+	s.protocols = protocols()
 	standard, _ := opt.defaultPlan() // Validate has tried it
 	s.seen = api.Server{Models: s.known, Hold: s.hold, MaxChoices: opt.MaxChoices, ReasoningFormat: opt.ReasoningFormat, Limits: opt.Limits, Standard: standard, Alternates: opt.Alternates,
 		Unknown: s.unknownField, WriteTimeout: opt.WriteTimeout, KeepAlive: opt.KeepAlive}

@@ -17,7 +17,6 @@ import (
 	"github.com/lutra-lm/lutra/server/admission"
 	"github.com/lutra-lm/lutra/server/api"
 	"github.com/lutra-lm/lutra/server/jsonread"
-	"github.com/lutra-lm/lutra/server/mcp"
 	"github.com/lutra-lm/lutra/server/metrics"
 	"github.com/lutra-lm/lutra/server/registry"
 	"github.com/lutra-lm/lutra/server/residency"
@@ -37,7 +36,6 @@ type Server struct {
 	memory     *admission.Memory
 	keys       *admission.Keys
 	protocols  []api.Protocol
-	tools      *mcp.Relay // to servers of tools
 	seen       api.Server // what they know of it
 	requests   requests
 	logLines   *LogLines  // of the log

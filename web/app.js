@@ -12,7 +12,7 @@ import { offers } from './js/offer.js';
 import { keepOffline } from './js/offline.js';
 import { hidePanels } from './js/panels.js';
 import { Server } from './js/server.js';
-import { choose, current, judge, nameOf, openSettings, plan, several, showModels, singly, tools, valid, way } from './js/settings.js';
+import { choose, current, judge, nameOf, openSettings, plan, several, showModels, singly, valid, way } from './js/settings.js';
 import { openShortcuts } from './js/shortcuts.js';
 import { showStatus } from './js/status.js';
 import { welcome } from './js/welcome.js';
@@ -37,7 +37,6 @@ let known = false;
 
 const chats = new Chats(byId('conversation'), {
   plan,
-  tools,
   way,
   nameOf,
   judge,

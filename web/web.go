@@ -6,7 +6,7 @@
 //	                      │     clipboard
 //	                      ├─ js/markdown ─ lexer, render, morph, code, maths
 //	                      │                                     what a model writes
-//	                      ├─ js/toolset, toolrun, calls, calculator, mcp, servers
+//	                      ├─ js/toolset, toolrun, calls, calculator
 //	                      │                                     tools that a model may call
 //	                      ├─ js/schema, form                    answers that are held to a schema
 //	                      ├─ js/attach                          files that go with a question

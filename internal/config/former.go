@@ -19,6 +19,7 @@ var formerKeys = map[string]string{
 var goneKeys = map[string]string{
 	"hexagon.overflow":      "the host computes all rows beyond an expert's capacity",
 	"engine.spare_slowdown": "plain answers get no further candidates in idle lanes",
+	"server.mcp_servers":    "messages for servers of tools are not passed on; whoever uses tools reaches them itself",
 	"search.fill":           "plain answers get no further candidates in idle lanes; server.default_scaling gives them a search",
 }
 

@@ -190,9 +190,14 @@ func (o *evalOptions) problems() ([]eval.Problem, string, error) {
 		p, err := eval.Load(strings.NewReader(embedded.TestSet()))
 		return p, "the embedded test set", err
 	}
-	f, err := os.Open(o.data)
+	return loadProblems(o.data)
+}
+
+// loadProblems reads a file of problems, and returns its name too.
+func loadProblems(path string) ([]eval.Problem, string, error) {
+	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, "", usage.Errorf("--data: there is no file %s", o.data)
+		return nil, "", usage.Errorf("--data: there is no file %s", path)
 	}
 	if err != nil {
 		return nil, "", err
@@ -200,9 +205,9 @@ func (o *evalOptions) problems() ([]eval.Problem, string, error) {
 	defer f.Close()
 	p, err := eval.Load(f)
 	if err != nil {
-		err = fmt.Errorf("%s: %w", o.data, err)
+		err = fmt.Errorf("%s: %w", path, err)
 	}
-	return p, filepath.Base(o.data), err
+	return p, filepath.Base(path), err
 }
 
 // evaluation is one experiment with its options.

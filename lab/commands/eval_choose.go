@@ -19,7 +19,7 @@ func newEvalChoose() *cobra.Command {
 	var rules []string
 	var sizes []int
 	var seeds int
-	var compare string
+	var compare, data string
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "choose JOURNAL...",
@@ -53,12 +53,22 @@ JOURNAL is a directory of --out, or a file, which may be compressed by gzip.`,
 			if compare != "" && !slices.Contains(rules, compare) {
 				rules = append(rules, compare)
 			}
+			var problems []eval.Problem
+			if data != "" {
+				var err error
+				if problems, _, err = loadProblems(data); err != nil {
+					return err
+				}
+			}
 			var list []eval.Choice
 			for _, path := range paths {
 				if info, err := os.Stat(path); err == nil && info.IsDir() {
 					path = filepath.Join(path, "journal.jsonl")
 				}
 				err := eval.ReadJournal(path, func(_ eval.Setup, r eval.Record) error {
+					if r.Sample != nil && r.Question == "" && r.Problem >= 0 && r.Problem < len(problems) {
+						r.Question = problems[r.Problem].Question
+					}
 					some, err := eval.Choose(cmd.Context(), r, rules, sizes, seeds)
 					list = append(list, some...)
 					return err
@@ -85,6 +95,7 @@ JOURNAL is a directory of --out, or a file, which may be compressed by gzip.`,
 	f.IntSliceVarP(&sizes, "n", "n", []int{1, 4, 8}, "candidate counts")
 	f.IntVar(&seeds, "seeds", 10, "draws of each problem's candidates")
 	f.StringVar(&compare, "compare", "", "compare all others with this `RULE`, problem by problem")
+	f.StringVar(&data, "data", "", "problems as JSON lines, a `FILE`, for journals that leave the questions out")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }

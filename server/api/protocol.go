@@ -37,7 +37,6 @@ type Route struct {
 	List   string // the field that a body which is a list counts as; empty: a body is an object
 	Open   bool   // it needs no key
 	Admin  bool   // it needs a key with the right to ask about others
-	Apart  bool   // its requests take none of the places of those for models: Answer bounds them
 	Rules  bool   // it changes what others get: where keys are configured, it needs an admin's
 
 	Ask    func(*Call) (*Ask, error)     // reads a request for text

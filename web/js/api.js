@@ -1,6 +1,5 @@
 // Every request of the page: the server's public API and nothing else.
 
-import { objects, string } from './read.js';
 import { events } from './sse.js';
 import { keep, kept, recall, remember } from './store.js';
 import { t } from './words.js';
@@ -70,14 +69,6 @@ export async function models() {
   const list = await (await call('v1/models')).json();
   return Array.isArray(list?.data) ? list.data : [];
 }
-
-/** The names of the servers of tools that the server relays to. @returns {Promise<string[]>} */
-export async function toolServers() {
-  return objects((await (await call('mcp')).json())?.data).map(({ id }) => string(id)).filter(Boolean);
-}
-
-/** Sends a message to one of them. @param {string} name @param {RequestInit} init */
-export const relay = (name, init) => call(`mcp/${encodeURIComponent(name)}`, init);
 
 /** What the plans of models were measured to reach. @returns {Promise<any[]>} */
 export async function profiles() {

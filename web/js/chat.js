@@ -15,11 +15,10 @@ import { t } from './words.js';
 /** @typedef {import('./settings.js').Way} Way */
 
 /**
- * What the page does for the conversation that is shown. Only `plan`, `tools`, `way`, `nameOf`, `judge`, `model`, `whyLimited` and
+ * What the page does for the conversation that is shown. Only `plan`, `way`, `nameOf`, `judge`, `model`, `whyLimited` and
  * `comesBack` are asked of one that is not.
  * @typedef {object} Hooks
  * @property {(way: Way) => Omit<import('./api.js').ChatRequest, 'messages'> & { system: string }} plan what the person has set, answered in a way
- * @property {() => Promise<import('./toolset.js').Tool[]>} tools of servers that are offered
  * @property {() => Way} way that is set
  * @property {(way: Way) => string} nameOf
  * @property {(way: Way) => string} judge of a way's candidates
@@ -208,8 +207,6 @@ export class Chat {
       // One after the other, so that none takes another's time.
       if (!goesOn) for (const rival of exchange.rivals ?? []) await this.#receiveRival(rival, exchange, running.signal);
       if (plan.test_time_scaling?.method !== 'none') await import('./searchview.js').catch(() => {}); // a search is drawn from its first chunk on
-      const served = await this.#hooks.tools();
-      if (served.length) plan.tools = [...(plan.tools ?? []), ...served];
       const before = exchange.rounds?.length ?? 0;
       await this.#receive(exchange, (goesOn ? rest : question)(this.#pathTo(exchange), plan), running.signal);
       if ((exchange.rounds?.length ?? 0) > before) {

@@ -8,7 +8,6 @@ import { openNamed } from './named.js';
 import { anyModel } from './offer.js';
 import { showPanel } from './panels.js';
 import { inWords, parse, stepped, wordsOf } from './plans.js';
-import { strings } from './read.js';
 import { readSchema } from './schema.js';
 import { keep, kept, recall, remember } from './store.js';
 import * as toolset from './toolset.js';
@@ -56,7 +55,6 @@ const states = { loaded: '', loading: t` · loading`, unloaded: t` · on disk`, 
  */
 export function openSettings(switched) {
   saved = recall('settings', null) ?? kept('settings', {});
-  for (const key of /** @type {('servers' | 'off')[]} */ (['servers', 'off'])) chosen[key] = strings(saved[key]);
   n.append(...[2, 4, 8, 16, 32, 64].map((v) => el('option', { value: v }, v)));
   width.append(...widths.map((v) => el('option', { value: v }, v)));
   n.value = saved.n ?? '8';
@@ -71,23 +69,10 @@ export function openSettings(switched) {
   });
   form.addEventListener('submit', (event) => event.preventDefault());
   form.addEventListener('input', faulty);
-  byId('advanced').addEventListener('toggle', showServers);
   openNamed('prompts', t`Saved prompts`, ['system'], read, fill);
   openNamed('samplings', t`Saved sampling`, sampling, read, fill);
   refreshMenus();
 }
-
-/** Shows the servers of tools, once somebody looks. */
-async function showServers() {
-  if (!byId('advanced').open) return;
-  const { showServers: show } = await import('./servers.js');
-  show(byId('servers'), chosen, change).catch(() => {}); // the server is watched elsewhere
-}
-/** Servers whose tools models are offered, and tools of theirs that they are not. */
-const chosen = { servers: /** @type {string[]} */ ([]), off: /** @type {string[]} */ ([]) };
-
-/** The tools of servers that are offered. */
-export const tools = async () => (chosen.servers.length ? (await import('./mcp.js')).offer(chosen.servers, chosen.off) : []);
 
 /** @returns {import('./fields.js').Field[]} */
 const fields = () => [...form.querySelectorAll('[name]')].map((f) => /** @type {any} */ (f));
@@ -105,7 +90,7 @@ function fill(values) {
 function faulty() {
   return fields().filter((f) => {
     const greedy = f.name === 'temperature' && f.value !== '' && Number(f.value) === 0 && !['', 'none'].includes(method.value);
-    const calls = f.name === 'schema' && f.value.trim() && (form.builtin.value || form.tools.value.trim() || chosen.servers.length);
+    const calls = f.name === 'schema' && f.value.trim() && (form.builtin.value || form.tools.value.trim());
     return !f.closest('[hidden]') && check(f, greedy ? t`A search needs candidates that differ: a temperature above 0.` : calls ? t`An answer that is held to a schema can call no tools.` : '');
   });
 }
@@ -128,7 +113,7 @@ function store() {
 function change() {
   adjust();
   faulty();
-  saved = { ...read(), method: method.value, n: n.value, width: width.value, verifier: verifier.value, model: model.value, ...chosen };
+  saved = { ...read(), method: method.value, n: n.value, width: width.value, verifier: verifier.value, model: model.value };
   store();
 }
 

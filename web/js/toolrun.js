@@ -2,7 +2,6 @@
 
 import { ApiError } from './api.js';
 import { calculate } from './calculator.js';
-import { callTool, known } from './mcp.js';
 import { builtIn } from './toolset.js';
 import { t } from './words.js';
 
@@ -21,8 +20,8 @@ export const decide = (call, decision) => waiting.get(call)?.(decision);
 /** The call still waits for the person. @param {Call} call */
 export const waits = (call) => waiting.has(call);
 
-/** Calls of this name are answered by the page, or by a server. @param {string} name */
-export const answersItself = (name) => builtIn.some(({ function: f }) => f.name === name) || Boolean(known(name));
+/** Calls of this name are answered by the page. @param {string} name */
+export const answersItself = (name) => builtIn.some(({ function: f }) => f.name === name);
 
 /**
  * Answers the calls of an exchange and asks on, until an answer comes without.
@@ -47,12 +46,12 @@ export async function useTools({ rounds = [] }, tools, allowed, signal, changed,
 async function answerCalls(calls, offered, allowed, signal, changed) {
   for (const call of calls) {
     if (!offered.includes(call.name)) call.result = `There is no tool ${call.name}.`;
-    else if (allowed.has(call.name)) call.result = await run(call, signal, changed);
+    else if (allowed.has(call.name)) call.result = run(call);
     else {
       const decision = await asked(call, signal, changed);
       if (decision.always) allowed.add(call.name);
       call.refused = !decision.allow;
-      call.result = !decision.allow ? 'The person has refused this call.' : decision.result ?? await run(call, signal, changed);
+      call.result = !decision.allow ? 'The person has refused this call.' : decision.result ?? run(call);
     }
     changed();
   }
@@ -73,18 +72,12 @@ function asked(call, signal, changed) {
   });
 }
 
-/** @param {Call} call @param {AbortSignal} signal @param {() => void} changed @returns {Promise<string>} */
-async function run(call, signal, changed) {
+/** Answers a call of one of the page's own tools. @param {Call} call @returns {string} */
+function run(call) {
   try {
     const given = JSON.parse(call.arguments || '{}');
-    if (call.name === 'calculator') return String(calculate(String(given?.expression ?? '')));
-    if (call.name === 'current_date') return today();
-    changed(); // it runs
-    const { text, failed } = await callTool(call.name, given, signal);
-    call.failed = failed;
-    return text;
+    return call.name === 'calculator' ? String(calculate(String(given?.expression ?? ''))) : today();
   } catch (err) {
-    if (signal.aborted || err instanceof ApiError && err.status === 401) throw err; // it is not the tool's
     call.failed = true;
     return `Error: ${err instanceof Error ? err.message : err}`; // for the model, which can correct it
   }

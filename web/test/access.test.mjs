@@ -81,10 +81,8 @@ test('what a model writes', { skip: without }, async () => {
   await accessible('writing');
 });
 
-test('an answer as a form, tools of servers, a call and Chinese', { skip: without }, async () => {
+test('an answer as a form, a call and Chinese', { skip: without }, async () => {
   await context.addInitScript(() => Object.defineProperty(navigator, 'languages', { get: () => ['zh-CN'] }));
-  await fake('**/mcp', 200, { data: [{ id: 'docs' }] });
-  await fake('**/mcp/docs', 200, { jsonrpc: '2.0', id: 1, result: { protocolVersion: '2025-06-18', tools: [{ name: 'echo', description: 'Says it again.', inputSchema: {} }] } });
   await open(server);
   await panel();
   await page.locator('[name=schema]').fill('{"type": "object"}');
@@ -92,10 +90,9 @@ test('an answer as a form, tools of servers, a call and Chinese', { skip: withou
   await ask('Who?');
   await page.locator('.form table').waitFor();
   await page.locator('[name=schema]').fill('');
-  await page.locator('#servers .check').first().click();
-  await page.locator('#servers summary').click();
-  await script(call('docs_echo', '{"a": "b"}'));
-  await ask('Echo');
+  await page.locator('[name=builtin]').selectOption('on');
+  await script(call('calculator', '{"expression": "1+1"}'));
+  await ask('Sum');
   await page.locator('.calls [role=group]').waitFor();
   await accessible('form', ['desktop', 'narrow']);
   assert.equal(await page.locator('html').getAttribute('lang'), 'zh-Hans');
