@@ -16,7 +16,7 @@ import (
 )
 
 // chip is a device in Go whose memory the host does not share: what either side writes is copied to the other
-// side before a run and behind it, unless a fault withholds it. The host's view of TCM is nonsense.
+// side before a run and after it, unless a fault withholds it. The host's view of TCM is nonsense.
 type chip struct {
 	*device.Go
 	host  []byte
@@ -129,7 +129,7 @@ var faults = []fault{
 		}
 		return device.TCMBytes, 0
 	}},
-	{name: "a missing flush behind what the device writes", want: "coherence, the host sees what the device writes: old bytes in ", unread: func(run int) (at, n int) {
+	{name: "a missing flush after what the device writes", want: "coherence, the host sees what the device writes: old bytes in ", unread: func(run int) (at, n int) {
 		if run%89 == 0 {
 			return device.TCMBytes, 1 << 20
 		}
