@@ -23,7 +23,7 @@ type tails struct {
 	*tailShape
 	q     *request
 	slots []tail
-	clock uint64 // of recordings
+	clock uint64 // of requests
 
 	// Of the step under way: its states get theirs when all of it has run.
 	spans   []spanTail
@@ -33,7 +33,7 @@ type tails struct {
 // tail is the bookkeeping of a slot.
 type tail struct {
 	has  []uint64 // [layers] versions, see kv.Sequence.StateVersion; 0: it has nothing
-	used uint64   // by which recording
+	used uint64   // by which request
 }
 
 // spanTail is a span of a step: its slot, -1 before its first row, and where in pending are the tails behind its
@@ -41,11 +41,11 @@ type tail struct {
 type spanTail struct {
 	slot     int32
 	at, mark int
-	marked   int32     // the slot that gets the states of its checkpoint, if that is within a recording's rows
+	marked   int32     // the slot that gets the states of its checkpoint, if that is within a request's rows
 	states   []float32 // of all layers, if others have got its slot
 }
 
-// convPart is rows of a recording that are one span's, the first of which has done of the span's before it.
+// convPart is rows of a request that are one span's, the first of which has done of the span's before it.
 type convPart struct{ span, first, n, done int }
 
 // tailBytes is the memory for tails, unless a sequence's are larger; stateBytes that with states of delta nets, of which
@@ -156,7 +156,7 @@ func (t *tails) marks(sp *models.RecurrentSpan, p *convPart) bool {
 	return t.heads > 0 && sp.Copy != nil && sp.CopyAt > p.done && sp.CopyAt < p.done+p.n
 }
 
-// hold finds slots for the parts of a recording, of which a span that goes on is the first.
+// hold finds slots for the parts of a request, of which a span that goes on is the first.
 func (t *tails) hold(s *models.DenseStep, parts []convPart) {
 	t.clock++
 	for _, p := range parts {
@@ -175,7 +175,7 @@ func (t *tails) hold(s *models.DenseStep, parts []convPart) {
 	}
 }
 
-// slot returns one that the recording has not got yet: what has tails of a version, else the one that was used
+// slot returns one that the request has not got yet: what has tails of a version, else the one that was used
 // least recently.
 func (t *tails) slot(version uint64) int32 {
 	oldest := int32(-1)

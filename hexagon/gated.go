@@ -92,7 +92,7 @@ func (b *Backend) GatedExpert(layer, expert int, x *models.GatedExpert) bool {
 	}
 	if expert == models.SharedExpert {
 		if g.down == nil {
-			b.plan.refuse("experts", layer, "the device does not hold the matrix behind the gate of the shared expert")
+			b.plan.refuse("experts", layer, "the device does not hold the matrix after the gate of the shared expert")
 			return false
 		}
 		mixture.gated.shared[layer] = g
@@ -115,7 +115,7 @@ var expertRules = []struct {
 	{"rows are not whole tiles of 32 numbers", func(_ *Options, hidden int, x *models.GatedExpert) bool {
 		return hidden%layout.Tile+x.Width%layout.Tile != 0
 	}},
-	{"the expert has no matrix behind its gate", func(_ *Options, _ int, x *models.GatedExpert) bool { return x.Down == nil }},
+	{"the expert has no matrix after its gate", func(_ *Options, _ int, x *models.GatedExpert) bool { return x.Down == nil }},
 }
 
 // begin makes room for the experts of a plan.

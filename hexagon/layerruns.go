@@ -59,7 +59,7 @@ func (r *layerRuns) run(s *models.DenseStep) int {
 	return end
 }
 
-// reach returns the layer behind the last that is computed: the host computes the next, or the mixture of the last.
+// reach returns the layer after the last that is computed: the host computes the next, or the mixture of the last.
 func (r *layerRuns) reach(s *models.DenseStep) int {
 	d := r.plan.layers
 	if s.Model != d.m || s.Cache.Type() == kv.Int8 || !r.step.att.keys.use(s.Cache) {

@@ -113,9 +113,9 @@ type layerRule struct {
 
 // layerRules look at a layer before its matrices are stacked.
 var layerRules = []layerRule{
-	{"the layer has parts that only the CPU knows", func(_ *layerPlan, l *layer) bool { return l.DenseLayer == nil }},
+	{"only the CPU knows how to compute its parts", func(_ *layerPlan, l *layer) bool { return l.DenseLayer == nil }},
 	{"the feed-forward's width is not whole tiles of 32 numbers", func(_ *layerPlan, l *layer) bool { return l.Width%layout.Tile != 0 }},
-	{"experts beside attention read what attention reads", func(d *layerPlan, l *layer) bool { return l.Mixture && d.m.Parallel }},
+	{"its experts read the same rows as its attention, which the device cannot do", func(d *layerPlan, l *layer) bool { return l.Mixture && d.m.Parallel }},
 	{"its window differs from the one of the layers before it: a step has masks of one window", func(d *layerPlan, l *layer) bool {
 		return l.Window > 0 && d.keyMask.window > 0 && d.keyMask != keyMask{l.Window, l.Both}
 	}},
@@ -140,7 +140,7 @@ var layerRules = []layerRule{
 // stackRules look at a layer whose matrices are stacked.
 var stackRules = []layerRule{
 	{"the device does not hold the matrices before attention", func(_ *layerPlan, l *layer) bool { return l.qkv == nil }},
-	{"the device does not hold the matrix behind attention", func(_ *layerPlan, l *layer) bool { return l.o == nil }},
+	{"the device does not hold the matrix after attention", func(_ *layerPlan, l *layer) bool { return l.o == nil }},
 	{"the device does not hold the feed-forward's matrices", func(_ *layerPlan, l *layer) bool {
 		return !l.Mixture && (l.gateUp == nil || l.down == nil)
 	}},
@@ -151,7 +151,7 @@ var stackRules = []layerRule{
 
 // attentionRules look at it last.
 var attentionRules = []layerRule{
-	{"queries, keys, values and gates do not stand where vectors find them", func(d *layerPlan, l *layer) bool { return l.attends() && !l.split(d.m) }},
+	{"its queries, keys, values and gates are products that vectors cannot take apart", func(d *layerPlan, l *layer) bool { return l.attends() && !l.split(d.m) }},
 }
 
 // refusedBy returns the reason of the first of the rules that refuses the layer, "" if none does.
@@ -392,7 +392,7 @@ func (d *layerPlan) reserve(a *arena) {
 // layers make beyond it is read in a run of its own.
 const tiledKeyBytes = 64 << 20
 
-// encoderRows is the longest sequence whose tokens attend to later ones that is recorded: all its rows
+// encoderRows is the longest sequence whose tokens attend to later ones that is one request: all its rows
 // are, at once.
 const encoderRows = device.MaxRows
 
@@ -405,7 +405,7 @@ func alike(of []kernels.Linear) bool {
 	})
 }
 
-// atOnce returns how many rows of a step of n are recorded at once: those of a product by lookups
+// atOnce returns how many rows of a step of n are one request: those of a product by lookups
 // have tables in TCM, and those of an encoder's sequence are together.
 func (d *layerPlan) atOnce(n, first, end int) int {
 	if d.m.Bidirectional {

@@ -59,7 +59,7 @@ type Work struct {
 // region is a part of the shared memory.
 type region struct{ at, size uint32 }
 
-// arena lays out the shared memory, behind TCM.
+// arena lays out the shared memory, after TCM.
 type arena struct{ end uint64 }
 
 // reserve lays out n bytes, 0 for none.

@@ -45,7 +45,7 @@ type stepAttention struct {
 	keys  *keys
 	tcm   *attentionTCM
 	views [2]view // of layers that see all keys, and of those with windows
-	slots []int32 // of the rows, in the layer that is recorded
+	slots []int32 // of the rows, in the layer whose packets are made
 	lists [][]*list
 }
 
@@ -83,7 +83,7 @@ type view struct {
 
 // queryTile is up to 32 queries of one KV head and sequence.
 type queryTile struct {
-	lo, hi   int    // rows of the recording that the sequence has
+	lo, hi   int    // rows of the request that the sequence has
 	of       int    // the query head of the group whose rows these are; -1: all heads of a row, then of the next
 	seq      int    // number of the sequence
 	begin, n int    // of the queries of those rows

@@ -8,7 +8,7 @@ import (
 	"github.com/lutra-lm/lutra/kernels"
 )
 
-// tiledHead is the matrix of logits as the tile unit multiplies it within a recorded step: one
+// tiledHead is the matrix of logits as the tile unit multiplies it within a step: one
 // in fp16 or rounded, or one with more rows than go by lookups.
 type tiledHead struct {
 	*linear

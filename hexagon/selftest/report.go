@@ -165,7 +165,34 @@ func Read(from io.Reader) (*Report, error) {
 	case r.Format != Format:
 		return nil, fmt.Errorf("a report of format %d; this program reads format %d", r.Format, Format)
 	}
+	if err := r.check(); err != nil {
+		return nil, err
+	}
 	return &r, nil
+}
+
+// Bounds of a report that somebody sends.
+const (
+	mostEntries  = 1000
+	mostValue    = 1e9
+	mostContexts = 64
+	mostTCM      = 1 << 30
+)
+
+// check refuses numbers that no device has.
+func (r *Report) check() error {
+	if n := max(len(r.Opening), len(r.Operations), len(r.Times), len(r.Coherence), len(r.Verdict.Faults)); n > mostEntries {
+		return fmt.Errorf("a report with a list of %d entries; %d are the most", n, mostEntries)
+	}
+	if d := r.Device; d.Contexts < 0 || d.Contexts > mostContexts || d.TCM < 0 || d.TCM > mostTCM {
+		return fmt.Errorf("a report of a device with %d vector contexts and %d bytes of TCM, which none has", d.Contexts, d.TCM)
+	}
+	for _, t := range r.Times {
+		if !(t.Value >= 0 && t.Value <= mostValue) || t.Of < 0 || t.Of > mostTCM {
+			return fmt.Errorf("a report with the time %q of %d: %v %s is out of range", t.Name, t.Of, t.Value, t.Unit)
+		}
+	}
+	return nil
 }
 
 // Time returns the measurement of that name and size; ok is false if there is none.

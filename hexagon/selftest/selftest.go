@@ -45,7 +45,7 @@ const (
 	DefaultTimeout = time.Minute
 )
 
-// Memory that the test asks of a device, behind TCM: operands, their TCM as it begins and ends, and a layer.
+// Memory that the test asks of a device, after TCM: operands, their TCM as it begins and ends, and a layer.
 const (
 	operandBytes = exercise.Memory - device.TCMBytes
 	stagedAt     = device.TCMBytes + operandBytes

@@ -16,7 +16,7 @@ import (
 )
 
 // chip is a device in Go whose memory the host does not share: what either side writes is copied to the other
-// side before a run and behind it, unless a fault withholds it. The host's view of TCM is nonsense.
+// side before a run and after it, unless a fault withholds it. The host's view of TCM is nonsense.
 type chip struct {
 	*device.Go
 	host  []byte
@@ -129,7 +129,7 @@ var faults = []fault{
 		}
 		return device.TCMBytes, 0
 	}},
-	{name: "a missing flush behind what the device writes", want: "coherence, the host sees what the device writes: old bytes in ", unread: func(run int) (at, n int) {
+	{name: "a missing flush after what the device writes", want: "coherence, the host sees what the device writes: old bytes in ", unread: func(run int) (at, n int) {
 		if run%89 == 0 {
 			return device.TCMBytes, 1 << 20
 		}
@@ -278,7 +278,13 @@ func TestAReportNamesWhatRanWhenTheTestEnded(t *testing.T) {
 }
 
 func TestAReportOfAnotherKindIsRefused(t *testing.T) {
-	for _, s := range []string{"", "{}", `{"kind":"lutra npu selftest","format":2}`, `[1]`, `{"kind":"lutra npu selftest","format":1,"times":3}`, strings.Repeat(" ", 1<<20+1)} {
+	good := func(rest string) string { return `{"kind":"lutra npu selftest","format":1,` + rest + "}" }
+	if _, err := selftest.Read(strings.NewReader(good(`"times":[{"name":"x","value":1}]`))); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []string{"", "{}", `{"kind":"lutra npu selftest","format":2}`, `[1]`, `{"kind":"lutra npu selftest","format":1,"times":3}`, strings.Repeat(" ", 1<<20+1),
+		good(`"times":[{"name":"x","value":1e300}]`), good(`"times":[{"name":"x","value":-1}]`), good(`"times":[{"of":-1}]`),
+		good(`"device":{"contexts":1000}`), good(`"times":[` + strings.Repeat("{},", 1000) + "{}]")} {
 		if _, err := selftest.Read(strings.NewReader(s)); err == nil {
 			t.Errorf("%.40q is read", s)
 		}

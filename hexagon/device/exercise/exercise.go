@@ -12,7 +12,7 @@ import (
 )
 
 // Generator makes packets that devices take, and their operands in a memory, one after the other in TCM and
-// behind it. Both begin anew with each packet.
+// after it. Both begin anew with each packet.
 type Generator struct {
 	*rand.Rand
 	tcm, ddr uint32 // what is next
@@ -33,7 +33,7 @@ func New(seed uint64, memory []byte) *Generator {
 	return &Generator{rand.New(rand.NewPCG(seed, 5)), device.ExpTableBytes, device.TCMBytes, memory}
 }
 
-// Ends returns where the last packet's operands end in TCM, behind the table, and in DDR.
+// Ends returns where the last packet's operands end in TCM, after the table, and in DDR.
 func (g *Generator) Ends() (tcm, ddr uint32) { return g.tcm, g.ddr }
 
 // bytes are n random ones.

@@ -22,7 +22,7 @@ func TestEveryPacketIsTakenAndWritesItsOwnOperands(t *testing.T) {
 			}
 			for _, w := range Written(p) {
 				if op != device.OpExpTable && (w[0] < device.TCMBytes && w[0]+w[1] > int(tcm) || w[0] >= device.TCMBytes && w[0]+w[1] > int(ddr)) {
-					t.Errorf("%v: %v writes %v, behind its operands at %d and %d", op, p, w, tcm, ddr)
+					t.Errorf("%v: %v writes %v, after its operands at %d and %d", op, p, w, tcm, ddr)
 				}
 			}
 			if len(Written(p)) == 0 && op != device.OpPing {
