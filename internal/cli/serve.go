@@ -2,30 +2,20 @@ package cli
 
 import (
 	"cmp"
-	"context"
-	"io"
 	"os"
 	"strings"
-	"time"
 
-	"github.com/coreos/go-systemd/v22/daemon"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/hexagon"
 	"github.com/lutra-lm/lutra/internal/config"
-	"github.com/lutra-lm/lutra/internal/cpulimit"
-	"github.com/lutra-lm/lutra/internal/engines"
-	"github.com/lutra-lm/lutra/internal/parallel"
 	"github.com/lutra-lm/lutra/internal/sandbox"
-	"github.com/lutra-lm/lutra/internal/tracing"
 	"github.com/lutra-lm/lutra/internal/usage"
 	"github.com/lutra-lm/lutra/models/generation"
 	"github.com/lutra-lm/lutra/models/weights"
 	"github.com/lutra-lm/lutra/server"
-	"github.com/lutra-lm/lutra/server/registry"
 )
 
 // ModelFlags are shared by the commands that run a model themselves.
@@ -189,195 +179,6 @@ func warnings(o *server.Options, compiles bool) []string {
 	list := o.Warnings()
 	if !compiles {
 		list = append(list, "verify.tests: "+sandbox.Interpreted)
-	}
-	return list
-}
-
-// serve answers /healthz while get brings models and they load, publishes them, and
-// drains when ctx ends: the server before the engines, which running requests need. At a
-// hangup it takes the models that read finds, unless that is nil, and the server's own files; one
-// with neither ends.
-func serve(ctx context.Context, cfg config.Config, read func() (config.Config, error), get *getter, errOut io.Writer) error {
-	lines := &server.LogLines{}
-	log := NewLogger(cfg.Log, errOut, lines)
-	if get.log != nil { // its downloads are part of what the server does
-		get.log = &log
-	}
-	cfg.Warn(log)
-	listener, err := open(&cfg.Server)
-	if err != nil {
-		return err
-	}
-	for _, w := range warnings(&cfg.Server, sandbox.Compiles()) {
-		log.Warn().Msg(w)
-	}
-	cfg.Server.Log, cfg.Server.LogLines = log, lines
-	tracer, endTraces, err := tracing.New(ctx, os.Getenv, Version(), log)
-	if err != nil {
-		listener.Close()
-		return err
-	}
-	if endTraces != nil {
-		defer func() {
-			ctx, done := context.WithTimeout(context.WithoutCancel(ctx), closingTime)
-			defer done()
-			_ = endTraces(ctx) // a dead collector has been told of
-		}()
-	}
-	cfg.Server.Tracer = tracer
-	cfg.Server.Documents = documentsOf(ctx)
-	srv := server.New(cfg.Server)
-	systemd := supervised{log: log, stuck: cpulimit.Stuck}
-	stopperOf(ctx).atSecond(func(s stopSignal) {
-		log.Warn().Str("signal", s.String()).Msg("second signal: ending at once")
-	})
-	hangups := make(chan struct{}, 1)
-	if read != nil || cfg.Server.Reloads() {
-		stopperOf(ctx).atHangup(reloads(hangups, errOut))
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	watch := engines.Watcher{Loading: srv.Loading, Steps: srv.StepObserver}
-	closeEvents, err := publishEvents(&cfg, srv, &watch, log)
-	if err != nil {
-		listener.Close()
-		return err
-	}
-	defer closeEvents()
-	var g errgroup.Group
-	served := make(chan struct{})
-	var serveErr error // once served is closed
-	g.Go(parallel.Guard(func() error {
-		defer close(served)
-		defer cancel()
-		serveErr = srv.Serve(ctx, listener)
-		return serveErr
-	}))
-	g.Go(parallel.Guard(func() error {
-		<-ctx.Done()
-		systemd.tell(daemon.SdNotifyStopping)
-		return nil
-	}))
-	g.Go(parallel.Guard(func() error {
-		defer cancel()
-		for _, name := range cfg.Names() {
-			srv.Loading(name, 0, 0)
-		}
-		if err := cfg.Get(ctx, get.get); err != nil {
-			if ctx.Err() != nil { // what has come is kept, and the server drains
-				return nil
-			}
-			return err
-		}
-		r, err := loadUnless(served, func() (*engines.Runtime, error) {
-			first := cfg
-			var err error
-			if first.Models, err = engines.Fitting(&cfg); err != nil {
-				return nil, err
-			}
-			first.Partial = len(first.Models) < len(cfg.Models) || cfg.Loading.Dir != ""
-			return engines.New(ctx, first, log, watch)
-		})
-		if r == nil && ctx.Err() != nil {
-			return nil // it is the loading that was given up
-		}
-		if err != nil {
-			return err
-		}
-		defer r.Close()
-		for _, c := range r.Collectors() {
-			srv.Register(c)
-		}
-		share, leaveWorkers := shareSearches(&cfg, srv, listener.Addr(), log)
-		defer leaveWorkers()
-		f := &fleet{cfg: cfg, get: get, log: log, r: r, share: share}
-		if err := f.publish(ctx, srv); err != nil {
-			return err
-		}
-		defer f.close()
-		f.boundHeap()
-		ready, try := readyLines(cfg.Server, listener.Addr())
-		if event := log.Info(); r.Writes() == nil {
-			event.Str("try", try).Msg(ready)
-		} else { // the question may find no model that answers
-			event.Msg(ready)
-		}
-		running, stop := context.WithCancel(context.WithoutCancel(ctx))
-		defer stop()
-		go func() { <-served; stop() }()
-		systemd.tell(daemon.SdNotifyReady)
-		g.Go(parallel.Guard(func() error {
-			systemd.watch(running, func() []*batcher.Engine { return enginesOf(r) })
-			return nil
-		}))
-		g.Go(parallel.Guard(func() error {
-			f.atHangups(running, hangups, read, srv.Reload)
-			return nil
-		}))
-		return r.Run(running)
-	}))
-	err, closed := closing(g.Wait, served)
-	if !closed {
-		log.Warn().Msg("ending while models are being closed: a request or a step goes on")
-		return serveErr
-	}
-	return err
-}
-
-// closingTime is how long each of models and traces may take to be closed once the server has stopped.
-const closingTime = time.Second
-
-// closing returns the error of wait, and whether it came within the closingTime after served is closed.
-func closing(wait func() error, served <-chan struct{}) (err error, closed bool) {
-	ended := make(chan error, 1)
-	go func() { ended <- wait() }()
-	select {
-	case err := <-ended:
-		return err, true
-	case <-served:
-	}
-	select {
-	case err := <-ended:
-		return err, true
-	case <-time.After(closingTime):
-		return nil, false
-	}
-}
-
-// loadUnless returns the result of load, or nothing if done closes first: loading ends
-// with its context, but a slow disk may keep it from noticing.
-func loadUnless(done <-chan struct{}, load func() (*engines.Runtime, error)) (*engines.Runtime, error) {
-	type result struct {
-		r   *engines.Runtime
-		err error
-	}
-	loaded := make(chan result, 1)
-	go func() {
-		var l result
-		l.err = parallel.Try(func() (err error) { l.r, err = load(); return err })
-		loaded <- l
-	}()
-	select {
-	case l := <-loaded:
-		return l.r, l.err
-	case <-done:
-		return nil, nil
-	}
-}
-
-// enginesOf returns the engines that are there now.
-func enginesOf(r *engines.Runtime) (list []*batcher.Engine) {
-	for _, h := range r.All() {
-		list = append(list, h.Served.Model.Engine)
-	}
-	return list
-}
-
-// servedModels returns the models of r as the server publishes them.
-func servedModels(r *engines.Runtime) []registry.Served {
-	var list []registry.Served
-	for _, h := range r.All() {
-		list = append(list, h.Served)
 	}
 	return list
 }
