@@ -3,6 +3,8 @@ package eval
 import (
 	"compress/gzip"
 	"context"
+	"encoding/csv"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -119,5 +121,57 @@ func TestACompressedJournalIsRead(t *testing.T) {
 	})
 	if err != nil || len(got) != 1 || got[0].Candidates[0].Text != "a" {
 		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+// The rows that no program has to run for: the journal has no questions.
+func TestTheEvidenceOfAPublicModelIsWhatItsJournalGives(t *testing.T) {
+	rules := []string{"first", "vote", "score", "shortest", "any"}
+	var list []Choice
+	greedy, problems := 0, 0
+	err := ReadJournal("testdata/humaneval-qwen2.5-coder-1.5b.jsonl.gz", func(_ Setup, r Record) error {
+		if r.Plain() {
+			problems++
+			if r.Right {
+				greedy++
+			}
+		}
+		some, err := Choose(t.Context(), r, rules, []int{1, 2, 4, 8}, 100)
+		list = append(list, some...)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	low, high := Wilson(greedy, problems)
+	made := map[string][]string{"greedy 1": {percent(float64(greedy) / float64(problems)), percent(low), percent(high), "", "", ""}}
+	for _, r := range Tally(list, "vote") {
+		row := []string{percent(r.Right), percent(r.Low), percent(r.High), "", "", ""}
+		if d := r.Against; d != nil && r.N > 1 {
+			row[3], row[4], row[5] = percent(d.Delta), percent(d.Low), percent(d.High)
+		}
+		made[fmt.Sprint(r.Rule, " ", r.N)] = row
+	}
+	file, err := os.Open("../../docs/data/tts-humaneval.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	rows, err := csv.NewReader(file).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	compared := 0
+	for _, row := range rows[1:] {
+		if row[0] == "examples" {
+			continue
+		}
+		compared++
+		if want := made[row[0]+" "+row[1]]; !slices.Equal(row[2:], want) {
+			t.Errorf("%s, %s: the document has %q, the journal gives %q", row[0], row[1], row[2:], want)
+		}
+	}
+	if compared != 14 {
+		t.Errorf("%d rows were compared", compared)
 	}
 }
