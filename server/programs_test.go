@@ -131,7 +131,7 @@ func TestAgentsThatWriteCodeRunWithTheirDefaults(t *testing.T) {
 
 // TestLibrariesCallToolsAndEndWithinASchema runs the libraries that LUTRA_PYTHON has.
 func TestLibrariesCallToolsAndEndWithinASchema(t *testing.T) {
-	for library, apis := range map[string][]string{"agents": {"chats", "responses"}, "pydantic_ai": {"chats", "responses", "messages"}, "langchain": {"chats", "responses"}} {
+	for library, apis := range map[string][]string{"agents": {"chats", "responses"}, "pydantic_ai": {"chats", "responses", "messages"}, "langchain": {"chats", "responses"}, "instructor": {"chats"}} {
 		for _, api := range apis {
 			t.Run(library+" "+api, func(t *testing.T) {
 				python := clienttest.Python(t, library)

@@ -1,10 +1,11 @@
 """An agent with a tool and an answer that is held to a schema, by one of several libraries.
 
-  python final.py agents|pydantic_ai|langchain chats|responses|messages
+  python final.py agents|pydantic_ai|langchain|instructor chats|responses|messages
 
 The model at LUTRA_URL calls multiply and answers an Estimate then (server/programs_test.go).
 """
 
+import json
 import os
 import sys
 
@@ -63,4 +64,24 @@ def by_langchain():
     return agent.invoke({"messages": [("user", QUESTION)]})["structured_response"]
 
 
-print(repr({"agents": by_agents, "pydantic_ai": by_pydantic_ai, "langchain": by_langchain}[library]()))
+def by_instructor():
+    """Instructor runs no tools by itself: its user does, and the answer is of the model's class then."""
+    import instructor
+    import openai
+
+    client = instructor.from_openai(openai.OpenAI(base_url=URL + "/v1", api_key="none"), mode=instructor.Mode.JSON_SCHEMA)
+    integer = {"type": "integer"}
+    parameters = {"type": "object", "properties": {"a": integer, "b": integer}, "required": ["a", "b"], "additionalProperties": False}
+    function = {"name": "multiply", "description": multiply.__doc__, "parameters": parameters, "strict": True}
+    messages, tools = [{"role": "user", "content": QUESTION}], [{"type": "function", "function": function}]
+    final = {"type": "json_schema", "json_schema": {"name": "Estimate", "schema": Estimate.model_json_schema()}}
+    asked = client.create(model=MODEL, messages=messages, tools=tools, response_format=final, response_model=None)
+    message = asked.choices[0].message
+    messages.append({"content": None} | message.model_dump(exclude_none=True))  # Instructor looks for content
+    for call in message.tool_calls:
+        product = multiply(**json.loads(call.function.arguments))
+        messages.append({"role": "tool", "tool_call_id": call.id, "content": str(product)})
+    return client.create(model=MODEL, messages=messages, tools=tools, response_model=Estimate)
+
+
+print(repr({"agents": by_agents, "pydantic_ai": by_pydantic_ai, "langchain": by_langchain, "instructor": by_instructor}[library]()))
