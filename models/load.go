@@ -7,7 +7,6 @@ import (
 
 	"github.com/lutra-lm/lutra/internal/parallel"
 	"github.com/lutra-lm/lutra/kernels"
-	"github.com/lutra-lm/lutra/models/generation"
 	"github.com/lutra-lm/lutra/models/gguf"
 	"github.com/lutra-lm/lutra/models/load"
 	"github.com/lutra-lm/lutra/models/template"
@@ -29,8 +28,9 @@ type Bundle struct {
 	TemplateErr error
 	// Warnings says what the file lacks or what is odd in it, and what is done instead.
 	Warnings []string
-	Sampling generation.Config // how the author wants answers to be sampled, as far as the file says
-	Verifier Verifier          // how a reward model wants to be read, as far as the file says
+	// Sampling has the keys after gguf.SamplingPrefix: how the author wants answers to be sampled.
+	Sampling gguf.Metadata
+	Verifier Verifier // how a reward model wants to be read, as far as the file says
 	// Rerank is what a reranker reads, with {query} and {document}; empty, and with a
 	// Classifier: the two texts with separators.
 	Rerank     string
@@ -94,9 +94,7 @@ func newBundle(f *gguf.File, m *executor, own gguf.Metadata) (*Bundle, error) {
 	}
 	b.converse(f.Metadata)
 	if c := m.Config(); c.Generates() {
-		var vain []string
-		b.Sampling, vain = generation.FromFile(f.Metadata)
-		b.Warnings = append(b.Warnings, vain...)
+		b.Sampling = f.Metadata.Under(gguf.SamplingPrefix)
 	}
 	b.Rerank, _ = f.Metadata.String("tokenizer.chat_template.rerank") // as llama.cpp's converter writes it
 	if b.Classifier = m.graph.ranks; b.Classifier != nil && b.Rerank == "" && m.graph.enc == nil {

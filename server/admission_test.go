@@ -13,8 +13,8 @@ import (
 
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/toy"
+	"github.com/lutra-lm/lutra/server/fields"
 	"github.com/lutra-lm/lutra/server/jsonread"
-	"github.com/lutra-lm/lutra/server/openai"
 )
 
 // posts returns small requests to every endpoint that takes them.
@@ -209,7 +209,7 @@ func TestStopTokensAreOneSetForAllChoices(t *testing.T) {
 	}
 	f := start(t, endless(func() {}), nil)
 	var ids strings.Builder
-	for i := range openai.MaxStopTokens {
+	for i := range fields.MaxStopTokens {
 		fmt.Fprintf(&ids, ",%d", i)
 	}
 	body := func(ids string) string {
@@ -226,8 +226,8 @@ func TestStopTokensAreOneSetForAllChoices(t *testing.T) {
 	}
 	cost(body("1")) // what is allocated once
 	none, all := cost(body("1")), cost(body(ids.String()[1:]))
-	if each := 4 * openai.MaxStopTokens; all > none+uint64(64*each) {
-		t.Errorf("128 choices with %d stop tokens take %d bytes more than with one, as if each had a list of %d", openai.MaxStopTokens, all-none, each)
+	if each := 4 * fields.MaxStopTokens; all > none+uint64(64*each) {
+		t.Errorf("128 choices with %d stop tokens take %d bytes more than with one, as if each had a list of %d", fields.MaxStopTokens, all-none, each)
 	}
 }
 

@@ -16,8 +16,8 @@ import (
 	"github.com/lutra-lm/lutra/internal/sweep"
 	"github.com/lutra-lm/lutra/models/toy"
 	"github.com/lutra-lm/lutra/server/api"
+	"github.com/lutra-lm/lutra/server/fields"
 	"github.com/lutra-lm/lutra/server/jsonread"
-	"github.com/lutra-lm/lutra/server/openai"
 	"github.com/lutra-lm/lutra/tts/reward"
 )
 
@@ -73,41 +73,41 @@ func bounds() []bound {
 		}},
 		{"a field's name", chat, jsonread.MaxNameLen, "", func(n int) string { return chatBody(`,"max_tokens":1,` + letters(n) + `:1`) }},
 		{"a string", chat, jsonread.MaxString, "user", field("user", letters)},
-		{"`messages`", chat, openai.MaxMessages, "messages", func(n int) string {
+		{"`messages`", chat, fields.MaxMessages, "messages", func(n int) string {
 			return `{"max_tokens":1,"messages":[` + listed(`{"role":"user","content":"a"}`, n) + `]}`
 		}},
-		{"`content`", chat, openai.MaxParts, "messages[0].content", func(n int) string {
+		{"`content`", chat, fields.MaxParts, "messages[0].content", func(n int) string {
 			return `{"max_tokens":1,"messages":[{"role":"user","content":[` + listed(`{"type":"text","text":"a"}`, n) + `]}]}`
 		}},
-		{"`tool_calls`", chat, openai.MaxTools, "messages[1].tool_calls", message(func(n int) string { return `"tool_calls":[` + listed(call, n) + `]` })},
-		{"`tool_calls`", chat, openai.MaxFunctions, "messages", message(func(n int) string { return `"tool_calls":[` + padded(n) + `]` })},
-		{"`tools`", chat, openai.MaxTools, "tools", field("tools", func(n int) string { return `[` + listed(call, n) + `],"tool_choice":"none"` })},
-		{"`tools`", chat, openai.MaxFunctions, "tools", field("tools", func(n int) string { return `[` + padded(n) + `],"tool_choice":"none"` })},
-		{"`chat_template_kwargs`", chat, openai.MaxKwargs, "chat_template_kwargs", field("chat_template_kwargs", func(n int) string { return `{"a":` + letters(n-8) + `}` })},
+		{"`tool_calls`", chat, fields.MaxTools, "messages[1].tool_calls", message(func(n int) string { return `"tool_calls":[` + listed(call, n) + `]` })},
+		{"`tool_calls`", chat, fields.MaxFunctions, "messages", message(func(n int) string { return `"tool_calls":[` + padded(n) + `]` })},
+		{"`tools`", chat, fields.MaxTools, "tools", field("tools", func(n int) string { return `[` + listed(call, n) + `],"tool_choice":"none"` })},
+		{"`tools`", chat, fields.MaxFunctions, "tools", field("tools", func(n int) string { return `[` + padded(n) + `],"tool_choice":"none"` })},
+		{"`chat_template_kwargs`", chat, fields.MaxKwargs, "chat_template_kwargs", field("chat_template_kwargs", func(n int) string { return `{"a":` + letters(n-8) + `}` })},
 		{"`prompt`", text, 128, "prompt", func(n int) string { return `{"max_tokens":1,"prompt":[` + listed(`"a"`, n) + `]}` }},
 		{"`candidates`, `begun`", text, 128, "candidates", func(n int) string { return `{"prompt":[5],"max_tokens":1,"candidates":[` + numbered("%d", n) + `]}` }},
-		{"`candidates`, `begun`", text, openai.MaxCandidate, "candidates[0]", func(n int) string { return `{"prompt":[5],"max_tokens":1,"candidates":[` + strconv.Itoa(n) + `]}` }},
-		{"`delimiters`", text, openai.MaxDelimiters, "delimiters", func(n int) string {
+		{"`candidates`, `begun`", text, fields.MaxCandidate, "candidates[0]", func(n int) string { return `{"prompt":[5],"max_tokens":1,"candidates":[` + strconv.Itoa(n) + `]}` }},
+		{"`delimiters`", text, fields.MaxDelimiters, "delimiters", func(n int) string {
 			return `{"prompt":[5],"max_tokens":1,"candidates":[0],"delimiters":[` + listed(`"a"`, n) + `]}`
 		}},
-		{"`delimiters`", text, openai.MaxDelimiterLen, "delimiters[0]", func(n int) string {
+		{"`delimiters`", text, fields.MaxDelimiterLen, "delimiters[0]", func(n int) string {
 			return `{"prompt":[5],"max_tokens":1,"candidates":[0],"delimiters":[` + letters(n) + `]}`
 		}},
 		{"`n`", chat, 128, "n", field("n", strconv.Itoa)},
 		{"`best_of`", text, 128, "best_of", func(n int) string { return `{"prompt":"a","max_tokens":1,"best_of":` + strconv.Itoa(n) + `}` }},
-		{"`stop`", chat, openai.MaxStops, "stop", field("stop", func(n int) string { return `[` + listed(`"a"`, n) + `]` })},
-		{"`stop`", chat, openai.MaxStopLen, "stop", field("stop", letters)},
-		{"`stop_token_ids`", chat, openai.MaxStopTokens, "stop_token_ids", field("stop_token_ids", func(n int) string { return `[` + listed("7", n) + `]` })},
-		{"`bad_words`", chat, openai.MaxBadWords, "bad_words", field("bad_words", func(n int) string { return `[` + listed(`"a"`, n) + `]` })},
-		{"`bad_words`", chat, openai.MaxBadWordLen, "bad_words[0]", field("bad_words", func(n int) string { return `[` + letters(n) + `]` })},
-		{"`allowed_token_ids`", chat, openai.MaxAllowed, "allowed_token_ids", field("allowed_token_ids", func(n int) string { return `[` + listed("7", n) + `]` })},
-		{"`logit_bias`", chat, openai.MaxLogitBias, "logit_bias", field("logit_bias", func(n int) string { return `{` + numbered(`"%d":1`, n) + `}` })},
-		{"`logit_bias`", chat, openai.MaxLogitBias, "logit_bias", field("logit_bias", func(n int) string { return `[` + listed(`[7,1]`, n) + `]` })},
-		{"`top_logprobs`, `logprobs`", chat, openai.MaxTopLogprobs, "top_logprobs", field("top_logprobs", func(n int) string { return strconv.Itoa(n) + `,"logprobs":true` })},
-		{"`top_logprobs`, `logprobs`", text, openai.MaxTopLogprobs, "logprobs", func(n int) string { return `{"prompt":"a","max_tokens":1,"logprobs":` + strconv.Itoa(n) + `}` }},
-		{"`metadata`", chat, openai.MaxMetadata, "metadata", field("metadata", func(n int) string { return `{` + numbered(`"a%d":"b"`, n) + `}` })},
-		{"`metadata`", chat, openai.MaxMetadataName, "metadata", field("metadata", func(n int) string { return `{` + letters(n) + `:"b"}` })},
-		{"`metadata`", chat, openai.MaxMetadataValue, "metadata", field("metadata", func(n int) string { return `{"a":` + letters(n) + `}` })},
+		{"`stop`", chat, fields.MaxStops, "stop", field("stop", func(n int) string { return `[` + listed(`"a"`, n) + `]` })},
+		{"`stop`", chat, fields.MaxStopLen, "stop", field("stop", letters)},
+		{"`stop_token_ids`", chat, fields.MaxStopTokens, "stop_token_ids", field("stop_token_ids", func(n int) string { return `[` + listed("7", n) + `]` })},
+		{"`bad_words`", chat, fields.MaxBadWords, "bad_words", field("bad_words", func(n int) string { return `[` + listed(`"a"`, n) + `]` })},
+		{"`bad_words`", chat, fields.MaxBadWordLen, "bad_words[0]", field("bad_words", func(n int) string { return `[` + letters(n) + `]` })},
+		{"`allowed_token_ids`", chat, fields.MaxAllowed, "allowed_token_ids", field("allowed_token_ids", func(n int) string { return `[` + listed("7", n) + `]` })},
+		{"`logit_bias`", chat, fields.MaxLogitBias, "logit_bias", field("logit_bias", func(n int) string { return `{` + numbered(`"%d":1`, n) + `}` })},
+		{"`logit_bias`", chat, fields.MaxLogitBias, "logit_bias", field("logit_bias", func(n int) string { return `[` + listed(`[7,1]`, n) + `]` })},
+		{"`top_logprobs`, `logprobs`", chat, fields.MaxTopLogprobs, "top_logprobs", field("top_logprobs", func(n int) string { return strconv.Itoa(n) + `,"logprobs":true` })},
+		{"`top_logprobs`, `logprobs`", text, fields.MaxTopLogprobs, "logprobs", func(n int) string { return `{"prompt":"a","max_tokens":1,"logprobs":` + strconv.Itoa(n) + `}` }},
+		{"`metadata`", chat, fields.MaxMetadata, "metadata", field("metadata", func(n int) string { return `{` + numbered(`"a%d":"b"`, n) + `}` })},
+		{"`metadata`", chat, fields.MaxMetadataName, "metadata", field("metadata", func(n int) string { return `{` + letters(n) + `:"b"}` })},
+		{"`metadata`", chat, fields.MaxMetadataValue, "metadata", field("metadata", func(n int) string { return `{"a":` + letters(n) + `}` })},
 		{"`test_time_scaling`, `X-Lutra-Scaling`", chat, 2048, api.ScalingField, field(api.ScalingField, func(n int) string { return `"bon2;verifier=logprob` + strings.Repeat(" ", n-21) + `"` })},
 		{"`test_time_scaling.step.stop`", chat, 8, api.ScalingField + ".step.stop", search(func(n int) string { return `"step":{"stop":[` + listed(`"a"`, n) + `]}` })},
 		{"`test_time_scaling.step.stop`", chat, 64, api.ScalingField + ".step.stop", search(func(n int) string { return `"step":{"stop":[` + letters(n) + `]}` })},
@@ -117,15 +117,15 @@ func bounds() []bound {
 		{"`test_time_scaling.answer.extract`", chat, 1000, api.ScalingField + ".answer", search(func(n int) string {
 			return fmt.Sprintf(`"answer":{"extract":"regex:a{%d}"}`, n-2) // which begin and end a program
 		})},
-		{"`test_time_scaling.include`", chat, openai.MaxIncludes, api.ScalingField + ".include", search(func(n int) string { return `"include":[` + listed(`"tree"`, n) + `]` })},
-		{"`tokens`", "/detokenize", openai.MaxDetokenize, "tokens", func(n int) string { return `{"tokens":[` + listed("7", n) + `]}` }},
-		{"`input` of texts", "/v1/embeddings", openai.MaxInputs, "input", func(n int) string {
+		{"`test_time_scaling.include`", chat, fields.MaxIncludes, api.ScalingField + ".include", search(func(n int) string { return `"include":[` + listed(`"tree"`, n) + `]` })},
+		{"`tokens`", "/detokenize", fields.MaxDetokenize, "tokens", func(n int) string { return `{"tokens":[` + listed("7", n) + `]}` }},
+		{"`input` of texts", "/v1/embeddings", fields.MaxInputs, "input", func(n int) string {
 			return `{"model":"vectors","input":[` + listed(`"a"`, n) + `]}`
 		}},
-		{"`documents`", "/v1/rerank", openai.MaxInputs, "documents", func(n int) string {
+		{"`documents`", "/v1/rerank", fields.MaxInputs, "documents", func(n int) string {
 			return `{"model":"vectors","query":"a","documents":[` + listed(`"a"`, n) + `]}`
 		}},
-		{"`text_1`, `text_2`", "/v1/score", openai.MaxInputs, "text_2", func(n int) string {
+		{"`text_1`, `text_2`", "/v1/score", fields.MaxInputs, "text_2", func(n int) string {
 			return `{"model":"vectors","text_1":"a","text_2":[` + listed(`"a"`, n) + `]}`
 		}},
 		{"`responses`", "/v1/rewards", 128, "responses", func(n int) string {
@@ -181,7 +181,7 @@ func TestEveryBoundHoldsAsTheDocumentationSays(t *testing.T) {
 			if status == http.StatusOK {
 				return false, status, answer
 			}
-			e := strict[openai.Envelope](t, answer).Error
+			e := strict[api.Envelope](t, answer).Error
 			param := ""
 			if e.Param != nil {
 				param = *e.Param

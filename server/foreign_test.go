@@ -5,15 +5,14 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/lutra-lm/lutra/internal/sweep"
 	"github.com/lutra-lm/lutra/models/toy"
+	"github.com/lutra-lm/lutra/server/fields"
 	"github.com/lutra-lm/lutra/server/jsonread"
-	"github.com/lutra-lm/lutra/server/openai"
 )
 
 // nested puts a field that belongs into an object there.
@@ -31,7 +30,7 @@ func TestFieldsThatAreNotSupportedAreRefusedByName(t *testing.T) {
 		"/v1/chat/completions": `{"messages":[{"role":"user","content":"Hi"}],"max_tokens":1,`,
 		"/v1/completions":      `{"prompt":"Hi","max_tokens":1,`,
 	} {
-		for _, name := range slices.Sorted(maps.Keys(openai.Unsupported)) {
+		for _, name := range slices.Sorted(maps.Keys(fields.Unsupported)) {
 			// Read by an endpoint of their own accord, and tested with it.
 			own := []string{"modalities", "tools", "tool_choice", "top_logprobs", "truncation"}
 			if path == "/v1/completions" {
@@ -52,7 +51,7 @@ func TestFieldsThatAreNotSupportedAreRefusedByName(t *testing.T) {
 			neutral := []string{"null", "false", "[]", "{}", `""`, `"none"`, `"disabled"`}
 			for _, v := range []string{"0", "1", "-1", "0.0", "1.0"} {
 				var number float64
-				if json.Unmarshal([]byte(v), &number) == nil && openai.Unsupported[name](number) {
+				if json.Unmarshal([]byte(v), &number) == nil && fields.Unsupported[name](number) {
 					neutral = append(neutral, v)
 				}
 			}
@@ -72,40 +71,17 @@ func TestFieldsThatAreNotSupportedAreRefusedByName(t *testing.T) {
 
 func TestHarmlessFieldsAreNoFaultEvenWhereUnknownOnesAre(t *testing.T) {
 	f := start(t, &toy.Model{}, func(o *Options) { o.Strict = true })
-	for name := range openai.Harmless {
+	for name := range fields.Harmless {
 		if strings.HasPrefix(name, "stream_options.") || slices.Contains([]string{"reasoning", "reasoning_effort", "reasoning_format", "enable_thinking", "include_reasoning", "repeat_last_n", "parallel_tool_calls", "reasoning_budget", "reasoning_budget_tokens", "thinking_budget_tokens", "thinking_token_budget"}, name) {
 			continue // read by chats
 		}
-		if openai.Unsupported[name] != nil {
+		if fields.Unsupported[name] != nil {
 			t.Errorf("%s is both harmless and unsupported", name)
 		}
 		for _, body := range []string{chatBody(`,"max_tokens":1,` + nested(name, "7")), `{"prompt":"Hi","max_tokens":1,` + nested(name, "7") + `}`} {
 			if status, _, answer := f.post(map[bool]string{true: "/v1/completions", false: "/v1/chat/completions"}[strings.Contains(body, `"prompt"`)], body); status != http.StatusOK {
 				t.Errorf("%s: %d %s", name, status, answer)
 			}
-		}
-	}
-}
-
-func TestTheDocumentationListsWhatIsRefusedAndWhatIsIgnored(t *testing.T) {
-	raw, err := os.ReadFile("../docs/api.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, section, ok := strings.Cut(string(raw), "## Fields of other servers")
-	if !ok {
-		t.Fatal("docs/api.md has no section of fields of other servers")
-	}
-	section, _, _ = strings.Cut(section, "\n## ")
-	refused, ignored, _ := strings.Cut(section, "Ignored")
-	for name := range openai.Unsupported {
-		if !strings.Contains(refused, "`"+name+"`") {
-			t.Errorf("docs/api.md does not list %s as refused", name)
-		}
-	}
-	for name := range openai.Harmless {
-		if !strings.Contains(ignored, "`"+name+"`") {
-			t.Errorf("docs/api.md does not list %s as ignored", name)
 		}
 	}
 }

@@ -7,8 +7,8 @@ import (
 
 	"github.com/lutra-lm/lutra/models/toy"
 	"github.com/lutra-lm/lutra/server/api"
+	"github.com/lutra-lm/lutra/server/fields"
 	"github.com/lutra-lm/lutra/server/jsonread"
-	"github.com/lutra-lm/lutra/server/openai"
 	"github.com/lutra-lm/lutra/server/registry"
 )
 
@@ -62,7 +62,7 @@ func FuzzRequest(f *testing.F) {
 				if _, err := g.Model.Prepare(t.Context(), &req.Prompt, req.Sampling.MaxTokens); err != nil && toFault(err).Status != http.StatusBadRequest {
 					t.Fatalf("%q: %v, want the client's own mistake", body, err)
 				}
-				if err := req.Sampling.Validate(); err != nil || req.Sampling.TopLogprobs > openai.MaxTopLogprobs {
+				if err := req.Sampling.Validate(); err != nil || req.Sampling.TopLogprobs > fields.MaxTopLogprobs {
 					t.Fatalf("%q: %v", body, err)
 				}
 			}

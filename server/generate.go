@@ -6,8 +6,8 @@ import (
 	"iter"
 
 	"github.com/lutra-lm/lutra/server/api"
+	"github.com/lutra-lm/lutra/server/fields"
 	"github.com/lutra-lm/lutra/server/metrics"
-	"github.com/lutra-lm/lutra/server/openai"
 	"github.com/lutra-lm/lutra/tts"
 )
 
@@ -34,7 +34,7 @@ func (s *Server) generate(c *api.Call, a *api.Ask) error {
 		c.W.Header().Set(api.ScalingExpected, fmt.Sprintf("quality=%.3f;ms=%.3g;model=%q", o.Quality, o.ExpectedMS, o.Name))
 	}
 	if len(first.Unheld) > 0 {
-		c.W.Header().Add(api.Warning, openai.Unheld(first.Unheld))
+		c.W.Header().Add(api.Warning, fields.Unheld(first.Unheld))
 	}
 	s.trace(c, a)
 	if err := c.Lease.Grow(upFront(a)); err != nil {

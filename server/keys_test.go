@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -14,9 +15,8 @@ import (
 
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/toy"
-	"github.com/lutra-lm/lutra/server/openai"
+	"github.com/lutra-lm/lutra/server/api"
 	"github.com/lutra-lm/lutra/server/residency"
-	"regexp"
 )
 
 // as sends a request with a key, without a network: it has been logged and counted when it returns.
@@ -49,7 +49,7 @@ func TestAKeysTokensAreSetAsideChargedAndTold(t *testing.T) {
 	}
 	w = f.as("POST", "/v1/chat/completions", "a", body)
 	wantError(t, "beyond the tokens", w.Code, w.Body.Bytes(), http.StatusTooManyRequests, "rate_limit_exceeded", "")
-	if e := strict[openai.Envelope](t, w.Body.Bytes()).Error; e.Type != "rate_limit_error" || !strings.Contains(e.Message, "tokens_per_minute") || w.Header().Get("Retry-After") == "" {
+	if e := strict[api.Envelope](t, w.Body.Bytes()).Error; e.Type != "rate_limit_error" || !strings.Contains(e.Message, "tokens_per_minute") || w.Header().Get("Retry-After") == "" {
 		t.Errorf("%+v with %v", e, w.Header())
 	}
 	for path, sign := range map[string]string{"/v1/messages": `"type":"rate_limit_error"`, "/api/chat": `{"error":"Rate limit reached`} {

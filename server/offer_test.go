@@ -2,10 +2,10 @@ package server
 
 import (
 	"encoding/json"
-	samplingdefaults "github.com/lutra-lm/lutra/models/generation"
 	"slices"
 	"testing"
 
+	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/models/template"
 	"github.com/lutra-lm/lutra/models/toy"
 	"github.com/lutra-lm/lutra/server/registry"
@@ -28,7 +28,7 @@ type wireCard struct {
 		MaxTurns  *int     `json:"max_turns"`
 		Thinking  bool     `json:"thinking"`
 		Defaults  *struct {
-			samplingdefaults.Config
+			sampling.Config
 			MaxTokens       *int    `json:"max_tokens"`
 			ReasoningFormat string  `json:"reasoning_format"`
 			Scaling         *string `json:"scaling"`
@@ -97,10 +97,10 @@ func TestACardSaysHowAnswersAreSampledWhereARequestDoesNot(t *testing.T) {
 		{"temperature=0.6,top_k=20", "", "temperature=0.6,top_k=20,top_p=1,min_p=0"},
 		{"temperature=0.6,top_k=20", "top_k=3,top_p=0.9", "temperature=0.6,top_k=3,top_p=0.9,min_p=0"},
 	} {
-		var named [2]samplingdefaults.Config
+		var named [2]sampling.Config
 		for i, text := range []string{c.author, c.configured} {
 			if text != "" {
-				named[i] = must(samplingdefaults.Parse(text))
+				named[i] = must(sampling.Parse(text))
 			}
 		}
 		f.model.SampleAs(named[0], named[1], false)
@@ -108,7 +108,7 @@ func TestACardSaysHowAnswersAreSampledWhereARequestDoesNot(t *testing.T) {
 			t.Fatal(err)
 		}
 		d := f.cards(t)["toy"].Lutra.Defaults
-		got := samplingdefaults.Config{Temperature: d.Temperature, TopK: d.TopK, TopP: d.TopP, MinP: d.MinP}
+		got := sampling.Config{Temperature: d.Temperature, TopK: d.TopK, TopP: d.TopP, MinP: d.MinP}
 		if got.String() != c.want {
 			t.Errorf("author %q, configured %q: the card says %s, want %s", c.author, c.configured, got, c.want)
 		}

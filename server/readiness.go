@@ -3,7 +3,6 @@ package server
 import (
 	"github.com/lutra-lm/lutra/internal/cpulimit"
 	"github.com/lutra-lm/lutra/server/api"
-	"github.com/lutra-lm/lutra/server/openai"
 )
 
 // Loading notes that done of total bytes of a model have been read, for /readyz,
@@ -28,7 +27,7 @@ func (s *Server) Loading(model string, done, total int64) {
 // notReady is the answer of /readyz while that is not 200: the error envelope, and
 // the models that it is about.
 type notReady struct {
-	openai.Envelope
+	api.Envelope
 	Loading []modelProgress `json:"loading,omitempty"`
 	Failed  []string        `json:"failed,omitempty"` // models
 }
@@ -47,7 +46,7 @@ func (s *Server) readyz(c *api.Call) error {
 		return c.JSON(map[string]string{"status": "ready"})
 	}
 	f := toFault(err)
-	answer := notReady{Envelope: openai.Failure(f), Failed: failed}
+	answer := notReady{Envelope: api.Failure(f), Failed: failed}
 	if err == errLoading {
 		answer.Loading = s.loading.snapshot()
 	}

@@ -9,13 +9,12 @@ import (
 	"github.com/lutra-lm/lutra/models/toy"
 	"github.com/lutra-lm/lutra/server/api"
 	"github.com/lutra-lm/lutra/server/jsonread"
-	"github.com/lutra-lm/lutra/server/openai"
 )
 
 // wantError holds an answer against the envelope.
 func wantError(t *testing.T, what string, status int, answer []byte, wantStatus int, code, param string) {
 	t.Helper()
-	e := strict[openai.Envelope](t, answer).Error
+	e := strict[api.Envelope](t, answer).Error
 	text := func(s *string) string {
 		if s == nil {
 			return ""
@@ -198,7 +197,7 @@ func TestEveryBadCompletionRequestIsRefusedWithItsReason(t *testing.T) {
 func TestTheContextErrorNamesItsNumbers(t *testing.T) {
 	f := start(t, &toy.Model{Context: 64}, nil)
 	_, _, answer := f.post("/v1/completions", `{"prompt":[`+strings.Repeat("5,", 99)+`5]}`)
-	if e := strict[openai.Envelope](t, answer).Error; !strings.Contains(e.Message, "64 tokens") || !strings.Contains(e.Message, "100 tokens") {
+	if e := strict[api.Envelope](t, answer).Error; !strings.Contains(e.Message, "64 tokens") || !strings.Contains(e.Message, "100 tokens") {
 		t.Errorf("message %q, want both numbers", e.Message)
 	}
 }

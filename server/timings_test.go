@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"testing"
 
-	"github.com/lutra-lm/lutra/server/openai"
+	"github.com/lutra-lm/lutra/server/report"
 )
 
 func TestTimingsAreToldWhereTheyAreAskedFor(t *testing.T) {
@@ -15,7 +15,7 @@ func TestTimingsAreToldWhereTheyAreAskedFor(t *testing.T) {
 			Prompt     int `json:"prompt_tokens"`
 			Completion int `json:"completion_tokens"`
 		}
-		Timings *openai.Timings
+		Timings *report.Timings
 	}
 	// last returns an answer, or the last chunk of one.
 	last := func(path, body string) (a answer) {

@@ -4,22 +4,21 @@ import (
 	"testing"
 
 	"github.com/lutra-lm/lutra/batcher/sampling"
-	"github.com/lutra-lm/lutra/models/generation"
 )
 
 func TestAModelThatNamesNoSamplingIsTruncatedUnlessItIsBuiltIn(t *testing.T) {
-	author := generation.Config{TopK: new(20)}
-	apis := generation.Config{Temperature: new(float32(0.8)), TopK: new(40)}
+	author := sampling.Config{TopK: new(20)}
+	apis := sampling.Config{Temperature: new(float32(0.8)), TopK: new(40)}
 	for _, c := range []struct {
-		author, configured, custom generation.Config
+		author, configured, custom sampling.Config
 		builtIn                    bool
 		want                       string
 	}{
 		{want: "min_p=0.05"},
 		{builtIn: true},
 		{author: author, want: "top_k=20"},
-		{configured: generation.Config{TopK: new(3), MinP: new(float32(0))}, want: "top_k=3,min_p=0"},
-		{author: author, configured: generation.Config{TopK: new(3)}, want: "top_k=3"},
+		{configured: sampling.Config{TopK: new(3), MinP: new(float32(0))}, want: "top_k=3,min_p=0"},
+		{author: author, configured: sampling.Config{TopK: new(3)}, want: "top_k=3"},
 		{author: author, custom: apis, want: "temperature=0.8,top_k=20"},
 		{custom: apis, want: "temperature=0.8,top_k=40"},
 	} {
@@ -33,13 +32,13 @@ func TestAModelThatNamesNoSamplingIsTruncatedUnlessItIsBuiltIn(t *testing.T) {
 
 func TestWhatIsInForceIsSaidAsItWasSet(t *testing.T) {
 	for _, text := range []string{"temperature=0.7,top_k=20,min_p=0.05,repetition_penalty=1.1,repeat_last_n=64", "temperature=0,presence_penalty=1.5", "temperature=1,repetition_penalty=1.05,repeat_last_n=-1"} {
-		c, err := generation.Parse(text)
+		c, err := sampling.Parse(text)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var p sampling.Params
-		SetSampling(&p, c)
-		if got := SamplingOf(&p).String(); got != text {
+		c.Apply(&p)
+		if got := sampling.ConfigOf(&p).String(); got != text {
 			t.Errorf("%s is said as %s", text, got)
 		}
 	}

@@ -8,7 +8,6 @@ import (
 	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/models"
-	"github.com/lutra-lm/lutra/models/generation"
 	"github.com/lutra-lm/lutra/models/template"
 	"github.com/lutra-lm/lutra/tts/constrain"
 	"github.com/lutra-lm/lutra/tts/structure"
@@ -34,7 +33,7 @@ type Model struct {
 	Formats      *constrain.Formats // what answers can be held to
 	Identity     *models.Identity   // what its answers depend on; nil: it has no file
 
-	Sampling generation.Config // what its author, and who configures it, say of sampling: see SampleAs
+	Sampling sampling.Config // what its author, and who configures it, say of sampling: see SampleAs
 
 	// Probes are the scorers that read what Engine computes while it generates; plans that name no
 	// verifier use the first.
@@ -45,7 +44,7 @@ type Model struct {
 	adapt func(...models.Use) (*models.Variant, error)
 	lines []int32 // tokens that hold a line's end
 	// custom holds for requests of APIs that have no defaults of their own, below Sampling.
-	custom generation.Config
+	custom sampling.Config
 	forms  *forms // what the template has shown; nil: it is asked each time
 }
 

@@ -98,23 +98,18 @@ const maxTop = 128
 // Validate reports every field that is out of range, wrapped in ErrParams.
 func (p *Params) Validate() error {
 	var faults []error
+	for i := range Fields {
+		if err := Fields[i].validate(p); err != nil {
+			faults = append(faults, err)
+		}
+	}
 	fault := func(bad bool, format string, args ...any) {
 		if bad {
 			faults = append(faults, fmt.Errorf(format, args...))
 		}
 	}
-	in := func(v, lo, hi float32) bool { return v >= lo && v <= hi } // false for NaN
 	fault(p.MaxTokens < 0, "MaxTokens %d is negative", p.MaxTokens)
 	fault(p.FlushEvery < 0, "FlushEvery %d is negative", p.FlushEvery)
-	fault(!in(p.Temperature, 0, 100), "Temperature %v is not in [0, 100]", p.Temperature)
-	fault(p.TopK < 0, "TopK %d is negative", p.TopK)
-	fault(!in(p.TopP, 0, 1), "TopP %v is not in [0, 1]", p.TopP)
-	fault(!in(p.MinP, 0, 1), "MinP %v is not in [0, 1]", p.MinP)
-	fault(!in(p.TypicalP, 0, 1), "TypicalP %v is not in [0, 1]", p.TypicalP)
-	fault(!in(p.RepetitionPenalty, 0, 100), "RepetitionPenalty %v is not in [0, 100]", p.RepetitionPenalty)
-	fault(p.RepetitionWindow < 0, "RepetitionWindow %d is negative", p.RepetitionWindow)
-	fault(!in(p.PresencePenalty, -100, 100), "PresencePenalty %v is not in [-100, 100]", p.PresencePenalty)
-	fault(!in(p.FrequencyPenalty, -100, 100), "FrequencyPenalty %v is not in [-100, 100]", p.FrequencyPenalty)
 	fault(!p.Stop.ordered(), "Stop was not made by NewTokenSet")
 	fault(p.TopLogprobs < 0 || p.TopLogprobs > maxTop, "TopLogprobs %d is not in [0, %d]", p.TopLogprobs, maxTop)
 	for _, id := range slices.Sorted(maps.Keys(p.LogitBias)) {

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/lutra-lm/lutra/models/generation"
+	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/tts"
 )
 
@@ -32,7 +32,7 @@ type Piece struct{ Text, Thought string }
 type Options struct {
 	URL, Key, Model string // a server to ask instead of loading a model
 	System          string
-	Sampling        generation.Config // what it names; the rest is the model's default, or a search's
+	Sampling        sampling.Config // what it names; the rest is the model's default, or a search's
 	Stop            []string
 	MaxTokens       *int // of an answer at most, 0: up to the context; nil: MostTokens, and 0 in a search
 	Seed            uint64
@@ -45,11 +45,11 @@ type Options struct {
 
 // builtIn returns what holds for the models that are built in, which know arithmetic alone: their
 // likeliest answer is the best, unless a search looks among several.
-func (o *Options) builtIn() generation.Config {
+func (o *Options) builtIn() sampling.Config {
 	if o.Scaling != "" {
-		return generation.Config{}
+		return sampling.Config{}
 	}
-	return generation.Config{Temperature: new(float32(0))}
+	return sampling.Config{Temperature: new(float32(0))}
 }
 
 // MostTokens bounds answers by default: a person does not wait for the end of a long context.

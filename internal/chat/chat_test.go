@@ -12,8 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/internal/output"
-	"github.com/lutra-lm/lutra/models/generation"
 )
 
 // echo answers with the question, and remembers what it was asked.
@@ -288,7 +288,7 @@ func TestAConversationIsKeptAndGoesOn(t *testing.T) {
 	if err != nil || !strings.Contains(out, "/load my-chat.1 goes on with it") || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
 		t.Fatalf("%s%v", out, err)
 	}
-	e, out, _, err := talk(t, true, Options{Sampling: generation.Config{TopK: new(3)}}, "/load\n/load my-chat\n/load my-chat.1\ntwo\n")
+	e, out, _, err := talk(t, true, Options{Sampling: sampling.Config{TopK: new(3)}}, "/load\n/load my-chat\n/load my-chat.1\ntwo\n")
 	if err != nil || !strings.Contains(out, "conversations: my-chat.1") || !strings.Contains(out, "did you mean my-chat.1?") || len(e.asked) != 1 {
 		t.Fatalf("%s%v", out, err)
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/lutra-lm/lutra/internal/engines"
 	"github.com/lutra-lm/lutra/internal/output"
 	"github.com/lutra-lm/lutra/models/embedded"
-	"github.com/lutra-lm/lutra/models/generation"
 	"github.com/lutra-lm/lutra/models/template"
 	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/constrain"
@@ -193,7 +192,7 @@ func (l *local) request(ctx context.Context, o *Options, conversation []Message)
 		req.Prompt.Messages = append(req.Prompt.Messages, one)
 	}
 	req.Sampling = sampling.Params{MaxTokens: o.most(), Seed: o.Seed}
-	tts.SetSampling(&req.Sampling, l.sampled(o))
+	l.sampled(o).Apply(&req.Sampling)
 	if o.Schema != nil {
 		format, err := m.Formats.Format(ctx, constrain.Schema, string(o.Schema))
 		if err != nil {
@@ -215,14 +214,14 @@ func (l *local) request(ctx context.Context, o *Options, conversation []Message)
 }
 
 // sampled returns how the model in use samples its answers.
-func (l *local) sampled(o *Options) generation.Config {
+func (l *local) sampled(o *Options) sampling.Config {
 	switch m := l.r.Hosts[0].Model; {
 	case o.Scaling != "":
 		return o.Sampling.Or(tts.SearchDefaults())
 	case l.model.Embedded != "":
 		return o.Sampling.Or(m.Sampling).Or(o.builtIn())
 	default:
-		return o.Sampling.Or(m.Defaults(generation.Config{}))
+		return o.Sampling.Or(m.Defaults(sampling.Config{}))
 	}
 }
 

@@ -12,10 +12,10 @@ import (
 
 	"github.com/sashabaranov/go-openai"
 
+	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/internal/apiclient"
 	"github.com/lutra-lm/lutra/internal/usage"
 	"github.com/lutra-lm/lutra/models/embedded"
-	"github.com/lutra-lm/lutra/models/generation"
 )
 
 // remote answers by asking a server of the OpenAI API.
@@ -149,7 +149,7 @@ var errLong = errors.New("the server's answer does not end")
 const maxAnswer = 64 << 20
 
 // sampled returns what the server is told of sampling; what is left out is the model's default.
-func (r *remote) sampled(o *Options) generation.Config {
+func (r *remote) sampled(o *Options) sampling.Config {
 	if r.builtIn {
 		return o.Sampling.Or(o.builtIn())
 	}
@@ -162,7 +162,7 @@ func (r *remote) Greedy(o *Options) bool {
 }
 
 // fields returns the fields of a request that the client's types lack, or drop where they are 0.
-func (o *Options) fields(c generation.Config) map[string]any {
+func (o *Options) fields(c sampling.Config) map[string]any {
 	f := map[string]any{}
 	for name, value := range c.Fields() {
 		f[name] = value

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/internal/usage"
 	"github.com/lutra-lm/lutra/tts/scaling"
 )
@@ -27,14 +28,12 @@ type setting struct {
 
 // settings lists all of them, by the names that OpenAI's API and vLLM's use.
 func settings() []setting {
-	return []setting{
-		sampled("temperature", "0 to 2; 0: the likeliest answer"),
-		sampled("top_p", "nucleus sampling, 0 to 1"),
-		sampled("top_k", "the k likeliest tokens alone; 0: all"),
-		sampled("min_p", "tokens at least so likely beside the likeliest, 0 to 1"),
-		sampled("presence_penalty", "-2 to 2"),
-		sampled("frequency_penalty", "-2 to 2"),
-		sampled("repetition_penalty", "0.01 to 10; 1: none"),
+	var list []setting
+	for i := range sampling.Fields {
+		f := &sampling.Fields[i]
+		list = append(list, sampled(f.Name, f.Range()+"; "+f.Doc))
+	}
+	return append(list, []setting{
 		{name: "max_tokens", words: "tokens of an answer at most; 0: up to the context", set: setMaxTokens, now: nowMaxTokens},
 		{name: "seed", words: "of the sampling", set: setSeed, now: func(o *Options) string { return shown(o.Seed, 0) }},
 		{name: "stop", words: `a text that ends an answer, or a JSON list: ["\n\n", "END"]`, set: setStop, now: nowStop},
@@ -45,7 +44,7 @@ func settings() []setting {
 			now: func(o *Options) string { return shown(o.plan().N, 0) }},
 		{name: "width", words: "of a beam search", set: func(c *session, value string) error { return c.setOfPlan("width", value) },
 			now: func(o *Options) string { return shown(o.plan().Width, 0) }},
-	}
+	}...)
 }
 
 // settingNamed finds a setting.

@@ -12,10 +12,10 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/internal/chat"
 	"github.com/lutra-lm/lutra/internal/output"
 	"github.com/lutra-lm/lutra/internal/usage"
-	"github.com/lutra-lm/lutra/models/generation"
 )
 
 func newAsk() *cobra.Command {
@@ -131,7 +131,7 @@ const (
 // readSampling reads --sampling, and what has a flag of its own.
 func (a *askFlags) readSampling(f *pflag.FlagSet) (err error) {
 	if f.Changed(samplingFlag) {
-		if a.Sampling, err = generation.Parse(a.sampling); err != nil {
+		if a.Sampling, err = sampling.Parse(a.sampling); err != nil {
 			return usage.Errorf("--%s: %w", samplingFlag, err)
 		}
 	}

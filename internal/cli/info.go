@@ -11,11 +11,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/internal/config"
 	"github.com/lutra-lm/lutra/internal/hub"
 	"github.com/lutra-lm/lutra/internal/output"
 	"github.com/lutra-lm/lutra/models"
-	"github.com/lutra-lm/lutra/models/generation"
 	"github.com/lutra-lm/lutra/models/gguf"
 )
 
@@ -31,8 +31,8 @@ type fileInfo struct {
 	Metadata map[string]any `json:"metadata"`
 	Tensors  []tensorInfo   `json:"tensors"`
 	// Sampling is how the author wants answers to be sampled, as far as that is understood.
-	Sampling generation.Config `json:"sampling"`
-	unsaid   []string          // of what the author says, and why it counts for nothing
+	Sampling sampling.Config `json:"sampling"`
+	unsaid   []string        // of what the author says, and why it counts for nothing
 }
 
 type tensorInfo struct {
@@ -120,7 +120,7 @@ func describe(name string, f *gguf.File) fileInfo {
 	for key, v := range f.Metadata {
 		info.Metadata[key] = shorten(v)
 	}
-	info.Sampling, info.unsaid = generation.FromFile(f.Metadata)
+	info.Sampling, info.unsaid = sampling.FromFile(f.Metadata)
 	for i := range f.Tensors {
 		t := &f.Tensors[i]
 		info.Weights += int64(t.Len())

@@ -9,11 +9,11 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/lutra-lm/lutra/batcher"
+	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/hexagon"
 	"github.com/lutra-lm/lutra/internal/config"
 	"github.com/lutra-lm/lutra/internal/sandbox"
 	"github.com/lutra-lm/lutra/internal/usage"
-	"github.com/lutra-lm/lutra/models/generation"
 	"github.com/lutra-lm/lutra/models/weights"
 	"github.com/lutra-lm/lutra/server"
 )
@@ -73,9 +73,9 @@ func npuFlags(f *pflag.FlagSet) {
 // load reads the configuration and the flags.
 func (m *ModelFlags) load(f *pflag.FlagSet) (config.Config, error) {
 	cfg, err := config.Load(m.config, os.Environ(), f)
-	var sampled generation.Config
+	var sampled sampling.Config
 	if err == nil && m.sampling != "" {
-		if sampled, err = generation.Parse(m.sampling); err != nil {
+		if sampled, err = sampling.Parse(m.sampling); err != nil {
 			err = usage.Errorf("--%s: %w", samplingFlag, err)
 		}
 	}

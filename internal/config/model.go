@@ -9,11 +9,11 @@ import (
 	"strings"
 
 	"github.com/lutra-lm/lutra/batcher"
+	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/internal/hub"
 	"github.com/lutra-lm/lutra/internal/usage"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/embedded"
-	"github.com/lutra-lm/lutra/models/generation"
 	"github.com/lutra-lm/lutra/models/gguf"
 	"github.com/lutra-lm/lutra/models/weights"
 )
@@ -33,10 +33,10 @@ type Model struct {
 	// KeepAlive is Loading.KeepAlive for this model; empty: that.
 	KeepAlive string `yaml:"keep_alive"`
 	// Sampling holds for requests that do not say otherwise; what it does not name is the file's.
-	Sampling generation.Config `yaml:"sampling"`
+	Sampling sampling.Config `yaml:"sampling"`
 	// Published is what the place that the model was pulled from says of its sampling, beside the
 	// file; it counts more than the file.
-	Published generation.Config `yaml:"-"`
+	Published sampling.Config `yaml:"-"`
 	// Warnings say what of Published counts for nothing. Whoever loads the model logs them.
 	Warnings []string `yaml:"-"`
 	// Metadata replaces what the file says of itself: true or false, a number, or text.

@@ -7,8 +7,8 @@ import (
 	"os"
 
 	"github.com/lutra-lm/lutra/batcher"
+	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/internal/hub"
-	"github.com/lutra-lm/lutra/models/generation"
 )
 
 // Getter brings a file of the hub, and says where it is on this machine.
@@ -43,7 +43,7 @@ func (m *Model) Get(ctx context.Context, get Getter) error {
 func (m *Model) ReadPublished(ref hub.Ref) error {
 	text, err := ref.Parameters(m.Path)
 	if err == nil && text != nil {
-		m.Published, m.Warnings, err = generation.FromOllama(text)
+		m.Published, m.Warnings, err = sampling.FromOllama(text)
 	}
 	if err != nil {
 		return fmt.Errorf("parameters of %s: %w", ref, err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/internal/config"
 	"github.com/lutra-lm/lutra/internal/output"
 	"github.com/lutra-lm/lutra/models"
@@ -81,8 +82,9 @@ func (r *Runtime) loadHost(ctx context.Context, cfg config.Config, m config.Mode
 	bundle.Name = m.APIName()
 	h := &Host{Config: m, Bundle: bundle, took: time.Since(start), Served: registry.Served{Model: tts.NewModel(bundle, nil), Aliases: m.Aliases, Demo: m.Embedded != ""}}
 	h.Model.Formats.Share(r.Formats)
-	h.Model.SampleAs(m.Published.Or(bundle.Sampling), m.Sampling, h.Demo)
-	for _, w := range slices.Concat(bundle.Warnings, m.Warnings) {
+	author, vain := sampling.FromFile(bundle.Sampling)
+	h.Model.SampleAs(m.Published.Or(author), m.Sampling, h.Demo)
+	for _, w := range slices.Concat(bundle.Warnings, vain, m.Warnings) {
 		r.log.Warn().Str("model", bundle.Name).Msg(w)
 	}
 	if err := h.Model.CallsUnclear(); err != nil {

@@ -13,7 +13,6 @@ import (
 	"strings"
 
 	"github.com/lutra-lm/lutra/batcher/sampling"
-	"github.com/lutra-lm/lutra/models/generation"
 	"github.com/lutra-lm/lutra/tts"
 )
 
@@ -26,7 +25,7 @@ type request struct {
 	Seed       uint64    `json:"seed"`
 	MaxTokens  int       `json:"max_tokens"`
 	// All of it: a field that is not there would have the default of the worker's model.
-	generation.Config
+	sampling.Config
 	RepeatPenalty *float32 `json:"repeat_penalty,omitempty"` // of the latest RepeatLastN tokens, in place of RepetitionPenalty
 	LogitBias     [][2]any `json:"logit_bias,omitempty"`
 	StopTokens    []int32  `json:"stop_token_ids,omitempty"`
@@ -64,9 +63,12 @@ func fits(w *tts.Work) bool {
 			return false
 		}
 	}
-	repeats := p.RepetitionPenalty == 0 || in(p.RepetitionPenalty, 0.01, 10)
-	return in(p.Temperature, 0, 2) && repeats && in(p.PresencePenalty, -2, 2) && in(p.FrequencyPenalty, -2, 2) &&
-		len(p.LogitBias) <= mostBias && len(p.Stop) <= mostStopTokens && p.Constraint == nil && p.TopLogprobs == 0 && !p.IgnoreEOS
+	for i := range sampling.Fields {
+		if !sampling.Fields[i].Requested(p) {
+			return false
+		}
+	}
+	return len(p.LogitBias) <= mostBias && len(p.Stop) <= mostStopTokens && p.Constraint == nil && p.TopLogprobs == 0 && !p.IgnoreEOS
 }
 
 // newRequest asks for the jobs of w after what each has; most is the largest number
@@ -75,7 +77,7 @@ func newRequest(model string, w *tts.Work, numbers []int, begun [][]int32, most 
 	p := &w.Params
 	r := &request{
 		Model: model, Prompt: w.Prompt, Candidates: numbers, Begun: begun, Seed: p.Seed, MaxTokens: most,
-		Config:     tts.SamplingOf(p).Or(generation.Plain()),
+		Config:     sampling.ConfigOf(p).Or(sampling.Plain()),
 		StopTokens: p.Stop, IgnoreEOS: true, KeepStop: true, Delimiters: w.Delimiters, ReturnTokens: true, Stream: true,
 	}
 	if p.RepetitionWindow > 0 {

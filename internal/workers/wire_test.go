@@ -7,9 +7,8 @@ import (
 	"testing"
 
 	"github.com/lutra-lm/lutra/batcher/sampling"
-	"github.com/lutra-lm/lutra/models/generation"
+	"github.com/lutra-lm/lutra/server/fields"
 	"github.com/lutra-lm/lutra/server/jsonread"
-	"github.com/lutra-lm/lutra/server/openai"
 	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/ttstest"
 )
@@ -36,18 +35,18 @@ func read(t *testing.T, m *tts.Model, w *tts.Work) sampling.Params {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fields, err := jsonread.Parse(body)
+	f, err := jsonread.Parse(body)
 	if err != nil {
 		t.Fatal(err)
 	}
 	req := &tts.Request{}
-	m.Sampling = generation.Config{ // none of which is to come through
-		Temperature: new(float32(0.3)), TopK: new(7), TopP: new(float32(0.4)), MinP: new(float32(0.2)), TypicalP: new(float32(0.6)),
-		RepetitionPenalty: new(float32(1.3)), RepeatLastN: new(9), PresencePenalty: new(float32(0.7)), FrequencyPenalty: new(float32(0.9)),
+	for i := range sampling.Fields { // none of the model's own is to come through
+		row := &sampling.Fields[i]
+		row.Put(&m.Sampling, row.Lo+0.3*(min(row.Hi, 10)-row.Lo))
 	}
-	openai.Fields{Fields: fields}.Sampling(req, m, 1, generation.Config{})
-	if fields.Err != nil {
-		t.Fatalf("%s: %v", body, fields.Err)
+	fields.Reader{Fields: f}.Sampling(req, m, 1, sampling.Config{})
+	if f.Err != nil {
+		t.Fatalf("%s: %v", body, f.Err)
 	}
 	return req.Sampling
 }
@@ -71,7 +70,7 @@ func TestEveryFieldOfSamplingReachesAWorkerOrSaysWhyNot(t *testing.T) {
 			w.Params.RepetitionPenalty = 0.5
 		}
 		got := read(t, m, w)
-		if is, want := tts.SamplingOf(&got), tts.SamplingOf(&w.Params); !reflect.DeepEqual(is, want) {
+		if is, want := sampling.ConfigOf(&got), sampling.ConfigOf(&w.Params); !reflect.DeepEqual(is, want) {
 			t.Errorf("%s: the worker samples as %v, want %v", path, maps.Collect(is.Fields()), maps.Collect(want.Fields()))
 		}
 		arrived, _ := ttstest.Field(&got, path)

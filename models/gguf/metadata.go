@@ -1,12 +1,27 @@
 package gguf
 
-import "math"
+import (
+	"maps"
+	"math"
+	"strings"
+)
+
+// SamplingPrefix begins the keys that say how a model's author wants answers to be sampled,
+// https://github.com/ggml-org/llama.cpp/pull/17120.
+const SamplingPrefix = "general.sampling."
 
 // Metadata holds a file's key-value pairs. A value is a bool, a string, a
 // Go integer or float of the width stored, a slice of one of these, or []any
 // for an array of arrays. Accessors report false for a missing key and for a
 // value of another kind.
 type Metadata map[string]any
+
+// Under returns the pairs whose keys begin with a prefix.
+func (m Metadata) Under(prefix string) Metadata {
+	m = maps.Clone(m)
+	maps.DeleteFunc(m, func(key string, _ any) bool { return !strings.HasPrefix(key, prefix) })
+	return m
+}
 
 // String returns a string value.
 func (m Metadata) String(key string) (string, bool) {

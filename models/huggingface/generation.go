@@ -3,7 +3,7 @@ package huggingface
 import (
 	"encoding/json"
 
-	"github.com/lutra-lm/lutra/models/generation"
+	"github.com/lutra-lm/lutra/models/gguf"
 )
 
 // samplers are the settings of generation_config.json that change what is sampled, the words
@@ -35,18 +35,18 @@ func (b *builder) sampling(of *values) {
 		neutral, _ := json.Number(s.neutral).Float64() // 0 for none
 		switch {
 		case !isNumber || err != nil:
-			b.md[generation.Prefix+s.to] = brief(value)
+			b.md[gguf.SamplingPrefix+s.to] = brief(value)
 		case s.neutral == "" || x != neutral:
-			b.md[generation.Prefix+s.to] = float32(x)
+			b.md[gguf.SamplingPrefix+s.to] = float32(x)
 		}
 	}
 	if n, ok := whole(of.m["top_k"]); ok {
-		b.md[generation.Prefix+"top_k"] = int32(min(max(n, -1), 1<<31-1))
+		b.md[gguf.SamplingPrefix+"top_k"] = int32(min(max(n, -1), 1<<31-1))
 	}
 	if of.has("repetition_penalty") { // transformers penalises all tokens, and llama.cpp the last 64
-		b.md[generation.Prefix+"penalty_last_n"] = int32(-1)
+		b.md[gguf.SamplingPrefix+"penalty_last_n"] = int32(-1)
 	}
 	if sample, ok := of.m["do_sample"].(bool); ok && !sample {
-		b.md[generation.Prefix+"temp"] = float32(0)
+		b.md[gguf.SamplingPrefix+"temp"] = float32(0)
 	}
 }

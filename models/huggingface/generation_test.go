@@ -3,7 +3,7 @@ package huggingface
 import (
 	"testing"
 
-	"github.com/lutra-lm/lutra/models/generation"
+	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/models/gguf"
 )
 
@@ -22,7 +22,7 @@ func TestSamplingOfAGenerationConfigIsRead(t *testing.T) {
 		v := values{b: b, file: fileGeneration}
 		v.parse([]byte(c.text))
 		b.sampling(&v)
-		got, warnings := generation.FromFile(b.md)
+		got, warnings := sampling.FromFile(b.md)
 		if b.err != nil || got.String() != c.want || len(warnings) != c.warnings {
 			t.Errorf("%s: %s, %q, %v; want %s and %d warnings", c.text, got, warnings, b.err, c.want, c.warnings)
 		}

@@ -1,8 +1,6 @@
 package anthropic
 
-import (
-	"github.com/lutra-lm/lutra/server/jsonread"
-)
+import "github.com/lutra-lm/lutra/server/jsonread"
 
 // Bounds on one request, besides those in jsonread.
 const (
@@ -14,8 +12,8 @@ const (
 	maxCalls    = 1 << 20 // bytes of a request's tools, and of its messages' calls
 )
 
-// fields are a request's fields, with a method for each or for a few that belong together.
-type fields struct{ *jsonread.Fields }
+// reader reads a request's fields, with a method for each or for a few that belong together.
+type reader struct{ *jsonread.Fields }
 
 // fieldThread asks that the server keep a conversation.
 const fieldThread = "thread"

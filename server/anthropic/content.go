@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/lutra-lm/lutra/models/template"
+	"github.com/lutra-lm/lutra/server/fields"
 	"github.com/lutra-lm/lutra/server/jsonread"
-	"github.com/lutra-lm/lutra/server/openai"
 )
 
 // billingHeader begins the line that Claude Code puts before everything else. It differs
@@ -24,16 +24,16 @@ func withoutBilling(text string) string {
 }
 
 // system reads the system prompt.
-func (f fields) system() string {
+func (f reader) system() string {
 	var texts []string
 	f.texts("system", func(kind string, o *jsonread.Fields) {
-		texts = append(texts, withoutBilling((fields{o}).textOf(kind)))
+		texts = append(texts, withoutBilling((reader{o}).textOf(kind)))
 	})
 	return paragraphs(texts)
 }
 
 // texts reads a string, or a list of content blocks, a string as one block of text.
-func (f fields) texts(field string, read func(kind string, o *jsonread.Fields)) {
+func (f reader) texts(field string, read func(kind string, o *jsonread.Fields)) {
 	raw, ok := f.Take(field)
 	if !ok {
 		return
@@ -48,7 +48,7 @@ func (f fields) texts(field string, read func(kind string, o *jsonread.Fields)) 
 }
 
 // textOf reads a block of text.
-func (f fields) textOf(kind string) (text string) {
+func (f reader) textOf(kind string) (text string) {
 	if kind != "text" {
 		f.Fail(jsonread.CodeUnsupported, "type", "this server reads text here, but got '%s'.", jsonread.Brief(kind))
 	}
@@ -57,7 +57,7 @@ func (f fields) textOf(kind string) (text string) {
 }
 
 // blocks reads a list of content blocks.
-func (f fields) blocks(field string, raw json.RawMessage, read func(kind string, o *jsonread.Fields)) {
+func (f reader) blocks(field string, raw json.RawMessage, read func(kind string, o *jsonread.Fields)) {
 	if jsonread.Kind(raw) != "a list" {
 		f.WrongType(field, "a string or a list of content blocks", raw)
 		return
@@ -122,16 +122,16 @@ func (c *conversation) say(role, text string) {
 }
 
 // message adds what a message makes.
-func (c *conversation) message(f fields) {
+func (c *conversation) message(f reader) {
 	var role string
 	switch f.String("role", &role); {
 	case !f.Has("content"):
 		f.Fail(jsonread.CodeMissing, "content", "a message needs a content.")
-	case role == openai.RoleUser:
+	case role == fields.RoleUser:
 		c.user(f)
-	case role == openai.RoleAssistant:
+	case role == fields.RoleAssistant:
 		c.assistant(f)
-	case role == openai.RoleSystem:
+	case role == fields.RoleSystem:
 		c.system(f)
 	default:
 		f.Fail(jsonread.CodeValue, "role", "expected user, assistant or system, but got '%s'.", jsonread.Brief(role))
@@ -139,31 +139,31 @@ func (c *conversation) message(f fields) {
 }
 
 // user adds the results of tools, and after them what the user says besides.
-func (c *conversation) user(f fields) {
+func (c *conversation) user(f reader) {
 	var text strings.Builder
 	results := 0
 	f.texts("content", func(kind string, o *jsonread.Fields) {
 		if kind == "tool_result" {
-			c.turns = append(c.turns, c.result(fields{o}))
+			c.turns = append(c.turns, c.result(reader{o}))
 			results++
 			return
 		}
 		if kind != "text" {
 			o.Fail(jsonread.CodeUnsupported, "type", "this server does not read '%s' of role user.", jsonread.Brief(kind))
 		}
-		text.WriteString(fields{o}.textOf("text"))
+		text.WriteString(reader{o}.textOf("text"))
 	})
 	if text.Len() > 0 || results == 0 {
-		c.say(openai.RoleUser, text.String())
+		c.say(fields.RoleUser, text.String())
 	}
 }
 
 // system adds a system message among the others, as the user's where the template does
 // not show one there. It may tell of tools that come or go.
-func (c *conversation) system(f fields) {
+func (c *conversation) system(f reader) {
 	var texts []string
 	f.texts("content", func(kind string, o *jsonread.Fields) {
-		b := fields{o}
+		b := reader{o}
 		switch kind {
 		case "tool_addition":
 			if t := c.change(b); t != nil {
@@ -181,14 +181,14 @@ func (c *conversation) system(f fields) {
 	})
 	switch text := paragraphs(texts); {
 	case c.laterSystem || len(c.turns) == 0:
-		c.say(openai.RoleSystem, text)
+		c.say(fields.RoleSystem, text)
 	default:
-		c.say(openai.RoleUser, "<system>\n"+text+"\n</system>")
+		c.say(fields.RoleUser, "<system>\n"+text+"\n</system>")
 	}
 }
 
 // change reads which tool comes or goes.
-func (c *conversation) change(f fields) *tool {
+func (c *conversation) change(f reader) *tool {
 	o, ok := f.Object("tool")
 	if !ok {
 		f.Fail(jsonread.CodeMissing, "tool", "it is required.")
@@ -198,14 +198,14 @@ func (c *conversation) change(f fields) *tool {
 	var kind string
 	switch o.String("type", &kind); kind {
 	case "tool_reference":
-		return c.named(fields{o}, "name")
+		return c.named(reader{o}, "name")
 	case "tool_definition":
 		d, ok := o.Object("definition")
 		if !ok {
 			o.Fail(jsonread.CodeMissing, "definition", "it is required.")
 			return nil
 		}
-		t := fields{d}.newTool()
+		t := reader{d}.newTool()
 		if o.Adopt(d); t == nil {
 			return nil
 		}
@@ -222,7 +222,7 @@ func (c *conversation) change(f fields) *tool {
 }
 
 // named finds the tool that a field names.
-func (c *conversation) named(f fields, field string) *tool {
+func (c *conversation) named(f reader, field string) *tool {
 	var name string
 	f.String(field, &name)
 	i := slices.IndexFunc(c.tools, func(t *tool) bool { return t.name == name })
@@ -234,8 +234,8 @@ func (c *conversation) named(f fields, field string) *tool {
 }
 
 // result reads what came of a call. Tools that it refers to can be called from there on.
-func (c *conversation) result(f fields) turn {
-	t := turn{role: openai.RoleTool}
+func (c *conversation) result(f reader) turn {
+	t := turn{role: fields.RoleTool}
 	f.String("tool_use_id", &t.callID)
 	if t.callID == "" {
 		f.Fail(jsonread.CodeMissing, "tool_use_id", "it is required.")
@@ -244,8 +244,8 @@ func (c *conversation) result(f fields) turn {
 	var found []*tool
 	f.texts("content", func(kind string, o *jsonread.Fields) {
 		if kind != "tool_reference" {
-			texts = append(texts, fields{o}.textOf(kind))
-		} else if t := c.named(fields{o}, "tool_name"); t != nil {
+			texts = append(texts, reader{o}.textOf(kind))
+		} else if t := c.named(reader{o}, "tool_name"); t != nil {
 			t.callable = true
 			found = append(found, t)
 		}
@@ -262,11 +262,11 @@ func (c *conversation) result(f fields) turn {
 }
 
 // assistant adds what the model said, thought and called.
-func (c *conversation) assistant(f fields) {
+func (c *conversation) assistant(f reader) {
 	var text, thought strings.Builder
 	var calls []any
 	f.texts("content", func(kind string, o *jsonread.Fields) {
-		b, s := fields{o}, ""
+		b, s := reader{o}, ""
 		switch kind {
 		case "text":
 			b.Text("text", &s)
@@ -285,12 +285,12 @@ func (c *conversation) assistant(f fields) {
 			b.Fail(jsonread.CodeUnsupported, "type", "this server does not read '%s' of role assistant.", jsonread.Brief(kind))
 		}
 	})
-	t := c.last(openai.RoleAssistant)
+	t := c.last(fields.RoleAssistant)
 	t.texts, t.thoughts, t.calls = append(t.texts, text.String()), append(t.thoughts, thought.String()), append(t.calls, calls...)
 }
 
 // call reads a call as the template has them.
-func (f fields) call() json.RawMessage {
+func (f reader) call() json.RawMessage {
 	var id, name string
 	f.String("id", &id)
 	f.String("name", &name)
@@ -307,13 +307,13 @@ func (f fields) call() json.RawMessage {
 	if f.Err != nil {
 		return nil
 	}
-	return openai.Written(id, name, string(input))
+	return fields.Written(id, name, string(input))
 }
 
 // callsOf returns the calls of a message.
-func callsOf(m *template.Message) []openai.Call {
+func callsOf(m *template.Message) []fields.Call {
 	list, _ := m.ToolCalls.([]any)
-	calls := make([]openai.Call, len(list))
+	calls := make([]fields.Call, len(list))
 	for i, raw := range list {
 		_ = json.Unmarshal(raw.(json.RawMessage), &calls[i]) // as it was written here
 	}
@@ -321,17 +321,17 @@ func callsOf(m *template.Message) []openai.Call {
 }
 
 // follow checks that results follow their calls.
-func (f fields) follow(messages []template.Message) {
+func (f reader) follow(messages []template.Message) {
 	var ids map[string]bool // of the calls of the last assistant
 	for i := range messages {
 		m := &messages[i]
 		switch m.Role {
-		case openai.RoleAssistant:
+		case fields.RoleAssistant:
 			ids = map[string]bool{}
 			for _, c := range callsOf(m) {
 				ids[c.ID] = true
 			}
-		case openai.RoleTool:
+		case fields.RoleTool:
 			if !ids[m.ToolCallID] {
 				f.Fail(jsonread.CodeValue, "messages", "the result of '%s' follows no tool_use of this id.", jsonread.Brief(m.ToolCallID))
 			}

@@ -7,8 +7,8 @@ import (
 	"slices"
 
 	"github.com/lutra-lm/lutra/models/template"
+	"github.com/lutra-lm/lutra/server/fields"
 	"github.com/lutra-lm/lutra/server/jsonread"
-	"github.com/lutra-lm/lutra/server/openai"
 	"github.com/lutra-lm/lutra/tts"
 )
 
@@ -37,7 +37,7 @@ const (
 const maxEdits = 4
 
 // edits reads context_management; nil: it is absent.
-func (f fields) edits() *edits {
+func (f reader) edits() *edits {
 	o, ok := f.Object("context_management")
 	if !ok {
 		return nil
@@ -47,9 +47,9 @@ func (f fields) edits() *edits {
 		var kind string
 		switch sub.String("type", &kind); kind {
 		case clearToolUses:
-			e.list = append(e.list, fields{sub}.toolUses())
+			e.list = append(e.list, reader{sub}.toolUses())
 		case clearThinking:
-			e.list = append(e.list, fields{sub}.oldThinking())
+			e.list = append(e.list, reader{sub}.oldThinking())
 		default:
 			sub.Fail(jsonread.CodeUnsupported, "type", "expected %s or %s, but got '%s'.", clearToolUses, clearThinking, jsonread.Brief(kind))
 		}
@@ -59,7 +59,7 @@ func (f fields) edits() *edits {
 }
 
 // amount reads an object with a value and one of these types.
-func (f fields) amount(field string, value *int, least int, types ...string) (kind string, given bool) {
+func (f reader) amount(field string, value *int, least int, types ...string) (kind string, given bool) {
 	o, ok := f.Object(field)
 	if !ok {
 		return "", false
@@ -83,7 +83,7 @@ const (
 )
 
 // names reads a list of tools' names.
-func (f fields) names(field string, raw json.RawMessage) []string {
+func (f reader) names(field string, raw json.RawMessage) []string {
 	items, _ := f.Items(field, raw, maxTools)
 	names := make([]string, len(items))
 	for i, raw := range items {
@@ -108,7 +108,7 @@ type toolEdit struct {
 }
 
 // toolUses reads one, with Anthropic's defaults.
-func (f fields) toolUses() edit {
+func (f reader) toolUses() edit {
 	e := &toolEdit{trigger: inputTokens, above: 100_000, keep: 3}
 	if kind, given := f.amount("trigger", &e.above, 0, inputTokens, toolUses); given {
 		e.trigger = kind
@@ -156,10 +156,10 @@ func (e *toolEdit) clear(messages []template.Message) (out []template.Message, n
 	for i := range out {
 		m := &out[i]
 		switch {
-		case m.Role == openai.RoleTool && old[m.ToolCallID] && m.Content != cleared:
+		case m.Role == fields.RoleTool && old[m.ToolCallID] && m.Content != cleared:
 			m.Content = cleared
 			n++
-		case m.Role == openai.RoleAssistant:
+		case m.Role == fields.RoleAssistant:
 			old = map[string]bool{}
 			calls := callsOf(m)
 			changed := false
@@ -190,7 +190,7 @@ func (e *toolEdit) clear(messages []template.Message) (out []template.Message, n
 type thinkingEdit struct{ keep int }
 
 // oldThinking reads one, with Anthropic's default.
-func (f fields) oldThinking() edit {
+func (f reader) oldThinking() edit {
 	e := &thinkingEdit{keep: 1}
 	if word, ok := jsonread.Text(f.Raw("keep")); ok {
 		if f.Ignore("keep"); word != keepAll {
@@ -211,7 +211,7 @@ func (e *thinkingEdit) clear(messages []template.Message) (out []template.Messag
 	for i := len(out) - 1; i >= 0; i-- {
 		m := &out[i]
 		switch {
-		case m.Role == openai.RoleUser && (i == 0 || out[i-1].Role != openai.RoleTool):
+		case m.Role == fields.RoleUser && (i == 0 || out[i-1].Role != fields.RoleTool):
 			thought = false
 		case m.ReasoningContent != "":
 			if !thought {

@@ -7,8 +7,9 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lutra-lm/lutra/server/api"
+	"github.com/lutra-lm/lutra/server/fields"
 	"github.com/lutra-lm/lutra/server/jsonwrite"
-	"github.com/lutra-lm/lutra/server/openai"
+	"github.com/lutra-lm/lutra/server/report"
 	"github.com/lutra-lm/lutra/tts"
 )
 
@@ -18,14 +19,14 @@ type encoder struct {
 	id, model string
 	request   string   // the request's id
 	applied   *applied // nil: the request asked for no edits
-	report    *openai.SearchReport
+	report    *report.Search
 
 	index int    // of the block under way
 	kind  string // of it; empty: none is open
 	end   tts.End
 }
 
-func newEncoder(c *api.Call, model string, applied *applied, report *openai.SearchReport) *encoder {
+func newEncoder(c *api.Call, model string, applied *applied, report *report.Search) *encoder {
 	return &encoder{id: "msg_" + strings.ReplaceAll(uuid.NewString(), "-", ""), model: model, request: c.ID, applied: applied, report: report}
 }
 
@@ -113,7 +114,7 @@ func (s *encoder) Full(p *jsonwrite.Reply, u tts.Usage) {
 }
 
 func (s *encoder) message(u usage) *message {
-	return &message{ID: s.id, Type: "message", Role: openai.RoleAssistant, Model: s.model, Content: []block{}, Usage: u}
+	return &message{ID: s.id, Type: "message", Role: fields.RoleAssistant, Model: s.model, Content: []block{}, Usage: u}
 }
 
 // event is an event's data, whose type is its name too.

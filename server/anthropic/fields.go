@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/lutra-lm/lutra/models/generation"
+	"github.com/lutra-lm/lutra/batcher/sampling"
+	"github.com/lutra-lm/lutra/server/fields"
 	"github.com/lutra-lm/lutra/server/jsonread"
-	"github.com/lutra-lm/lutra/server/openai"
 	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/constrain"
 )
@@ -18,7 +18,7 @@ import (
 // message reads POST /v1/messages for a model. The calling is nil where no tool may
 // be called, the edits where the request asks for none. The last result is what the request
 // names of its sampling.
-func (f fields) message(req *tts.Request, m *tts.Model) (*tts.Calling, *edits, generation.Config) {
+func (f reader) message(req *tts.Request, m *tts.Model) (*tts.Calling, *edits, sampling.Config) {
 	tools, edits := f.prompt(req, m)
 	if !f.Int("max_tokens", &req.Sampling.MaxTokens, 1, math.MaxInt32) && f.Err == nil {
 		f.Fail(jsonread.CodeMissing, "max_tokens", "it is required.")
@@ -32,16 +32,16 @@ func (f fields) message(req *tts.Request, m *tts.Model) (*tts.Calling, *edits, g
 
 // prompt reads what the model goes on from, the tools that it learns of, and how the
 // conversation is to be edited.
-func (f fields) prompt(req *tts.Request, m *tts.Model) ([]*tool, *edits) {
+func (f reader) prompt(req *tts.Request, m *tts.Model) ([]*tool, *edits) {
 	p := &req.Prompt
 	c := conversation{tools: f.tools(), laterSystem: m.Template != nil && m.Template.ReadsLaterSystem()}
 	p.Tools = definitions(c.tools, func(t *tool) bool { return !t.deferred })
 	if text := f.system(); text != "" {
-		c.say(openai.RoleSystem, text)
+		c.say(fields.RoleSystem, text)
 	}
 	n := 0
 	for _, o := range f.Each("messages", maxMessages) {
-		c.message(fields{o})
+		c.message(reader{o})
 		n++
 	}
 	if n == 0 {
@@ -55,7 +55,7 @@ func (f fields) prompt(req *tts.Request, m *tts.Model) ([]*tool, *edits) {
 	}
 	p.Messages = c.messages()
 	f.follow(p.Messages)
-	if n := len(p.Messages); f.Err == nil && p.Messages[n-1].Role == openai.RoleAssistant {
+	if n := len(p.Messages); f.Err == nil && p.Messages[n-1].Role == fields.RoleAssistant {
 		if p.Messages[n-1].ToolCalls != nil {
 			f.Fail(jsonread.CodeValue, "messages", "the last one uses tools, so their results are missing.")
 			return nil, nil
@@ -67,7 +67,7 @@ func (f fields) prompt(req *tts.Request, m *tts.Model) ([]*tool, *edits) {
 }
 
 // thinking reads whether and how long the model thinks.
-func (f fields) thinking(req *tts.Request) {
+func (f reader) thinking(req *tts.Request) {
 	o, ok := f.Object("thinking")
 	if !ok {
 		return
@@ -90,18 +90,19 @@ func (f fields) thinking(req *tts.Request) {
 
 // sampling reads how tokens are sampled and where the answer ends. It returns the fields of
 // sampling that the request names.
-func (f fields) sampling(req *tts.Request, m *tts.Model) (named generation.Config) {
-	var x float32
-	if f.Float32("temperature", &x, 0, 1) {
-		named.Temperature = new(x)
+func (f reader) sampling(req *tts.Request, m *tts.Model) (named sampling.Config) {
+	for i := range sampling.Fields {
+		row := &sampling.Fields[i]
+		n, x := 0, float32(0)
+		switch {
+		case row.Anthropic == 0: // an unknown field there
+		case row.Whole() && f.Int(row.Name, &n, 0, int(row.Anthropic)):
+			row.Put(&named, float64(n))
+		case !row.Whole() && f.Float32(row.Name, &x, 0, row.Anthropic):
+			row.Put(&named, float64(x))
+		}
 	}
-	if f.Float32("top_p", &x, 0, 1) {
-		named.TopP = new(x)
-	}
-	if k := 0; f.Int("top_k", &k, 0, math.MaxInt32) {
-		named.TopK = &k
-	}
-	tts.SetSampling(&req.Sampling, named.Or(m.Defaults(generation.Config{})))
+	named.Or(m.Defaults(sampling.Config{})).Apply(&req.Sampling)
 	req.Sampling.Seed = rand.Uint64()
 	items, _ := f.List("stop_sequences", maxStops)
 	for i, raw := range items {
@@ -116,7 +117,7 @@ func (f fields) sampling(req *tts.Request, m *tts.Model) (named generation.Confi
 }
 
 // bookkeeping reads fields that change nothing, and refuses those that would.
-func (f fields) bookkeeping() {
+func (f reader) bookkeeping() {
 	if raw, ok := f.Take("n"); ok && string(raw) != "null" {
 		f.Fail(jsonread.CodeUnsupported, "n", "an answer is one message. Candidates for it are asked for with 'test_time_scaling'.")
 	}
@@ -133,7 +134,7 @@ var efforts = []string{"low", "medium", "high", "xhigh", "max"}
 
 // output reads what an answer is held to and how much the model makes of it:
 // output_config, or output_format, as its format was called before.
-func (f fields) output(req *tts.Request, m *tts.Model) {
+func (f reader) output(req *tts.Request, m *tts.Model) {
 	f.format("output_format", req, m)
 	o, ok := f.Object("output_config")
 	if !ok {
@@ -151,12 +152,12 @@ func (f fields) output(req *tts.Request, m *tts.Model) {
 		vars["reasoning_effort"] = effort
 		req.Prompt.Extra = vars
 	}
-	fields{o}.format("format", req, m)
+	reader{o}.format("format", req, m)
 	f.Adopt(o)
 }
 
 // format reads a schema that an answer is held to.
-func (f fields) format(field string, req *tts.Request, m *tts.Model) {
+func (f reader) format(field string, req *tts.Request, m *tts.Model) {
 	o, ok := f.Object(field)
 	if !ok {
 		return
@@ -168,6 +169,6 @@ func (f fields) format(field string, req *tts.Request, m *tts.Model) {
 		o.Fail(jsonread.CodeMissing, "schema", "a schema is required.")
 	}
 	if f.Adopt(o); f.Err == nil {
-		openai.Fields{Fields: f.Fields}.HoldTo(req, m, field, constrain.Schema, string(schema))
+		fields.Reader{Fields: f.Fields}.HoldTo(req, m, field, constrain.Schema, string(schema))
 	}
 }

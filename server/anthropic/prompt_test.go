@@ -45,7 +45,7 @@ func read(t *testing.T, m *tts.Model, body string) (text string, callable []stri
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := fields{parsed}
+	f := reader{parsed}
 	var req tts.Request
 	tools, _ := f.prompt(&req, m)
 	if f.Err != nil {
@@ -168,7 +168,7 @@ func TestContextIsEditedAsTheRequestAsks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f := fields{parsed}
+		f := reader{parsed}
 		var req tts.Request
 		_, edits := f.prompt(&req, m)
 		before := req.Prompt
@@ -214,7 +214,7 @@ func TestAResultShorterThanWhatWouldStandThereStays(t *testing.T) {
 		t.Fatal(err)
 	}
 	var req tts.Request
-	_, edits := fields{parsed}.prompt(&req, m)
+	_, edits := reader{parsed}.prompt(&req, m)
 	applied, err := edits.apply(&req.Prompt, func(p *tts.Prompt) (int, error) {
 		text, err := m.Render(t.Context(), p)
 		return len(text), err

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/lutra-lm/lutra/server/api"
-	"github.com/lutra-lm/lutra/server/openai"
+	"github.com/lutra-lm/lutra/server/fields"
 	"github.com/lutra-lm/lutra/server/registry"
 	"github.com/lutra-lm/lutra/tts"
 )
@@ -35,16 +35,16 @@ func Protocol() api.Protocol {
 
 // messages reads POST /v1/messages.
 func messages(c *api.Call) (*api.Ask, error) {
-	a, err := openai.Generator(c)
+	a, err := fields.Generator(c)
 	if err != nil {
 		return nil, err
 	}
-	f, req := fields{c.Body}, &tts.Request{}
+	f, req := reader{c.Body}, &tts.Request{}
 	calling, edits, named := f.message(req, a.Model.Model)
 	a.Model.Switch(&req.Prompt)
-	report := openai.Fields{Fields: c.Body}.Scale(c, a, req, named)
+	report := fields.Reader{Fields: c.Body}.Scale(c, a, req, named)
 	f.Bool("stream", &a.Stream)
-	if err := openai.Finish(c); err != nil {
+	if err := fields.Finish(c); err != nil {
 		return nil, err
 	}
 	applied, err := edits.apply(&req.Prompt, a.Counter(c.Context()))
@@ -59,12 +59,12 @@ func countTokens(c *api.Call) error {
 	if err != nil {
 		return err
 	}
-	f := fields{c.Body}
+	f := reader{c.Body}
 	var req tts.Request
 	_, edits := f.prompt(&req, a.Model.Model)
 	a.Model.Switch(&req.Prompt)
 	f.Ignore("tool_choice", "cache_control", "output_config", "speed")
-	if err := openai.Finish(c); err != nil {
+	if err := fields.Finish(c); err != nil {
 		return err
 	}
 	applied, err := edits.apply(&req.Prompt, a.Counter(c.Context()))
@@ -98,7 +98,7 @@ func listModels(c *api.Call) error {
 
 // showModel answers GET /v1/models/{name}; a model that writes nothing has no card of this API.
 func showModel(c *api.Call) error {
-	return openai.ShowModel(c, listModels, func(m registry.Card) any {
+	return api.ShowModel(c, listModels, func(m registry.Card) any {
 		if m.Writes() {
 			return newCard(m.ID, time.Unix(m.Created, 0), m.MaxModelLen)
 		}

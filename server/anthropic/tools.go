@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/lutra-lm/lutra/server/fields"
 	"github.com/lutra-lm/lutra/server/jsonread"
 	"github.com/lutra-lm/lutra/server/jsonwrite"
-	"github.com/lutra-lm/lutra/server/openai"
 	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/toolcall"
 )
@@ -24,7 +24,7 @@ type tool struct {
 }
 
 // newTool reads a tool.
-func (f fields) newTool() *tool {
+func (f reader) newTool() *tool {
 	var d struct {
 		Type     string `json:"type"`
 		Function struct {
@@ -66,10 +66,10 @@ func (f fields) newTool() *tool {
 }
 
 // tools reads the tools.
-func (f fields) tools() (list []*tool) {
+func (f reader) tools() (list []*tool) {
 	size := 0
 	for _, o := range f.Each("tools", maxTools) {
-		t := fields{o}.newTool()
+		t := reader{o}.newTool()
 		if o.Err != nil {
 			continue
 		}
@@ -84,7 +84,7 @@ func (f fields) tools() (list []*tool) {
 }
 
 // check reads definitions of tools once more as calls are checked by them.
-func (f fields) check(field string, definitions []any) []toolcall.Tool {
+func (f reader) check(field string, definitions []any) []toolcall.Tool {
 	tools, fault := toolcall.Definitions(definitions)
 	if fault != nil {
 		f.Fail(jsonread.CodeValue, fmt.Sprintf("%s[%d]", field, fault.Index), "%s.", fault.Message)
@@ -120,7 +120,7 @@ func functions(tools []*tool) string {
 }
 
 // toolChoice reads which of the tools that the model knows may or must be called.
-func (f fields) toolChoice(req *tts.Request, m *tts.Model, known []*tool) *tts.Calling {
+func (f reader) toolChoice(req *tts.Request, m *tts.Model, known []*tool) *tts.Calling {
 	kind, name, one := "auto", "", false
 	f.In("tool_choice", func(o *jsonread.Fields) {
 		o.OneOf("type", jsonread.CodeValue, &kind, "auto", "any", "tool", "none")
@@ -147,7 +147,7 @@ func (f fields) toolChoice(req *tts.Request, m *tts.Model, known []*tool) *tts.C
 		return nil
 	}
 	if err := c.Hold(f.Context(), req, m, kind != "auto", name); err != nil {
-		openai.FailFormat(f.Fields, jsonread.CodeUnsupported, "tools", "strict: ", err)
+		fields.FailFormat(f.Fields, jsonread.CodeUnsupported, "tools", "strict: ", err)
 	}
 	return c
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/lutra-lm/lutra/internal/errtext"
+	"github.com/lutra-lm/lutra/server/jsonwrite"
 )
 
 // Fault is an error as clients see it, in OpenAI's words.
@@ -40,4 +41,21 @@ func Invalid(code, param, format string, args ...any) *Fault {
 // InvalidStatus returns a fault of the request with a status of its own.
 func InvalidStatus(status int, code, param, message string) *Fault {
 	return &Fault{Status: status, Type: TypeInvalid, Code: code, Param: param, Message: message}
+}
+
+// Envelope is the body of every error.
+type Envelope struct {
+	Error envelope `json:"error"`
+}
+
+type envelope struct {
+	Message string  `json:"message"`
+	Type    string  `json:"type"`
+	Param   *string `json:"param"`
+	Code    *string `json:"code"`
+}
+
+// Failure writes a fault as OpenAI's clients expect it.
+func Failure(f *Fault) Envelope {
+	return Envelope{envelope{Message: f.Message, Type: f.Type, Param: jsonwrite.Optional(f.Param), Code: jsonwrite.Optional(f.Code)}}
 }

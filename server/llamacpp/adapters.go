@@ -4,7 +4,7 @@ import (
 	"path/filepath"
 
 	"github.com/lutra-lm/lutra/server/api"
-	"github.com/lutra-lm/lutra/server/openai"
+	"github.com/lutra-lm/lutra/server/fields"
 	"github.com/lutra-lm/lutra/server/registry"
 )
 
@@ -59,7 +59,7 @@ func scaleAdapters(c *api.Call) error {
 	if err != nil {
 		return err
 	}
-	if err := openai.Finish(c); err != nil {
+	if err := fields.Finish(c); err != nil {
 		return err
 	}
 	if m.Adapters != nil {

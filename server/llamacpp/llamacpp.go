@@ -6,11 +6,12 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/lutra-lm/lutra/models/generation"
+	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/server/api"
+	"github.com/lutra-lm/lutra/server/fields"
 	"github.com/lutra-lm/lutra/server/jsonread"
 	"github.com/lutra-lm/lutra/server/jsonwrite"
-	"github.com/lutra-lm/lutra/server/openai"
+	"github.com/lutra-lm/lutra/server/report"
 	"github.com/lutra-lm/lutra/server/residency"
 	"github.com/lutra-lm/lutra/tts"
 )
@@ -22,7 +23,7 @@ func Protocol() api.Protocol {
 		{Path: "/apply-template", Factor: api.TemplateFactor, Answer: applyTemplate},
 		{Path: "/lora-adapters", Answer: listAdapters},
 		{Path: "/lora-adapters", Rules: true, Factor: api.TemplateFactor, List: api.LoraField, Answer: scaleAdapters},
-		{Path: "/models", Answer: openai.ListModels},
+		{Path: "/models", Answer: api.ListModels},
 		{Path: "/models/load", Rules: true, Factor: api.TemplateFactor, Answer: change((*residency.Set).Load)},
 		{Path: "/models/unload", Rules: true, Factor: api.TemplateFactor, Answer: change((*residency.Set).Unload)},
 	}}
@@ -35,15 +36,15 @@ func infill(c *api.Call) (*api.Ask, error) {
 		return nil, err
 	}
 	req := &tts.Request{}
-	fields{c.Body}.infill(req, a.Model.Model)
+	reader{c.Body}.infill(req, a.Model.Model)
 	c.Body.Bool("stream", &a.Stream)
 	a.Requests, a.Encoder = []*tts.Request{req}, &encoder{model: a.Name}
-	return a, openai.Finish(c)
+	return a, fields.Finish(c)
 }
 
 // applyTemplate answers POST /apply-template: the text that a model would read for messages.
 func applyTemplate(c *api.Call) error {
-	f := openai.Fields{Fields: c.Body}
+	f := fields.Reader{Fields: c.Body}
 	a, err := c.Model()
 	if err != nil {
 		return err
@@ -51,7 +52,7 @@ func applyTemplate(c *api.Call) error {
 	p, _ := f.Conversation()
 	a.Model.Switch(&p)
 	f.Tools(&p)
-	if err := openai.Finish(c); err != nil {
+	if err := fields.Finish(c); err != nil {
 		return err
 	}
 	prepared, err := a.Prepare(c.Context(), &p)
@@ -61,28 +62,28 @@ func applyTemplate(c *api.Call) error {
 	return c.Reply(func(p *jsonwrite.Reply) {
 		p.Raw(`{"prompt":`)
 		p.Text(prepared.Text)
-		openai.WriteTruncation(p, prepared)
+		report.WriteTruncation(p, prepared)
 		p.Raw("}")
 	})
 }
 
-// fields are a request's fields.
-type fields struct{ *jsonread.Fields }
+// reader reads a request's fields.
+type reader struct{ *jsonread.Fields }
 
 // maxFiles bounds input_extra.
 const maxFiles = 256
 
 // custom has llama-server's defaults, of common_params_sampling in its common/common.h. A
 // model's own go before them there too, field by field (common_init_sampler_from_model).
-func custom() generation.Config {
-	return generation.Config{
+func custom() sampling.Config {
+	return sampling.Config{
 		Temperature: new(float32(0.8)), TopK: new(40), TopP: new(float32(0.95)), MinP: new(float32(0.05)), TypicalP: new(float32(1)),
 		RepetitionPenalty: new(float32(1)), RepeatLastN: new(64),
 	}
 }
 
 // infill reads what to fill in for a model.
-func (f fields) infill(req *tts.Request, m *tts.Model) {
+func (f reader) infill(req *tts.Request, m *tts.Model) {
 	var prefix, suffix, prompt string
 	f.Text("input_prefix", &prefix)
 	f.Text("input_suffix", &suffix)
@@ -105,7 +106,7 @@ func (f fields) infill(req *tts.Request, m *tts.Model) {
 		f.Fail(jsonread.CodeUnsupported, "model", "the model has no tokens to fill in the middle of a text.")
 	}
 	req.Prompt.Text, req.Prompt.Infill = prefix+prompt, in
-	openai.Fields{Fields: f.Fields}.Sampling(req, m, 1, custom())
+	fields.Reader{Fields: f.Fields}.Sampling(req, m, 1, custom())
 	most := -1
 	if f.Int("n_predict", &most, -1, math.MaxInt32); most > 0 {
 		req.Sampling.MaxTokens = most
@@ -139,11 +140,11 @@ type ended struct {
 	Evaluated int             `json:"tokens_evaluated"`
 	Cached    int             `json:"tokens_cached"`
 	Truncated bool            `json:"truncated"`
-	Timings   *openai.Timings `json:"timings"`
+	Timings   *report.Timings `json:"timings"`
 }
 
 func (c *encoder) ended(d *tts.End, u tts.Usage) *ended {
-	e := &ended{Model: c.model, StopType: "eos", StopWord: d.Stop, Predicted: u.Completion, Evaluated: u.Prompt, Cached: u.Cached, Timings: openai.NewTimings(&d.Timing, u)}
+	e := &ended{Model: c.model, StopType: "eos", StopWord: d.Stop, Predicted: u.Completion, Evaluated: u.Prompt, Cached: u.Cached, Timings: report.NewTimings(&d.Timing, u)}
 	switch {
 	case d.Finish.Cut():
 		e.StopType = "limit"
@@ -172,7 +173,7 @@ func (c *encoder) KeepAlive() any { return completion{} }
 
 func (c *encoder) End(u tts.Usage, fault *api.Fault) any {
 	if fault != nil {
-		return openai.Failure(fault)
+		return api.Failure(fault)
 	}
 	return completion{Stop: true, ended: c.ended(&c.end, u)}
 }

@@ -2,7 +2,7 @@ package llamacpp
 
 import (
 	"github.com/lutra-lm/lutra/server/api"
-	"github.com/lutra-lm/lutra/server/openai"
+	"github.com/lutra-lm/lutra/server/fields"
 	"github.com/lutra-lm/lutra/server/residency"
 )
 
@@ -12,7 +12,7 @@ func change(do func(*residency.Set, string) error) func(*api.Call) error {
 	return func(c *api.Call) error {
 		var name string
 		c.Body.String("model", &name)
-		if err := openai.Finish(c); err != nil {
+		if err := fields.Finish(c); err != nil {
 			return err
 		}
 		models, err := c.Known(name)

@@ -3,8 +3,8 @@ package llamacpp
 import (
 	"testing"
 
+	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/models/embedded"
-	"github.com/lutra-lm/lutra/models/generation"
 	"github.com/lutra-lm/lutra/models/tokenizer"
 	"github.com/lutra-lm/lutra/server/jsonread"
 	"github.com/lutra-lm/lutra/tts"
@@ -30,18 +30,18 @@ func TestAMiddleIsSampledAsLlamaServerAndTheModelSay(t *testing.T) {
 		m, req := &tts.Model{}, &tts.Request{}
 		m.Tokenizer = words
 		if c.author != "" {
-			author, err := generation.Parse(c.author)
+			author, err := sampling.Parse(c.author)
 			if err != nil {
 				t.Fatal(err)
 			}
-			m.SampleAs(author, generation.Config{}, false)
+			m.SampleAs(author, sampling.Config{}, false)
 		}
 		body, err := jsonread.Parse([]byte(c.request))
 		if err != nil {
 			t.Fatal(err)
 		}
-		fields{body}.infill(req, m)
-		if got := tts.SamplingOf(&req.Sampling).String(); body.Err != nil || got != c.want {
+		reader{body}.infill(req, m)
+		if got := sampling.ConfigOf(&req.Sampling).String(); body.Err != nil || got != c.want {
 			t.Errorf("%s of a model with %q: %s, %v; want %s", c.request, c.author, got, body.Err, c.want)
 		}
 	}

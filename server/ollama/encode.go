@@ -6,8 +6,9 @@ import (
 	"time"
 
 	"github.com/lutra-lm/lutra/server/api"
+	"github.com/lutra-lm/lutra/server/fields"
 	"github.com/lutra-lm/lutra/server/jsonwrite"
-	"github.com/lutra-lm/lutra/server/openai"
+	"github.com/lutra-lm/lutra/server/report"
 	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/toolcall"
 )
@@ -19,7 +20,7 @@ type encoder struct {
 	chat        bool
 	logprobs    bool
 	begun       time.Time
-	report      *openai.SearchReport
+	report      *report.Search
 	calls       []toolcall.Call // under way: they are sent whole
 	end         tts.End
 
@@ -116,7 +117,7 @@ func (s *encoder) line(text, thinking string, calls []toolcall.Call) *answer {
 		a.Response, a.Thinking = &text, thinking
 		return a
 	}
-	a.Message = &message{Role: openai.RoleAssistant, Content: text, Thinking: thinking}
+	a.Message = &message{Role: fields.RoleAssistant, Content: text, Thinking: thinking}
 	for _, c := range calls {
 		w := call{ID: c.ID}
 		w.Function.Index, w.Function.Name, w.Function.Arguments = c.Index, c.Name, c.Object()

@@ -7,18 +7,18 @@ import (
 	"math"
 	"slices"
 
+	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/grammar/schema"
-	"github.com/lutra-lm/lutra/models/generation"
 	"github.com/lutra-lm/lutra/models/template"
+	"github.com/lutra-lm/lutra/server/fields"
 	"github.com/lutra-lm/lutra/server/jsonread"
-	"github.com/lutra-lm/lutra/server/openai"
 	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/constrain"
 	vectors "github.com/lutra-lm/lutra/tts/embed"
 	"github.com/lutra-lm/lutra/tts/toolcall"
 )
 
-// Bounds on one request, besides those in jsonread and openai.
+// Bounds on one request, besides those in jsonread and fields.
 const (
 	maxMessages = 2048
 	maxCalls    = 1 << 20 // bytes of a request's tools, and of its messages' calls
@@ -27,34 +27,34 @@ const (
 // custom has Ollama's defaults, of api.DefaultOptions in its api/types.go; since August 2026
 // (https://github.com/ollama/ollama/pull/17679) it penalises no repetition. A model's own go
 // before them there too, field by field.
-func custom() generation.Config {
-	return generation.Config{
+func custom() sampling.Config {
+	return sampling.Config{
 		Temperature: new(float32(0.8)), TopK: new(40), TopP: new(float32(0.9)), MinP: new(float32(0)), TypicalP: new(float32(1)),
 		RepetitionPenalty: new(float32(1)), RepeatLastN: new(64),
 	}
 }
 
-// fields are a request's fields.
-type fields struct{ *jsonread.Fields }
+// reader reads a request's fields.
+type reader struct{ *jsonread.Fields }
 
 // chat reads POST /api/chat for a model. The calling is nil where no tool may be
 // called. named is what the request says of its sampling.
-func (f fields) chat(req *tts.Request, m *tts.Model) (calling *tts.Calling, named generation.Config) {
+func (f reader) chat(req *tts.Request, m *tts.Model) (calling *tts.Calling, named sampling.Config) {
 	p := &req.Prompt
 	ids, calls := []string(nil), 0 // ids of calls that have no result yet
 	for _, o := range f.Each("messages", maxMessages) {
-		p.Messages = append(p.Messages, fields{o}.message(&ids, &calls))
+		p.Messages = append(p.Messages, reader{o}.message(&ids, &calls))
 	}
 	if calls > maxCalls {
 		f.Fail(jsonread.CodeValue, "messages", "their tool calls have %d bytes, at most %d are allowed.", calls, maxCalls)
 	}
-	if n := len(p.Messages); n > 0 && p.Messages[n-1].Role == openai.RoleAssistant && p.Messages[n-1].ToolCalls == nil {
+	if n := len(p.Messages); n > 0 && p.Messages[n-1].Role == fields.RoleAssistant && p.Messages[n-1].ToolCalls == nil {
 		p.Ending = tts.ContinueFinalMessage
 	}
 	f.think(req, m)
 	named = f.options(req, m)
 	f.logprobs(req)
-	o := openai.Fields{Fields: f.Fields}
+	o := fields.Reader{Fields: f.Fields}
 	calling = o.ToolChoice(req, m)
 	f.format(req, m)
 	f.bookkeeping()
@@ -62,7 +62,7 @@ func (f fields) chat(req *tts.Request, m *tts.Model) (calling *tts.Calling, name
 }
 
 // generate reads POST /api/generate for a model, and returns what it says of its sampling.
-func (f fields) generate(req *tts.Request, m *tts.Model) (named generation.Config) {
+func (f reader) generate(req *tts.Request, m *tts.Model) (named sampling.Config) {
 	var text, system string
 	raw := false
 	f.Text("prompt", &text)
@@ -76,10 +76,10 @@ func (f fields) generate(req *tts.Request, m *tts.Model) (named generation.Confi
 		}
 	} else {
 		if system != "" {
-			req.Prompt.Messages = append(req.Prompt.Messages, template.Message{Role: openai.RoleSystem, Content: system})
+			req.Prompt.Messages = append(req.Prompt.Messages, template.Message{Role: fields.RoleSystem, Content: system})
 		}
 		if text != "" {
-			req.Prompt.Messages = append(req.Prompt.Messages, template.Message{Role: openai.RoleUser, Content: text})
+			req.Prompt.Messages = append(req.Prompt.Messages, template.Message{Role: fields.RoleUser, Content: text})
 		}
 	}
 	f.think(req, m)
@@ -92,18 +92,18 @@ func (f fields) generate(req *tts.Request, m *tts.Model) (named generation.Confi
 }
 
 // logprobs reads which log-probabilities the answer lists.
-func (f fields) logprobs(req *tts.Request) {
+func (f reader) logprobs(req *tts.Request) {
 	p := &req.Sampling
 	f.Bool("logprobs", &p.Logprobs)
-	f.Int("top_logprobs", &p.TopLogprobs, 0, openai.MaxTopLogprobs)
+	f.Int("top_logprobs", &p.TopLogprobs, 0, fields.MaxTopLogprobs)
 	if p.TopLogprobs > 0 && !p.Logprobs {
 		f.Fail(jsonread.CodeValue, "top_logprobs", "it is only allowed when 'logprobs' is true.")
 	}
-	req.MaxLogprobs = openai.MaxLogprobs
+	req.MaxLogprobs = fields.MaxLogprobs
 }
 
 // format reads what the answer is held to: "json", or a schema.
-func (f fields) format(req *tts.Request, m *tts.Model) {
+func (f reader) format(req *tts.Request, m *tts.Model) {
 	raw, ok := f.Take("format")
 	if !ok || string(raw) == `""` {
 		return
@@ -115,24 +115,24 @@ func (f fields) format(req *tts.Request, m *tts.Model) {
 		f.WrongType("format", `"json" or a schema`, raw)
 		return
 	}
-	openai.Fields{Fields: f.Fields}.HoldTo(req, m, "format", constrain.Schema, text)
+	fields.Reader{Fields: f.Fields}.HoldTo(req, m, "format", constrain.Schema, text)
 }
 
 // bookkeeping refuses fields that would change the answer.
-func (f fields) bookkeeping() {
+func (f reader) bookkeeping() {
 	f.Ignore("truncate", "shift")
 	f.Refuse("width", "height", "steps")
 }
 
 // streaming reads stream, which is the default.
-func (f fields) streaming() bool {
+func (f reader) streaming() bool {
 	stream := true
 	f.Bool("stream", &stream)
 	return stream
 }
 
 // think reads whether and how much the model thinks. One that does not is not asked to, as in Ollama.
-func (f fields) think(req *tts.Request, m *tts.Model) {
+func (f reader) think(req *tts.Request, m *tts.Model) {
 	raw, ok := f.Take("think")
 	if !ok {
 		return
@@ -152,12 +152,12 @@ func (f fields) think(req *tts.Request, m *tts.Model) {
 }
 
 // options reads how tokens are sampled, and returns what the request names of that.
-func (f fields) options(req *tts.Request, m *tts.Model) (named generation.Config) {
+func (f reader) options(req *tts.Request, m *tts.Model) (named sampling.Config) {
 	o, ok := f.Object("options")
 	if !ok {
 		o, _ = jsonread.Parse([]byte("{}"))
 	}
-	named = openai.Fields{Fields: o}.Sampling(req, m, 1, custom())
+	named = fields.Reader{Fields: o}.Sampling(req, m, 1, custom())
 	most := -1
 	if o.Int("num_predict", &most, -2, math.MaxInt32); most > 0 {
 		req.Sampling.MaxTokens = most
@@ -165,8 +165,8 @@ func (f fields) options(req *tts.Request, m *tts.Model) (named generation.Config
 	// Of the machine, which is configured once for all requests.
 	o.Ignore("num_ctx", "num_keep", "num_batch", "num_gpu", "main_gpu", "low_vram", "use_mmap", "use_mlock", "num_thread",
 		"numa", "f16_kv", "vocab_only", "penalize_newline", "tfs_z", "mirostat_eta", "mirostat_tau", "draft_num_predict")
-	for _, name := range slices.Sorted(maps.Keys(openai.Unsupported)) { // options that nobody knows are logged once, as other fields are
-		if raw, given := o.Take(name); given && openai.Unsupported[name].Asks(raw) {
+	for _, name := range slices.Sorted(maps.Keys(fields.Unsupported)) { // options that nobody knows are logged once, as other fields are
+		if raw, given := o.Take(name); given && fields.Unsupported[name].Asks(raw) {
 			o.Fail(jsonread.CodeUnsupported, name, "this server does not support it.")
 		}
 	}
@@ -178,9 +178,9 @@ func (f fields) options(req *tts.Request, m *tts.Model) (named generation.Config
 
 // message reads a message. Calls have no ids here, but templates may want some: ids
 // are those of calls that have no result yet, in their order.
-func (f fields) message(ids *[]string, calls *int) template.Message {
+func (f reader) message(ids *[]string, calls *int) template.Message {
 	var m template.Message
-	f.OneOf("role", jsonread.CodeValue, &m.Role, openai.RoleSystem, openai.RoleUser, openai.RoleAssistant, openai.RoleTool)
+	f.OneOf("role", jsonread.CodeValue, &m.Role, fields.RoleSystem, fields.RoleUser, fields.RoleAssistant, fields.RoleTool)
 	var text string
 	f.Text("content", &text)
 	m.Content = text
@@ -188,11 +188,11 @@ func (f fields) message(ids *[]string, calls *int) template.Message {
 	f.Refuse("images")
 	f.String("tool_name", &m.Name)
 	f.String("tool_call_id", &m.ToolCallID)
-	list, _ := f.List("tool_calls", openai.MaxTools)
-	if m.Role == openai.RoleTool && m.ToolCallID == "" && len(*ids) > 0 {
+	list, _ := f.List("tool_calls", fields.MaxTools)
+	if m.Role == fields.RoleTool && m.ToolCallID == "" && len(*ids) > 0 {
 		m.ToolCallID, *ids = (*ids)[0], (*ids)[1:]
 	}
-	if len(list) == 0 || m.Role != openai.RoleAssistant {
+	if len(list) == 0 || m.Role != fields.RoleAssistant {
 		return m
 	}
 	*ids = nil
@@ -214,7 +214,7 @@ func (f fields) message(ids *[]string, calls *int) template.Message {
 			c.ID = fmt.Sprintf("call%05d", *calls%100000)
 		}
 		*ids = append(*ids, c.ID)
-		entry := openai.Written(c.ID, c.Function.Name, string(c.Function.Arguments))
+		entry := fields.Written(c.ID, c.Function.Name, string(c.Function.Arguments))
 		*calls += len(entry)
 		written = append(written, entry)
 	}
@@ -225,7 +225,7 @@ func (f fields) message(ids *[]string, calls *int) template.Message {
 }
 
 // embed reads POST /api/embed for a model whose vectors have width elements.
-func (f fields) embed(width int) *vectors.Request {
+func (f reader) embed(width int) *vectors.Request {
 	r := &vectors.Request{Truncate: true}
 	if raw, ok := f.Take("input"); !ok {
 		f.Fail(jsonread.CodeMissing, "input", "an input is required.")
@@ -236,7 +236,7 @@ func (f fields) embed(width int) *vectors.Request {
 	} else if jsonread.Kind(raw) != "a list" {
 		f.WrongType("input", "a string or a list of strings", raw)
 	} else {
-		items, _ := f.Items("input", raw, openai.MaxInputs)
+		items, _ := f.Items("input", raw, fields.MaxInputs)
 		for i, raw := range items {
 			text, ok := jsonread.Text(raw)
 			if !ok {
@@ -252,7 +252,7 @@ func (f fields) embed(width int) *vectors.Request {
 }
 
 // embedOptions reads how much of a text is read; other options say how tokens are sampled.
-func (f fields) embedOptions(r *vectors.Request) {
+func (f reader) embedOptions(r *vectors.Request) {
 	if o, ok := f.Object("options"); ok {
 		o.Int("num_ctx", &r.Most, 0, math.MaxInt32)
 		if f.Err == nil {
@@ -262,7 +262,7 @@ func (f fields) embedOptions(r *vectors.Request) {
 }
 
 // embedPrompt reads POST /api/embeddings.
-func (f fields) embedPrompt() *vectors.Request {
+func (f reader) embedPrompt() *vectors.Request {
 	r, text := &vectors.Request{Truncate: true}, ""
 	if f.Text("prompt", &text); text != "" { // models are loaded so
 		r.Texts = []tts.Prompt{{Text: text}}

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/lutra-lm/lutra/server/api"
+	"github.com/lutra-lm/lutra/server/fields"
 	"github.com/lutra-lm/lutra/server/jsonread"
-	"github.com/lutra-lm/lutra/server/openai"
 	"github.com/lutra-lm/lutra/server/residency"
 )
 
@@ -87,9 +87,9 @@ func unload(c *api.Call, chat bool) (*api.Ask, error) {
 	case err != nil && !errors.Is(err, residency.ErrAbsent):
 		return nil, err
 	}
-	f := fields{c.Body}
+	f := reader{c.Body}
 	f.streaming()
 	f.bookkeeping()
 	f.Ignore("model", "keep_alive", "prompt", "messages", "system", "options", "format", "think", "raw", "context", "tools")
-	return &api.Ask{Instead: e.said(reason)}, openai.Finish(c)
+	return &api.Ask{Instead: e.said(reason)}, fields.Finish(c)
 }

@@ -11,12 +11,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lutra-lm/lutra/models/generation"
+	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/models/template"
 	"github.com/lutra-lm/lutra/server/api"
+	"github.com/lutra-lm/lutra/server/fields"
 	"github.com/lutra-lm/lutra/server/jsonread"
 	"github.com/lutra-lm/lutra/server/jsonwrite"
-	"github.com/lutra-lm/lutra/server/openai"
 	"github.com/lutra-lm/lutra/server/registry"
 	"github.com/lutra-lm/lutra/tts"
 )
@@ -63,16 +63,16 @@ func ask(c *api.Call, chat bool) (*api.Ask, error) {
 	if unloads(c) {
 		return unload(c, chat)
 	}
-	a, err := openai.Generator(c)
+	a, err := fields.Generator(c)
 	if err != nil {
 		return nil, err
 	}
 	if err := keepAlive(c); err != nil {
 		return nil, err
 	}
-	f, req := fields{c.Body}, &tts.Request{}
+	f, req := reader{c.Body}, &tts.Request{}
 	var calling *tts.Calling
-	var named generation.Config
+	var named sampling.Config
 	if chat {
 		calling, named = f.chat(req, a.Model.Model)
 	} else {
@@ -84,13 +84,13 @@ func ask(c *api.Call, chat bool) (*api.Ask, error) {
 	a.Requests, a.Filters, a.Encoder = []*tts.Request{req}, a.Model.Model.Apart(calling, req.N), e
 	if req.Prompt.Messages == nil && req.Prompt.Text == "" { // models are loaded so; here they are
 		a.Instead = e.said("load")
-		return a, openai.Finish(c)
+		return a, fields.Finish(c)
 	}
-	e.report = openai.Fields{Fields: c.Body}.Scale(c, a, req, named)
+	e.report = fields.Reader{Fields: c.Body}.Scale(c, a, req, named)
 	if !chat && req.Prompt.Messages != nil {
 		e.conversation = conversation(c, a, req)
 	}
-	return a, openai.Finish(c)
+	return a, fields.Finish(c)
 }
 
 // conversation gives the tokens of a request's prompt and of an answer to it: those that
@@ -98,7 +98,7 @@ func ask(c *api.Call, chat bool) (*api.Ask, error) {
 func conversation(c *api.Call, a *api.Ask, req *tts.Request) func(text, reasoning string) []int32 {
 	p := req.Prompt
 	return func(text, reasoning string) []int32 {
-		p.Messages = append(slices.Clone(p.Messages), template.Message{Role: openai.RoleAssistant, Content: text, ReasoningContent: reasoning})
+		p.Messages = append(slices.Clone(p.Messages), template.Message{Role: fields.RoleAssistant, Content: text, ReasoningContent: reasoning})
 		p.Ending = tts.NoGenerationPrompt
 		prepared, err := a.Prepare(c.Context(), &p)
 		if err != nil || c.Lease.Grow(api.PerID*int64(len(prepared.Tokens))) != nil {
@@ -151,7 +151,7 @@ func show(c *api.Call) error {
 	var name string
 	c.Body.String("model", &name)
 	c.Body.Ignore("verbose")
-	if err := openai.Finish(c); err != nil {
+	if err := fields.Finish(c); err != nil {
 		return err
 	}
 	models, err := c.Known(name)
@@ -190,14 +190,14 @@ func blob(c *api.Call) error {
 
 // embed reads POST /api/embed.
 func embed(c *api.Call) (*api.Reading, error) {
-	m, err := openai.Embedder(c)
+	m, err := fields.Embedder(c)
 	if err == nil {
 		err = keepAlive(c)
 	}
 	if err != nil {
 		return nil, err
 	}
-	r, vectors := openai.Embed(m, fields{c.Body}.embed(m.Embed.Width()), "input")
+	r, vectors := fields.Embed(m, reader{c.Body}.embed(m.Embed.Width()), "input")
 	read := r.Read
 	var load time.Duration // until the model is there for the request
 	r.Read = func(ctx context.Context) (int, error) {
@@ -211,23 +211,23 @@ func embed(c *api.Call) (*api.Reading, error) {
 		p.List(len(*vectors), func(i int) { p.Floats((*vectors)[i]) })
 		p.Raw(fmt.Sprintf(`,"total_duration":%d,"load_duration":%d,"prompt_eval_count":%d}`, time.Since(c.Start), load, tokens))
 	}
-	return r, openai.Finish(c)
+	return r, fields.Finish(c)
 }
 
 // embeddings reads POST /api/embeddings, of older clients.
 func embeddings(c *api.Call) (*api.Reading, error) {
-	m, err := openai.Embedder(c)
+	m, err := fields.Embedder(c)
 	if err == nil {
 		err = keepAlive(c)
 	}
 	if err != nil {
 		return nil, err
 	}
-	r, vectors := openai.Embed(m, fields{c.Body}.embedPrompt(), "prompt")
+	r, vectors := fields.Embed(m, reader{c.Body}.embedPrompt(), "prompt")
 	r.Write = func(p *jsonwrite.Reply, _ int) {
 		p.Raw(`{"embedding":`)
 		p.Floats(slices.Concat(*vectors...)) // of one, or of none
 		p.Raw("}")
 	}
-	return r, openai.Finish(c)
+	return r, fields.Finish(c)
 }

@@ -3,7 +3,7 @@ package ollama
 import (
 	"testing"
 
-	"github.com/lutra-lm/lutra/models/generation"
+	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/server/jsonread"
 	"github.com/lutra-lm/lutra/tts"
 )
@@ -18,18 +18,18 @@ func TestARequestIsSampledAsItsAPIAndItsModelSay(t *testing.T) {
 	} {
 		m, req := &tts.Model{}, &tts.Request{}
 		if c.author != "" {
-			author, err := generation.Parse(c.author)
+			author, err := sampling.Parse(c.author)
 			if err != nil {
 				t.Fatal(err)
 			}
-			m.SampleAs(author, generation.Config{}, false)
+			m.SampleAs(author, sampling.Config{}, false)
 		}
 		body, err := jsonread.Parse([]byte(c.request))
 		if err != nil {
 			t.Fatal(err)
 		}
-		fields{body}.options(req, m)
-		if got := tts.SamplingOf(&req.Sampling).String(); body.Err != nil || got != c.want {
+		reader{body}.options(req, m)
+		if got := sampling.ConfigOf(&req.Sampling).String(); body.Err != nil || got != c.want {
 			t.Errorf("%s of a model with %q: %s, %v; want %s", c.request, c.author, got, body.Err, c.want)
 		}
 	}

@@ -1,8 +1,9 @@
 package openai
 
 import (
-	"github.com/lutra-lm/lutra/models/generation"
+	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/server/api"
+	"github.com/lutra-lm/lutra/server/fields"
 	"github.com/lutra-lm/lutra/server/jsonread"
 	"github.com/lutra-lm/lutra/tts"
 )
@@ -17,20 +18,20 @@ func chat(c *api.Call) (*api.Ask, error) {
 }
 
 func readChat(c *api.Call) (*asked, error) {
-	a, err := Generator(c)
+	a, err := fields.Generator(c)
 	if err != nil {
 		return nil, err
 	}
-	f, req := Fields{c.Body}, &tts.Request{}
+	f, req := newReader(c), &tts.Request{}
 	req.Prompt, req.MaxThinking = f.Conversation()
 	a.Model.Switch(&req.Prompt)
-	named := f.Sampling(req, a.Model.Model, c.MaxChoices, generation.Config{})
+	named := f.Sampling(req, a.Model.Model, c.MaxChoices, sampling.Config{})
 	f.TokenLimit(req, 1, "max_completion_tokens", "max_tokens")
 	f.Bool("logprobs", &req.Sampling.Logprobs)
-	if f.Int("top_logprobs", &req.Sampling.TopLogprobs, 0, MaxTopLogprobs) && !req.Sampling.Logprobs {
+	if f.Int("top_logprobs", &req.Sampling.TopLogprobs, 0, fields.MaxTopLogprobs) && !req.Sampling.Logprobs {
 		f.Fail(jsonread.CodeValue, "top_logprobs", "it is only allowed when 'logprobs' is true.")
 	}
-	req.MaxLogprobs = MaxLogprobs
+	req.MaxLogprobs = fields.MaxLogprobs
 	apart, reasoning := f.reasoningFormat(c.ReasoningFormat), true
 	f.Bool("include_reasoning", &reasoning)
 	calling := f.ToolChoice(req, a.Model.Model)
@@ -44,10 +45,10 @@ func readChat(c *api.Call) (*asked, error) {
 	f.Bookkeeping()
 	stream, usage := f.streaming()
 	wish := f.receipt()
-	if err := Finish(c); err != nil {
+	if err := fields.Finish(c); err != nil {
 		return nil, err
 	}
-	report.expect(1, req.N)
+	report.Expect(1, req.N)
 	if apart {
 		a.Filters = append(a.Filters, a.Model.Model.Thoughts(req.N))
 	}

@@ -1,8 +1,9 @@
 package openai
 
 import (
-	"github.com/lutra-lm/lutra/models/generation"
+	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/server/api"
+	"github.com/lutra-lm/lutra/server/fields"
 	"github.com/lutra-lm/lutra/server/jsonread"
 	"github.com/lutra-lm/lutra/tts"
 )
@@ -17,21 +18,21 @@ func completions(c *api.Call) (*api.Ask, error) {
 }
 
 func readCompletions(c *api.Call) (*asked, error) {
-	a, err := Generator(c)
+	a, err := fields.Generator(c)
 	if err != nil {
 		return nil, err
 	}
 	if a.Model.Thinking != nil {
 		return nil, api.Invalid(jsonread.CodeValue, "model", "The name '%s' switches thinking, which belongs to conversations. Send them to /v1/chat/completions.", jsonread.Brief(a.Name))
 	}
-	f, req := Fields{c.Body}, tts.Request{}
+	f, req := newReader(c), tts.Request{}
 	prompts := f.Prompts(c.MaxChoices, a.Model.Model)
 	f.Candidates(&req, a.Model.Model, c.MaxChoices)
 	if req.Continued != nil && len(prompts) > 1 {
 		f.Fail(jsonread.CodeValue, "prompt", "candidates share one prompt, but there are %d.", len(prompts))
 	}
 	infill := f.Suffix(a.Model.Model)
-	named := f.Sampling(&req, a.Model.Model, c.MaxChoices, generation.Config{})
+	named := f.Sampling(&req, a.Model.Model, c.MaxChoices, sampling.Config{})
 	if req.Continued != nil {
 		req.N = len(req.Continued)
 	}
@@ -43,19 +44,19 @@ func readCompletions(c *api.Call) (*asked, error) {
 	f.Bool("echo", &req.Echo)
 	special := true
 	f.Bool("add_special_tokens", &special)
-	listed := f.Int("logprobs", &req.Sampling.TopLogprobs, 0, MaxTopLogprobs)
+	listed := f.Int("logprobs", &req.Sampling.TopLogprobs, 0, fields.MaxTopLogprobs)
 	var ids bool
 	f.Bool("return_tokens", &ids)
 	req.Sampling.Logprobs = listed || ids // tokens come with both
-	req.MaxLogprobs = MaxLogprobs / max(len(prompts), 1)
-	f.bestOf(c, a, &req)
+	req.MaxLogprobs = fields.MaxLogprobs / max(len(prompts), 1)
+	f.BestOf(c, a, &req)
 	f.Format(&req, a.Model.Model)
 	report := f.Scale(c, a, &req, named)
 	clock := f.clock(report)
 	f.Bookkeeping()
 	stream, usage := f.streaming()
 	wish := f.receipt()
-	if err := Finish(c); err != nil {
+	if err := fields.Finish(c); err != nil {
 		return nil, err
 	}
 	for _, p := range prompts {
@@ -67,7 +68,7 @@ func readCompletions(c *api.Call) (*asked, error) {
 		}
 		a.Requests = append(a.Requests, &r)
 	}
-	report.expect(len(prompts), req.N)
+	report.Expect(len(prompts), req.N)
 	e := &textEncoder{offsets: make([]int, a.Choices()), logprobs: listed, tokens: ids,
 		encoder: encoder{heading: newHeading("cmpl-", a.Name, a.Model.Fingerprint), usage: usage, clock: clock, report: report}}
 	e.Object = "text_completion"

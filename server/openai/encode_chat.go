@@ -2,8 +2,10 @@ package openai
 
 import (
 	"github.com/lutra-lm/lutra/server/api"
+	"github.com/lutra-lm/lutra/server/fields"
 	"github.com/lutra-lm/lutra/server/jsonwrite"
 	"github.com/lutra-lm/lutra/server/receipt"
+	"github.com/lutra-lm/lutra/server/report"
 	"github.com/lutra-lm/lutra/tts"
 )
 
@@ -13,12 +15,12 @@ type encoder struct {
 	choices api.Choices      // of an answer that is not streamed
 	usage   bool             // the stream ends with the usage
 	clock   *clock           // of the answer's timings; nil: it has none
-	report  *SearchReport    // of the searches; nil: none
+	report  *report.Search   // of the searches; nil: none
 	builder *receipt.Builder // of the receipt with which the answer ends; nil: it has none
 }
 
 func (e *encoder) Collect(event tts.Event) {
-	e.report.update(event)
+	e.report.Take(event)
 	e.clock.note(event)
 	e.choices.Collect(event)
 }
@@ -32,14 +34,14 @@ func (e *encoder) chunkUsage() optionalUsage {
 }
 
 // ended returns the end of a stream: last, unless there is nothing in it, and OpenAI's mark.
-func (e *encoder) ended(fault *api.Fault, last func(u optionalUsage, t *Timings, r *receipt.Receipt) any, u tts.Usage) any {
+func (e *encoder) ended(fault *api.Fault, last func(u optionalUsage, t *report.Timings, r *receipt.Receipt) any, u tts.Usage) any {
 	var list jsonwrite.List
 	if fault != nil {
-		list = append(list, jsonwrite.Event{Data: Failure(fault)})
+		list = append(list, jsonwrite.Event{Data: api.Failure(fault)})
 	} else if receipt, timings := e.builder.Receipt(), e.clock.timings(u); e.usage || receipt != nil || timings != nil {
 		var spent optionalUsage
 		if e.usage {
-			spent = e.report.usage(u)
+			spent = newUsage(u, e.report)
 		}
 		list = append(list, jsonwrite.Event{Data: last(spent, timings, receipt)})
 	}
@@ -75,19 +77,19 @@ func (c *chatEncoder) Collect(e tts.Event) {
 }
 
 func (c *chatEncoder) Full(p *jsonwrite.Reply, u tts.Usage) {
-	r := c.response("chat.completion", c.report.usage(u))
-	r.Choices, r.Scaling, r.Truncation, r.Receipt = []chatChoice{}, c.report.summary(), newTruncation(c.dropped), c.builder.Receipt()
+	r := c.response("chat.completion", newUsage(u, c.report))
+	r.Choices, r.Scaling, r.Truncation, r.Receipt = []chatChoice{}, c.report.Summary(), report.NewTruncation(c.dropped), c.builder.Receipt()
 	r.Timings = c.clock.timings(u)
 	p.Filled(r, "choices", len(c.choices.List), func(i int) { c.choice(p, i, c.choices.List[i]) })
 }
 
 // choice writes a whole choice.
 func (c *chatEncoder) choice(p *jsonwrite.Reply, index int, ch *api.Choice) {
-	m := &chatMessage{Role: RoleAssistant, Content: new(ch.Text()), Reasoning: ch.Reasoning(), Calls: newToolCalls(ch.Calls, false)}
+	m := &chatMessage{Role: fields.RoleAssistant, Content: new(ch.Text()), Reasoning: ch.Reasoning(), Calls: newToolCalls(ch.Calls, false)}
 	if len(m.Calls) > 0 && *m.Content == "" {
 		m.Content = nil
 	}
-	whole := chatChoice{Index: index, FinishReason: finishReason(ch.Finish), Message: m, Scaling: c.report.choice(index)}
+	whole := chatChoice{Index: index, FinishReason: report.FinishReason(ch.Finish), Message: m, Scaling: c.report.Choice(index)}
 	if !c.logprobs {
 		p.Value(whole)
 		return
@@ -95,13 +97,13 @@ func (c *chatEncoder) choice(p *jsonwrite.Reply, index int, ch *api.Choice) {
 	p.Around(whole, `"logprobs":null`, func() {
 		p.Raw(`"logprobs":{"content":`)
 		tokens := tts.Said(ch.Tokens)
-		p.List(len(tokens), func(i int) { p.Value(NewTokenLogprob(&tokens[i])) })
+		p.List(len(tokens), func(i int) { p.Value(report.NewTokenLogprob(&tokens[i])) })
 		p.Raw(`,"refusal":null}`)
 	})
 }
 
 func (c *chatEncoder) Event(e tts.Event) any {
-	if c.report.update(e) {
+	if c.report.Take(e) {
 		return c.KeepAlive()
 	}
 	c.clock.note(e)
@@ -122,9 +124,9 @@ func (c *chatEncoder) Event(e tts.Event) any {
 	case tts.Calls:
 		ch.Delta.Calls = newToolCalls(w, true)
 	case tts.End:
-		ch.FinishReason, ch.Scaling = finishReason(w.Finish), c.report.choice(e.Choice)
+		ch.FinishReason, ch.Scaling = report.FinishReason(w.Finish), c.report.Choice(e.Choice)
 		r := c.chunk(ch)
-		r.Scaling = c.report.search(e.Choice)
+		r.Scaling = c.report.Of(e.Choice)
 		return r
 	default:
 		return nil
@@ -136,13 +138,13 @@ func (c *chatEncoder) Event(e tts.Event) any {
 func (c *chatEncoder) open() any {
 	list := make(jsonwrite.List, c.n)
 	for i := range list {
-		opening := &chatDelta{Role: RoleAssistant, Content: new("")}
+		opening := &chatDelta{Role: fields.RoleAssistant, Content: new("")}
 		if c.calls {
 			opening.Content = noText
 		}
 		r := c.chunk(chatChoice{Index: i, Delta: opening})
 		if i == 0 {
-			r.Truncation = newTruncation(c.dropped)
+			r.Truncation = report.NewTruncation(c.dropped)
 		}
 		list[i].Data = r
 	}
@@ -166,12 +168,12 @@ func (c *chatEncoder) text(choice int) jsonwrite.Template {
 
 func (c *chatEncoder) KeepAlive() any {
 	r := c.chunk(chatChoice{Delta: &chatDelta{Content: new("")}})
-	r.Scaling = c.report.progress()
+	r.Scaling = c.report.Progress()
 	return r
 }
 
 func (c *chatEncoder) End(u tts.Usage, fault *api.Fault) any {
-	return c.ended(fault, func(u optionalUsage, timings *Timings, receipt *receipt.Receipt) any {
+	return c.ended(fault, func(u optionalUsage, timings *report.Timings, receipt *receipt.Receipt) any {
 		r := c.response("chat.completion.chunk", u)
 		r.Choices, r.Timings, r.Receipt = []chatChoice{}, timings, receipt // an empty list, not null
 		return r

@@ -6,6 +6,7 @@ import (
 	"github.com/lutra-lm/lutra/server/api"
 	"github.com/lutra-lm/lutra/server/jsonwrite"
 	"github.com/lutra-lm/lutra/server/receipt"
+	"github.com/lutra-lm/lutra/server/report"
 	"github.com/lutra-lm/lutra/tts"
 )
 
@@ -22,15 +23,15 @@ func (t *textEncoder) response(usage optionalUsage, choices ...textChoice) *text
 }
 
 func (t *textEncoder) Full(p *jsonwrite.Reply, u tts.Usage) {
-	r := t.response(t.report.usage(u))
-	r.Choices, r.Scaling, r.Receipt = []textChoice{}, t.report.summary(), t.builder.Receipt()
+	r := t.response(newUsage(u, t.report))
+	r.Choices, r.Scaling, r.Receipt = []textChoice{}, t.report.Summary(), t.builder.Receipt()
 	r.Timings = t.clock.timings(u)
 	p.Filled(r, "choices", len(t.choices.List), func(i int) { t.choice(p, i, t.choices.List[i]) })
 }
 
 // choice writes a whole choice.
 func (t *textEncoder) choice(p *jsonwrite.Reply, index int, ch *api.Choice) {
-	whole := textChoice{Index: index, Text: ch.Text(), FinishReason: finishReason(ch.Finish), Scaling: t.report.choice(index)}
+	whole := textChoice{Index: index, Text: ch.Text(), FinishReason: report.FinishReason(ch.Finish), Scaling: t.report.Choice(index)}
 	if t.tokens {
 		whole.Tokens = tokenIDs(ch.Tokens)
 	}
@@ -57,7 +58,7 @@ func (t *textEncoder) choice(p *jsonwrite.Reply, index int, ch *api.Choice) {
 }
 
 func (t *textEncoder) Event(e tts.Event) any {
-	if t.report.update(e) {
+	if t.report.Take(e) {
 		return t.KeepAlive()
 	}
 	t.clock.note(e)
@@ -77,14 +78,14 @@ func (t *textEncoder) Event(e tts.Event) any {
 		r.Fingerprint = ""
 	}
 	if finish != "" {
-		r.Choices[0].Scaling, r.Scaling = t.report.choice(e.Choice), t.report.search(e.Choice)
+		r.Choices[0].Scaling, r.Scaling = t.report.Choice(e.Choice), t.report.Of(e.Choice)
 	}
 	return r
 }
 
 // part returns a part of a choice.
 func (t *textEncoder) part(index int, text string, tokens []tts.Token, finish tts.Finish) textChoice {
-	c := textChoice{Index: index, Text: text, FinishReason: finishReason(finish)}
+	c := textChoice{Index: index, Text: text, FinishReason: report.FinishReason(finish)}
 	if t.tokens {
 		c.Tokens = tokenIDs(tokens)
 	}
@@ -101,12 +102,12 @@ func (t *textEncoder) part(index int, text string, tokens []tts.Token, finish tt
 
 func (t *textEncoder) KeepAlive() any {
 	r := t.response(t.chunkUsage(), textChoice{})
-	r.Scaling = t.report.progress()
+	r.Scaling = t.report.Progress()
 	return r
 }
 
 func (t *textEncoder) End(u tts.Usage, fault *api.Fault) any {
-	return t.ended(fault, func(u optionalUsage, timings *Timings, receipt *receipt.Receipt) any {
+	return t.ended(fault, func(u optionalUsage, timings *report.Timings, receipt *receipt.Receipt) any {
 		r := t.response(u)
 		r.Choices, r.Timings, r.Receipt = []textChoice{}, timings, receipt // an empty list, not null
 		return r

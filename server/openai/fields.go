@@ -2,13 +2,15 @@ package openai
 
 import (
 	"github.com/lutra-lm/lutra/server/api"
+	"github.com/lutra-lm/lutra/server/fields"
 	"github.com/lutra-lm/lutra/server/jsonread"
 	"github.com/lutra-lm/lutra/tts"
 )
 
-// Fields are a request's fields under the names that OpenAI and other servers use, with a method
-// for each or for a few that belong together.
-type Fields struct{ *jsonread.Fields }
+// reader reads the fields that these endpoints have beside those of other APIs.
+type reader struct{ fields.Reader }
+
+func newReader(c *api.Call) reader { return reader{fields.Reader{Fields: c.Body}} }
 
 // Where the thinking of models goes.
 const (
@@ -17,7 +19,7 @@ const (
 )
 
 // reasoningFormat reads whether thinking is kept apart from the answer.
-func (f Fields) reasoningFormat(format string) bool {
+func (f reader) reasoningFormat(format string) bool {
 	f.OneOf("reasoning_format", jsonread.CodeValue, &format, ReasoningAuto, ReasoningNone)
 	return format == ReasoningAuto
 }
@@ -32,7 +34,7 @@ type wish struct {
 }
 
 // receipt reads whether the answer is to have a receipt.
-func (f Fields) receipt() (w wish) {
+func (f reader) receipt() (w wish) {
 	if raw := f.Raw("receipt"); jsonread.Kind(raw) != "a string" {
 		f.Bool("receipt", &w.wanted)
 		return w
@@ -45,7 +47,7 @@ func (f Fields) receipt() (w wish) {
 }
 
 // echoed reads vLLM's echo: the message that the answer continues and is to begin with.
-func (f Fields) echoed(p *tts.Prompt) (text string) {
+func (f reader) echoed(p *tts.Prompt) (text string) {
 	var echo bool
 	if f.Bool("echo", &echo); echo && p.Ending == tts.ContinueFinalMessage && len(p.Messages) > 0 {
 		text, _ = p.Messages[len(p.Messages)-1].Content.(string)
@@ -54,7 +56,7 @@ func (f Fields) echoed(p *tts.Prompt) (text string) {
 }
 
 // modalities accepts text.
-func (f Fields) modalities() {
+func (f reader) modalities() {
 	raw, ok := f.Take("modalities")
 	if !ok {
 		return
@@ -70,15 +72,8 @@ func (f Fields) modalities() {
 	}
 }
 
-// Bookkeeping checks fields that clients keep for themselves.
-func (f Fields) Bookkeeping() {
-	var s string
-	f.String("user", &s)
-	f.metadata()
-}
-
 // streaming reads stream and stream_options.
-func (f Fields) streaming() (stream, includeUsage bool) {
+func (f reader) streaming() (stream, includeUsage bool) {
 	f.Bool("stream", &stream)
 	if !stream && f.Has("stream_options") {
 		f.Fail(jsonread.CodeValue, "stream_options", "it is only allowed when 'stream' is true.")
@@ -87,51 +82,4 @@ func (f Fields) streaming() (stream, includeUsage bool) {
 		o.Bool("include_usage", &includeUsage)
 	})
 	return stream, includeUsage
-}
-
-// metadata checks the strings that clients store with a request.
-func (f Fields) metadata() {
-	raw, ok := f.Take("metadata")
-	if !ok {
-		return
-	}
-	if jsonread.Kind(raw) != "an object" {
-		f.WrongType("metadata", "an object of strings", raw)
-		return
-	}
-	n := 0
-	for written, value := range jsonread.Members(raw) {
-		name, _ := jsonread.Text(written)
-		s, ok := jsonread.Text(value)
-		n++
-		switch {
-		case !ok:
-			f.WrongType("metadata", "an object of strings", value)
-		case n > MaxMetadata:
-			f.Fail(jsonread.CodeValue, "metadata", "at most %d entries are allowed.", MaxMetadata)
-		case len(name) > MaxMetadataName || len(s) > MaxMetadataValue:
-			f.Fail(jsonread.CodeValue, "metadata", "names have at most %d bytes and values %d.", MaxMetadataName, MaxMetadataValue)
-		}
-		if f.Err != nil {
-			return
-		}
-	}
-}
-
-// scalingInMetadata returns the string in a request's metadata that asks for scaling. What
-// else is there, or wrong, is for those APIs to see that have metadata.
-func (f Fields) scalingInMetadata() (plan string) {
-	raw := f.Raw("metadata")
-	if jsonread.Kind(raw) != "an object" {
-		return ""
-	}
-	for written, value := range jsonread.Members(raw) {
-		if name, _ := jsonread.Text(written); name == api.ScalingField {
-			plan, _ = jsonread.Text(value)
-		}
-	}
-	if len(plan) > MaxMetadataValue {
-		return ""
-	}
-	return plan
 }

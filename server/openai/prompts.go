@@ -5,13 +5,14 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/lutra-lm/lutra/server/fields"
 	"github.com/lutra-lm/lutra/server/jsonread"
 	"github.com/lutra-lm/lutra/tts"
 )
 
 // Prompts reads a text, a list of texts, a list of token ids, or a list of such
 // lists.
-func (f Fields) Prompts(most int, m *tts.Model) []tts.Prompt {
+func (f reader) Prompts(most int, m *tts.Model) []tts.Prompt {
 	raw, ok := f.Take("prompt")
 	if !ok {
 		f.Fail(jsonread.CodeMissing, "prompt", "a prompt is required.")
@@ -21,7 +22,7 @@ func (f Fields) Prompts(most int, m *tts.Model) []tts.Prompt {
 }
 
 // prompts is Prompts of raw, found at name.
-func (f Fields) prompts(name string, raw json.RawMessage, most int, m *tts.Model) []tts.Prompt {
+func (f reader) prompts(name string, raw json.RawMessage, most int, m *tts.Model) []tts.Prompt {
 	if s, ok := jsonread.Text(raw); ok {
 		return []tts.Prompt{{Text: s}}
 	}
@@ -58,7 +59,7 @@ func (f Fields) prompts(name string, raw json.RawMessage, most int, m *tts.Model
 }
 
 // promptTokens reads raw, found at name, as the tokens of one prompt.
-func (f Fields) promptTokens(name string, raw json.RawMessage, m *tts.Model) []int32 {
+func (f reader) promptTokens(name string, raw json.RawMessage, m *tts.Model) []int32 {
 	n := jsonread.Count(raw)
 	switch {
 	case n == 0:
@@ -70,7 +71,7 @@ func (f Fields) promptTokens(name string, raw json.RawMessage, m *tts.Model) []i
 }
 
 // Suffix reads the text after the one to write; nil: there is none.
-func (f Fields) Suffix(m *tts.Model) *tts.Infill {
+func (f reader) Suffix(m *tts.Model) *tts.Infill {
 	var text string
 	f.Text("suffix", &text)
 	if text == "" {
@@ -84,7 +85,7 @@ func (f Fields) Suffix(m *tts.Model) *tts.Infill {
 
 // Candidates reads of whose search the choices are candidates: their numbers, the tokens
 // that each has already, and what ends them besides the end of an answer.
-func (f Fields) Candidates(req *tts.Request, m *tts.Model, most int) {
+func (f reader) Candidates(req *tts.Request, m *tts.Model, most int) {
 	items, given := f.List("candidates", most)
 	if !given {
 		for _, name := range []string{"begun", "delimiters"} {
@@ -100,8 +101,8 @@ func (f Fields) Candidates(req *tts.Request, m *tts.Model, most int) {
 	req.Continued = make([]tts.Continued, len(items))
 	for i, item := range items {
 		n, err := strconv.ParseInt(string(item), 10, 32)
-		if err != nil || n < 0 || n > MaxCandidate {
-			f.Fail(jsonread.CodeValue, fmt.Sprintf("candidates[%d]", i), "%s is not a number between 0 and %d.", jsonread.Brief(item), MaxCandidate)
+		if err != nil || n < 0 || n > fields.MaxCandidate {
+			f.Fail(jsonread.CodeValue, fmt.Sprintf("candidates[%d]", i), "%s is not a number between 0 and %d.", jsonread.Brief(item), fields.MaxCandidate)
 			return
 		}
 		req.Continued[i].Candidate = int(n)
@@ -112,18 +113,18 @@ func (f Fields) Candidates(req *tts.Request, m *tts.Model, most int) {
 			f.Fail(jsonread.CodeValue, name, "it cannot be given together with 'candidates'.")
 		}
 	}
-	delimiters, _ := f.List("delimiters", MaxDelimiters)
+	delimiters, _ := f.List("delimiters", fields.MaxDelimiters)
 	for i, item := range delimiters {
 		d, ok := jsonread.Text(item)
-		if !ok || d == "" || len(d) > MaxDelimiterLen {
-			f.Fail(jsonread.CodeValue, fmt.Sprintf("delimiters[%d]", i), "a delimiter is a string of 1 to %d bytes.", MaxDelimiterLen)
+		if !ok || d == "" || len(d) > fields.MaxDelimiterLen {
+			f.Fail(jsonread.CodeValue, fmt.Sprintf("delimiters[%d]", i), "a delimiter is a string of 1 to %d bytes.", fields.MaxDelimiterLen)
 		}
 		req.Delimiters = append(req.Delimiters, d)
 	}
 }
 
 // begun reads the tokens that candidates have already.
-func (f Fields) begun(req *tts.Request, m *tts.Model, most int) {
+func (f reader) begun(req *tts.Request, m *tts.Model, most int) {
 	lists, given := f.List("begun", most)
 	if given && len(lists) != len(req.Continued) {
 		f.Fail(jsonread.CodeValue, "begun", "%d lists of tokens are not those of %d candidates.", len(lists), len(req.Continued))

@@ -99,7 +99,7 @@ func receiptSearch(ctx context.Context, s *tts.Search) (*receipt.Search, error) 
 			out.Probe = &receipt.Probe{Name: name, SHA256: judge.Digest()}
 		}
 	}
-	out.Plan = receipt.NewPlan(&plan)
+	out.Plan = plan.JSON()
 	return out, nil
 }
 

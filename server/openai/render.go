@@ -2,13 +2,16 @@ package openai
 
 import (
 	"context"
-	"math"
+	"encoding/json"
+	"fmt"
 
 	"github.com/google/uuid"
 
+	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/internal/cpulimit"
 	"github.com/lutra-lm/lutra/server/api"
 	"github.com/lutra-lm/lutra/server/jsonwrite"
+	"github.com/lutra-lm/lutra/server/report"
 	"github.com/lutra-lm/lutra/tts"
 )
 
@@ -21,24 +24,35 @@ type rendered struct {
 }
 
 // renderedParams are the sampling parameters under vLLM's names, and under llama.cpp's what vLLM
-// lacks, where it changes something.
+// lacks, where it changes something. Those of sampling.Fields follow n.
 type renderedParams struct {
-	N                 int      `json:"n"`
-	Temperature       float32  `json:"temperature"`
-	TopP              float32  `json:"top_p"`
-	TopK              int      `json:"top_k"`
-	MinP              float32  `json:"min_p"`
-	TypicalP          *float32 `json:"typical_p,omitempty"`
-	PresencePenalty   float32  `json:"presence_penalty"`
-	FrequencyPenalty  float32  `json:"frequency_penalty"`
-	RepetitionPenalty float32  `json:"repetition_penalty"`
-	RepeatLastN       int      `json:"repeat_last_n,omitempty"`
-	Seed              *uint64  `json:"seed"`
-	Stop              []string `json:"stop"`
-	MinTokens         int      `json:"min_tokens"`
-	MaxTokens         int      `json:"max_tokens"`
-	IgnoreEOS         bool     `json:"ignore_eos"`
-	Logprobs          *int     `json:"logprobs"`
+	N     int
+	drawn sampling.Params
+	rest  renderedRest
+}
+
+type renderedRest struct {
+	Seed      *uint64  `json:"seed"`
+	Stop      []string `json:"stop"`
+	MinTokens int      `json:"min_tokens"`
+	MaxTokens int      `json:"max_tokens"`
+	IgnoreEOS bool     `json:"ignore_eos"`
+	Logprobs  *int     `json:"logprobs"`
+}
+
+func (r *renderedParams) MarshalJSON() ([]byte, error) {
+	rest, err := json.Marshal(&r.rest)
+	if err != nil {
+		return nil, err
+	}
+	out := fmt.Appendf(nil, `{"n":%d`, r.N)
+	changed := sampling.ConfigOf(&r.drawn)
+	for _, f := range sampling.VLLM() {
+		if f.VLLM > 0 || changed.Text(f.Name) != "" && f.Value(&r.drawn) != 0 { // all tokens is the default there
+			out = f.Append(out, &r.drawn)
+		}
+	}
+	return append(append(out, ','), rest[1:]...), nil
 }
 
 // renderChat answers vLLM's POST /v1/chat/completions/render: the token ids that the
@@ -97,17 +111,7 @@ func (a *asked) render(ctx context.Context, seeded bool) ([]rendered, error) {
 // context. seeded tells that the seed is the request's own.
 func newRendered(req *tts.Request, p *tts.Prepared, context int, seeded bool) rendered {
 	s := &req.Sampling
-	params := renderedParams{N: max(req.N, 1), Temperature: s.Temperature, TopP: s.TopP, TopK: s.TopK, MinP: s.MinP,
-		PresencePenalty: s.PresencePenalty, FrequencyPenalty: s.FrequencyPenalty, RepetitionPenalty: 1, Stop: req.Stop,
-		MinTokens: req.MinTokens, MaxTokens: max(context-len(p.Tokens), 0), IgnoreEOS: s.IgnoreEOS}
-	if s.TopP <= math.SmallestNonzeroFloat32 {
-		params.TopP = 0
-	}
-	more := tts.SamplingOf(s)
-	params.TypicalP = more.TypicalP
-	if more.RepetitionPenalty != nil {
-		params.RepetitionPenalty, params.RepeatLastN = s.RepetitionPenalty, s.RepetitionWindow
-	}
+	params := renderedRest{Stop: req.Stop, MinTokens: req.MinTokens, MaxTokens: max(context-len(p.Tokens), 0), IgnoreEOS: s.IgnoreEOS}
 	if s.MaxTokens > 0 {
 		params.MaxTokens = min(params.MaxTokens, s.MaxTokens)
 	}
@@ -123,7 +127,7 @@ func newRendered(req *tts.Request, p *tts.Prepared, context int, seeded bool) re
 	if s.Logprobs {
 		params.Logprobs = &s.TopLogprobs
 	}
-	return rendered{Tokens: p.Tokens, Dropped: p.Dropped, params: params}
+	return rendered{Tokens: p.Tokens, Dropped: p.Dropped, params: renderedParams{max(req.N, 1), *s, params}}
 }
 
 // write writes r, of a request; prefix begins its id.
@@ -145,7 +149,7 @@ func (r *rendered) write(p *jsonwrite.Reply, prefix string, a *asked) {
 		p.Raw("null")
 	}
 	p.Raw(`,"cache_salt":null,"priority":0,"kv_transfer_params":null`)
-	if t := newTruncation(r.Dropped); t != nil {
+	if t := report.NewTruncation(r.Dropped); t != nil {
 		p.Raw(`,"truncation":`)
 		p.Value(t)
 	}

@@ -23,7 +23,7 @@ func TestEveryFieldOfSamplingIsRenderedOrSaysWhyNot(t *testing.T) {
 	render := func(p sampling.Params) string {
 		t.Helper()
 		r := newRendered(&tts.Request{Sampling: p}, &tts.Prepared{}, 512, true)
-		text, err := json.Marshal(r.params)
+		text, err := json.Marshal(&r.params)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,6 +7,8 @@ import (
 	"math"
 	"reflect"
 	"slices"
+
+	"github.com/lutra-lm/lutra/batcher/sampling"
 )
 
 // Verdict is what a comparison has found.
@@ -78,9 +80,13 @@ func apart(was, now *Receipt) (reasons []string) {
 	model("model", &was.Model, &now.Model)
 	note("kernels", was.Kernels, now.Kernels)
 	note("endpoint", was.Endpoint, now.Endpoint)
-	a, b := reflect.ValueOf(was.Sampling), reflect.ValueOf(now.Sampling)
-	for i := range a.NumField() {
-		note("sampling."+a.Type().Field(i).Tag.Get("json"), a.Field(i).Interface(), b.Field(i).Interface())
+	note("sampling.seed", was.Sampling.Seed, now.Sampling.Seed)
+	for i, w := range was.Sampling.whole() {
+		note("sampling."+w.name, *w.value, *now.Sampling.whole()[i].value)
+	}
+	for i := range sampling.Fields {
+		f := &sampling.Fields[i]
+		note("sampling."+f.Name, f.Value(&was.Sampling.Params), f.Value(&now.Sampling.Params))
 	}
 	switch {
 	case (was.Search == nil) != (now.Search == nil):

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/lutra-lm/lutra/batcher/sampling"
 )
 
 // kept returns a small receipt in an answer.
@@ -14,7 +16,7 @@ func kept(t testing.TB, change func(r *Receipt)) string {
 	body := `{"messages":[],"receipt":true}`
 	r := Receipt{
 		Version: 1, Endpoint: "/v1/chat/completions", Request: body, Hash: sum([]byte(body)), Kernels: "amd64-avx2",
-		Model: Model{Name: "m", SHA256: sum(nil), Packing: "I2", KV: "f16", Context: 100}, Sampling: Sampling{Seed: 7, N: 1, Temperature: 1, TopP: 1, RepetitionPenalty: 1, TypicalP: 1},
+		Model: Model{Name: "m", SHA256: sum(nil), Packing: "I2", KV: "f16", Context: 100}, Sampling: Sampling{N: 1, Params: sampling.Params{Seed: 7, Temperature: 1, TopP: 1, RepetitionPenalty: 1, TypicalP: 1}},
 		Prompts: []Prompt{{2, hashOf([]int32{1, 2})}},
 		Choices: []Choice{{Tokens: 3, Hash: hashOf([]int32{5, 6, 7}), IDs: []int32{5, 6, 7}, Text: sum([]byte("abc")), Finish: "stop"}},
 	}
@@ -118,7 +120,7 @@ func TestARepeatedRequestPinsWhatWasInForce(t *testing.T) {
 	var fields map[string]any
 	repeat := func(body, model string, change func(r *Receipt)) {
 		t.Helper()
-		r := Receipt{Sampling: Sampling{Seed: 1<<64 - 1}}
+		r := Receipt{Sampling: Sampling{Params: sampling.Params{Seed: 1<<64 - 1}}}
 		if change != nil {
 			change(&r)
 		}
@@ -200,7 +202,7 @@ func TestWhatWasNotComputedFromTheSameIsNotCompared(t *testing.T) {
 		"choices: 1 there, 2 here":                          func(r *Receipt) { r.Choices = make([]Choice, 2) },
 		"":                                                  func(r *Receipt) { r.Build.Revision, r.Model.Context, r.Model.Name = "x", 9, "alias" },
 	} {
-		was := Receipt{Model: Model{SHA256: "a", Packing: "I2", KV: "f16"}, Kernels: "amd64-avx2", Sampling: Sampling{Seed: 7, Temperature: 0.5}, Choices: make([]Choice, 1), Prompts: []Prompt{{2, "e"}},
+		was := Receipt{Model: Model{SHA256: "a", Packing: "I2", KV: "f16"}, Kernels: "amd64-avx2", Sampling: Sampling{Params: sampling.Params{Seed: 7, Temperature: 0.5}}, Choices: make([]Choice, 1), Prompts: []Prompt{{2, "e"}},
 			Search: &Search{Plan: json.RawMessage(`{"n":4}`), Verifier: &Model{SHA256: "c"}}}
 		now := was
 		change(&now)

@@ -8,13 +8,17 @@ package receipt
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
-	"strconv"
 	"strings"
 
+	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/tts"
-	"github.com/lutra-lm/lutra/tts/scaling"
 )
+
+// maxChoices bounds the choices of an answer, as many as a server may allow. The other bounds of
+// what Read takes are tags; a file's size is the caller's to bound.
+const maxChoices = 1 << 12
 
 // Version is that of the receipts that this program writes and reads.
 const Version = 1
@@ -24,29 +28,29 @@ type Receipt struct {
 	Version  int    `json:"version"`
 	Endpoint string `json:"endpoint"` // that was asked, such as /v1/chat/completions
 	// Request is the body's text as it was received; empty in a receipt of hashes alone.
-	Request  string   `json:"request,omitempty"`
-	Hash     string   `json:"request_sha256"` // of the body's bytes
+	Request  string   `json:"request,omitempty" long:""`
+	Hash     string   `json:"request_sha256" sha256:""` // of the body's bytes
 	Model    Model    `json:"model"`
 	Kernels  string   `json:"kernels"` // the family whose kernels give these bits
 	Build    Build    `json:"build"`
 	Sampling Sampling `json:"sampling"`
 	Search   *Search  `json:"search,omitempty"`
 	// Prompts are what the model read: the chat template may write the date.
-	Prompts []Prompt `json:"prompts"`
-	Choices []Choice `json:"choices"`
+	Prompts []Prompt `json:"prompts" max:"4096"`
+	Choices []Choice `json:"choices" max:"4096"`
 	// Candidates are all those of the searches, best first.
-	Candidates []Choice `json:"candidates,omitempty"`
+	Candidates []Choice `json:"candidates,omitempty" max:"65536"`
 }
 
 // Model is what wrote the answer.
 type Model struct {
 	Name     string    `json:"name"`
-	SHA256   string    `json:"sha256"`             // of the file: weights, tokenizer and template
-	Metadata string    `json:"metadata,omitempty"` // a hash of what the configuration gives in place of the file's
-	Packing  string    `json:"packing"`            // what the layers' matrices run as
-	Adapters []Adapter `json:"adapters,omitempty"` // in the order in which they add
-	KV       string    `json:"kv"`                 // format of keys and values
-	Context  int       `json:"context"`            // tokens of prompt and answer at most
+	SHA256   string    `json:"sha256" sha256:""`              // of the file: weights, tokenizer and template
+	Metadata string    `json:"metadata,omitempty"`            // a hash of what the configuration gives in place of the file's
+	Packing  string    `json:"packing"`                       // what the layers' matrices run as
+	Adapters []Adapter `json:"adapters,omitempty" max:"4096"` // in the order in which they add
+	KV       string    `json:"kv"`                            // format of keys and values
+	Context  int       `json:"context"`                       // tokens of prompt and answer at most
 }
 
 // Base returns the model's name without that of an adapter that it was asked for by.
@@ -60,7 +64,7 @@ func (m *Model) Base() string {
 // Adapter is a LoRA that changes the model.
 type Adapter struct {
 	Name   string  `json:"name"`
-	SHA256 string  `json:"sha256"` // of the file
+	SHA256 string  `json:"sha256" sha256:""` // of the file
 	Scale  float32 `json:"scale"`
 }
 
@@ -75,40 +79,50 @@ type Build struct {
 // Prompt is one prompt's tokens.
 type Prompt struct {
 	Tokens int    `json:"tokens"`
-	Hash   string `json:"sha256"` // of the token ids, as of a Choice
+	Hash   string `json:"sha256" sha256:""` // of the token ids, as of a Choice
 }
 
-// Sampling is how tokens were drawn, with all defaults. What is left out is in the
-// request alone.
+// Sampling is how tokens were drawn, with all defaults. Of Params there are the seed, MaxTokens,
+// 0 for up to the context's end, and sampling.Fields; what is left out is in the request alone.
 type Sampling struct {
-	Seed              Seed    `json:"seed"`
-	N                 int     `json:"n"`
-	Temperature       float32 `json:"temperature"`
-	TopP              float32 `json:"top_p"`
-	TopK              int     `json:"top_k"`
-	MinP              float32 `json:"min_p"`
-	TypicalP          float32 `json:"typical_p"`
-	RepetitionPenalty float32 `json:"repetition_penalty"`
-	RepetitionWindow  int     `json:"repeat_last_n"`
-	PresencePenalty   float32 `json:"presence_penalty"`
-	FrequencyPenalty  float32 `json:"frequency_penalty"`
-	MaxTokens         int     `json:"max_tokens"` // 0: up to the context's end
-	MinTokens         int     `json:"min_tokens"`
-	MaxThinking       int     `json:"thinking_token_budget"` // 0: no bound
+	N           int
+	MinTokens   int
+	MaxThinking int // 0: no bound
+	sampling.Params
 }
 
-// Seed is written as a string: tools that read numbers as float64 would round it.
-type Seed uint64
+// whole are the numbers of a Sampling that sampling.Fields has not, by their names in JSON.
+func (s *Sampling) whole() []whole {
+	return []whole{{"n", &s.N, 1, maxChoices}, {"max_tokens", &s.MaxTokens, 0, math.MaxInt32}, {"min_tokens", &s.MinTokens, 0, math.MaxInt32}, {"thinking_token_budget", &s.MaxThinking, 0, math.MaxInt32}}
+}
+
+type whole struct {
+	name   string
+	value  *int
+	lo, hi int
+}
+
+// MarshalJSON writes the seed as a string: tools that read numbers as float64 would round it.
+func (s Sampling) MarshalJSON() ([]byte, error) {
+	out := fmt.Appendf(nil, `{"seed":"%d"`, s.Seed)
+	for _, w := range s.whole() {
+		out = fmt.Appendf(out, ",%q:%d", w.name, *w.value)
+	}
+	for i := range sampling.Fields {
+		out = sampling.Fields[i].Append(out, &s.Params)
+	}
+	return append(out, '}'), nil
+}
 
 // Search is what chose among candidates.
 type Search struct {
 	// Plan is what is in force, as the field test_time_scaling of a request has it.
-	Plan     json.RawMessage `json:"plan"`
-	Verifier *Model          `json:"verifier,omitempty"` // a reward model
-	Probe    *Probe          `json:"probe,omitempty"`    // that reads the model's states
-	Stopped  []string        `json:"stop_reasons"`       // of each prompt's search
-	Chosen   bool            `json:"chosen,omitempty"`   // plan and model were, for a quality or a deadline
-	Degraded bool            `json:"degraded,omitempty"` // for want of memory: a larger pool has other candidates
+	Plan     json.RawMessage `json:"plan" max:"65536"`
+	Verifier *Model          `json:"verifier,omitempty"`      // a reward model
+	Probe    *Probe          `json:"probe,omitempty"`         // that reads the model's states
+	Stopped  []string        `json:"stop_reasons" max:"4096"` // of each prompt's search
+	Chosen   bool            `json:"chosen,omitempty"`        // plan and model were, for a quality or a deadline
+	Degraded bool            `json:"degraded,omitempty"`      // for want of memory: a larger pool has other candidates
 }
 
 // Probe is the file that a verifier of a model's own states was read from.
@@ -117,96 +131,26 @@ type Probe struct {
 	SHA256 string `json:"sha256"`
 }
 
-// plan is a search plan in JSON.
-type plan struct {
-	Method      scaling.Method    `json:"method"`
-	N           int               `json:"n"`
-	Width       int               `json:"width,omitempty"`
-	MaxSteps    int               `json:"max_steps,omitempty"`
-	Step        planStep          `json:"step,omitzero"`
-	Verifier    string            `json:"verifier,omitempty"`
-	Verify      *scaling.Verify   `json:"verify,omitempty"`
-	Aggregate   scaling.Aggregate `json:"aggregate,omitempty"`
-	Select      scaling.Select    `json:"select"`
-	Answer      planAnswer        `json:"answer,omitzero"`
-	Temperature *float32          `json:"temperature,omitempty"`
-	EarlyStop   any               `json:"early_stop,omitempty"` // a bool, or planStop
-	scaling.MethodSettings
-	Budget planBudget `json:"budget"`
-}
-
-type (
-	planStep struct {
-		Stop      []string `json:"stop,omitempty"`
-		Members   bool     `json:"members,omitempty"`
-		MaxTokens int      `json:"max_tokens,omitempty"`
-	}
-	planAnswer struct {
-		Extract   string `json:"extract,omitempty"`
-		Normalize string `json:"normalize,omitempty"`
-	}
-	planStop struct {
-		Consensus float64 `json:"consensus"`
-	}
-	planBudget struct {
-		Tokens int   `json:"tokens"`
-		Time   int64 `json:"time_ms"`
-	}
-)
-
-// NewPlan writes p with all that is in force. How it is reported is left out.
-func NewPlan(p *scaling.Plan) json.RawMessage {
-	out := plan{Method: p.Method, N: p.N, Width: p.Width, MaxSteps: p.MaxSteps, Step: planStep(p.Step), Verifier: p.Verifier,
-		Aggregate: p.Aggregate, Select: p.Select, Answer: planAnswer{p.Answer.Extract, p.Answer.Normalize}, Temperature: p.Temperature,
-		MethodSettings: p.MethodSettings(), Budget: planBudget{p.Budget.Tokens, p.Budget.Time.Milliseconds()}}
-	if p.Verify.Kind() != "" {
-		out.Verify = &p.Verify
-	}
-	switch {
-	case p.EarlyStop.Off:
-		out.EarlyStop = false
-	case p.EarlyStop.Consensus > 0:
-		out.EarlyStop = planStop{p.EarlyStop.Consensus}
-	}
-	text, err := json.Marshal(out)
-	if err != nil {
-		panic(err) // numbers that Validate lets through, and texts
-	}
-	return text
-}
-
 // Choice is one choice of an answer, or a candidate of a search.
 type Choice struct {
-	Index     int    `json:"index"`               // among the choices, or the candidates of its prompt
-	Candidate *int   `json:"candidate,omitempty"` // of a choice: its index among these
-	Prompt    int    `json:"prompt,omitempty"`    // of a candidate, whose request has several
-	Tokens    int    `json:"tokens"`              // generated, with the one that ended it
-	Hash      string `json:"tokens_sha256"`       // of the token ids, 4 bytes each, the lowest first
+	Index     int    `json:"index" max:"65536"`               // among the choices, or the candidates of its prompt
+	Candidate *int   `json:"candidate,omitempty" max:"65536"` // of a choice: its index among these
+	Prompt    int    `json:"prompt,omitempty" max:"4096"`     // of a candidate, whose request has several
+	Tokens    int    `json:"tokens" max:"4194304"`            // generated, with the one that ended it
+	Hash      string `json:"tokens_sha256" sha256:""`         // of the token ids, 4 bytes each, the lowest first
 	// IDs are those tokens; none in a receipt of hashes alone.
-	IDs    []int32   `json:"token_ids,omitempty"`
-	Text   string    `json:"text_sha256,omitempty"` // of a choice: of its text as the answer has it
+	IDs    []int32   `json:"token_ids,omitempty" max:"4194304"`
+	Text   string    `json:"text_sha256,omitempty" sha256:""` // of a choice: of its text as the answer has it
 	Finish string    `json:"finish_reason,omitempty"`
-	Score  *float32  `json:"score,omitempty"`       // of a search
-	Steps  []float32 `json:"step_scores,omitempty"` // of a candidate
+	Score  *float32  `json:"score,omitempty"`                  // of a search
+	Steps  []float32 `json:"step_scores,omitempty" max:"4096"` // of a candidate
 }
 
 // NewSampling describes how the choices of a request are sampled.
 func NewSampling(req *tts.Request) Sampling {
-	p := &req.Sampling
-	s := Sampling{Seed: Seed(p.Seed), N: max(req.N, 1), Temperature: p.Temperature, TopP: p.TopP, TopK: p.TopK, MinP: p.MinP, TypicalP: p.TypicalP,
-		RepetitionPenalty: p.RepetitionPenalty, RepetitionWindow: p.RepetitionWindow, PresencePenalty: p.PresencePenalty, FrequencyPenalty: p.FrequencyPenalty,
-		MaxTokens: p.MaxTokens, MinTokens: req.MinTokens, MaxThinking: req.MaxThinking}
-	if s.RepetitionPenalty == 0 { // off
-		s.RepetitionPenalty = 1
-	}
-	if s.TypicalP == 0 {
-		s.TypicalP = 1
-	}
-	if s.TopP <= math.SmallestNonzeroFloat32 { // what a request writes as 0
-		s.TopP = 0
+	s := Sampling{N: max(req.N, 1), MinTokens: req.MinTokens, MaxThinking: req.MaxThinking, Params: sampling.Params{Seed: req.Sampling.Seed, MaxTokens: req.Sampling.MaxTokens}}
+	for i := range sampling.Fields {
+		sampling.Fields[i].Copy(&s.Params, &req.Sampling)
 	}
 	return s
 }
-
-// MarshalText writes the seed in decimal.
-func (s Seed) MarshalText() ([]byte, error) { return strconv.AppendUint(nil, uint64(s), 10), nil }

@@ -51,7 +51,7 @@ func (r *Receipt) Repeat(body []byte, model string, scales []Scale) ([]byte, err
 		}
 		fields[name] = text
 	}
-	put("seed", uint64(r.Sampling.Seed))
+	put("seed", r.Sampling.Seed)
 	put("receipt", true)
 	switch best := string(fields["best_of"]); {
 	case r.Search != nil:

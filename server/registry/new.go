@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/lutra-lm/lutra/batcher/sampling"
-	"github.com/lutra-lm/lutra/models/generation"
 	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/profile"
 	"github.com/lutra-lm/lutra/tts/reward"
@@ -78,7 +77,7 @@ func (r *Registry) offer(m *Model, set *Settings) *offer {
 	o := &offer{
 		Demo: m.Demo, MaxTurns: m.MaxTurns, Thinking: m.Thinks(),
 		Methods: []scaling.Method{}, Verifiers: []string{}, Presets: []string{},
-		Defaults: defaults{Config: m.Defaults(generation.Config{}).Or(generation.Plain()), ReasoningFormat: set.ReasoningFormat, Scaling: set.Scaling},
+		Defaults: defaults{Config: m.Defaults(sampling.Config{}).Or(sampling.Plain()), ReasoningFormat: set.ReasoningFormat, Scaling: set.Scaling},
 	}
 	works := func(p scaling.Plan) bool {
 		if p.Unchosen() {

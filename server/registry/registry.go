@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lutra-lm/lutra/models/generation"
+	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/embed"
 	"github.com/lutra-lm/lutra/tts/profile"
@@ -108,10 +108,10 @@ type offer struct {
 
 // defaults hold for requests that say nothing else.
 type defaults struct {
-	generation.Config        // of OpenAI's and Anthropic's APIs
-	MaxTokens         *int   `json:"max_tokens"` // null: up to the context's end
-	ReasoningFormat   string `json:"reasoning_format"`
-	Scaling           string `json:"scaling"` // empty: none
+	sampling.Config        // of OpenAI's and Anthropic's APIs
+	MaxTokens       *int   `json:"max_tokens"` // null: up to the context's end
+	ReasoningFormat string `json:"reasoning_format"`
+	Scaling         string `json:"scaling"` // empty: none
 }
 
 // What models do, as Card.Task says it.

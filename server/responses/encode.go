@@ -10,8 +10,9 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lutra-lm/lutra/server/api"
+	"github.com/lutra-lm/lutra/server/fields"
 	"github.com/lutra-lm/lutra/server/jsonwrite"
-	"github.com/lutra-lm/lutra/server/openai"
+	"github.com/lutra-lm/lutra/server/report"
 	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/toolcall"
 )
@@ -21,7 +22,7 @@ import (
 type encoder struct {
 	settings *settings
 	response response
-	report   *openai.SearchReport
+	report   *report.Search
 	number   int             // of the next event
 	open     bool            // the last item of the output goes on
 	text     strings.Builder // that it has so far
@@ -145,7 +146,7 @@ func (s *encoder) add(list jsonwrite.List, e tts.Event) jsonwrite.List {
 
 // logprobs returns the tokens of a message's text. Those of thoughts and calls are no part of
 // it, and tokens may come before it is known what their text is.
-func (s *encoder) logprobs(d *tts.Text) []openai.TokenLogprob {
+func (s *encoder) logprobs(d *tts.Text) []report.TokenLogprob {
 	for i := range d.Tokens {
 		if t := &d.Tokens[i]; !t.Hidden && !t.End {
 			s.pending = append(s.pending, *t)
@@ -166,12 +167,12 @@ func (s *encoder) logprobs(d *tts.Text) []openai.TokenLogprob {
 	if from >= 0 {
 		to = from + len(d.Text)
 	}
-	var list []openai.TokenLogprob
+	var list []report.TokenLogprob
 	at := 0
 	for len(s.pending) > 0 && at < to {
 		t := &s.pending[0]
 		if at >= from {
-			list = append(list, openai.NewTokenLogprob(t))
+			list = append(list, report.NewTokenLogprob(t))
 		}
 		at += len(t.Bytes)
 		s.pending = s.pending[1:]
@@ -199,7 +200,7 @@ func (s *encoder) begin(list jsonwrite.List, it *item) jsonwrite.List {
 }
 
 // write adds text to an item of that type.
-func (s *encoder) write(list jsonwrite.List, kind, text string, tokens []openai.TokenLogprob) jsonwrite.List {
+func (s *encoder) write(list jsonwrite.List, kind, text string, tokens []report.TokenLogprob) jsonwrite.List {
 	if !s.open || s.last().Type != kind {
 		list = s.begin(list, newItem(kind))
 		p := newPart(kind)
@@ -213,7 +214,7 @@ func (s *encoder) write(list jsonwrite.List, kind, text string, tokens []openai.
 	if kind == itemMessage {
 		e.Type, e.Logprobs = "response.output_text.delta", tokens
 		if tokens == nil {
-			e.Logprobs = []openai.TokenLogprob{}
+			e.Logprobs = []report.TokenLogprob{}
 		}
 		it.Content[0].Logprobs = append(it.Content[0].Logprobs, tokens...)
 	}
@@ -369,19 +370,19 @@ type compacted struct {
 
 // compact reads POST /v1/responses/compact for a model: the request is for a summary of
 // the conversation, the oldest of which is left out if it does not fit.
-func (f fields) compact(req *tts.Request, m *tts.Model, stored owned) (*compaction, *settings) {
+func (f reader) compact(req *tts.Request, m *tts.Model, stored owned) (*compaction, *settings) {
 	s := newSettings()
 	s.Store = false
 	f.Text("instructions", &s.Instructions)
 	c := f.conversation(s, stored)
-	c.say(openai.RoleUser, compactRequest)
+	c.say(fields.RoleUser, compactRequest)
 	s.instruct(&req.Prompt, c.messages)
 	req.Prompt.Truncate = true
 	req.N, req.Sampling.TopP, req.Sampling.MaxTokens = 1, 1, min(mostSummary, max(m.Context/4, 1))
 	f.Ignore("prompt_cache_key", "prompt_cache_retention", "prompt_cache_options", "service_tier")
 	w := &compaction{encoder: newEncoder(m.Name, req, s, stored)}
 	for _, it := range s.items {
-		if it.Type == itemMessage && (it.Role == openai.RoleSystem || it.Role == openai.RoleDeveloper) {
+		if it.Type == itemMessage && (it.Role == fields.RoleSystem || it.Role == fields.RoleDeveloper) {
 			w.kept = append(w.kept, it)
 		}
 	}

@@ -6,11 +6,11 @@ import (
 	"math"
 	"slices"
 
+	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/grammar/schema"
-	"github.com/lutra-lm/lutra/models/generation"
 	"github.com/lutra-lm/lutra/models/template"
+	"github.com/lutra-lm/lutra/server/fields"
 	"github.com/lutra-lm/lutra/server/jsonread"
-	"github.com/lutra-lm/lutra/server/openai"
 	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/constrain"
 )
@@ -18,7 +18,7 @@ import (
 // create reads POST /v1/responses for a model. stored has what the request may follow
 // and refer to. The calling is nil where no tool may be called. The last result is what the
 // request names of its sampling.
-func (f fields) create(req *tts.Request, m *tts.Model, stored owned) (*tts.Calling, *settings, generation.Config) {
+func (f reader) create(req *tts.Request, m *tts.Model, stored owned) (*tts.Calling, *settings, sampling.Config) {
 	s := newSettings()
 	f.repeated(s)
 	f.prompt(req, s, stored)
@@ -29,8 +29,8 @@ func (f fields) create(req *tts.Request, m *tts.Model, stored owned) (*tts.Calli
 	if raw, ok := f.Take("n"); ok && string(raw) != "null" {
 		f.Fail(jsonread.CodeUnsupported, "n", "a request has one response. Candidates for it are asked for with 'test_time_scaling'.")
 	}
-	o := openai.Fields{Fields: f.Fields}
-	named := o.Sampling(req, m, 1, generation.Config{})
+	o := fields.Reader{Fields: f.Fields}
+	named := o.Sampling(req, m, 1, sampling.Config{})
 	f.include(req, s)
 	f.tools(m, s)
 	f.toolChoice(s)
@@ -42,20 +42,20 @@ func (f fields) create(req *tts.Request, m *tts.Model, stored owned) (*tts.Calli
 }
 
 // count reads POST /v1/responses/input_tokens for a model.
-func (f fields) count(req *tts.Request, m *tts.Model, stored owned) *settings {
+func (f reader) count(req *tts.Request, m *tts.Model, stored owned) *settings {
 	s := newSettings()
 	f.repeated(s)
 	f.prompt(req, s, stored)
 	f.tools(m, s)
 	f.toolChoice(s)
-	openai.Fields{Fields: f.Fields}.ToolChoice(req, m)
+	fields.Reader{Fields: f.Fields}.ToolChoice(req, m)
 	f.format(&tts.Request{}, m, s) // the prompt does not show it
 	f.Refuse("conversation", "personality")
 	return s
 }
 
 // prompt reads what the model goes on from.
-func (f fields) prompt(req *tts.Request, s *settings, stored owned) {
+func (f reader) prompt(req *tts.Request, s *settings, stored owned) {
 	c := f.conversation(s, stored)
 	s.instruct(&req.Prompt, c.messages)
 	req.Prompt.Truncate = s.Truncation == "auto"
@@ -64,7 +64,7 @@ func (f fields) prompt(req *tts.Request, s *settings, stored owned) {
 
 // conversation reads what has been said: in the responses that this one follows, and in
 // the request.
-func (f fields) conversation(s *settings, stored owned) (c conversation) {
+func (f reader) conversation(s *settings, stored owned) (c conversation) {
 	var before []*item
 	if f.String("previous_response_id", &s.Previous); s.Previous != "" {
 		if r := stored.find(s.Previous); r != nil {
@@ -83,12 +83,12 @@ func (f fields) conversation(s *settings, stored owned) (c conversation) {
 // instruct gives a prompt its messages, after the instructions.
 func (s *settings) instruct(p *tts.Prompt, messages []template.Message) {
 	if p.Messages = messages; s.Instructions != "" {
-		p.Messages = slices.Insert(messages, 0, template.Message{Role: openai.RoleSystem, Content: s.Instructions})
+		p.Messages = slices.Insert(messages, 0, template.Message{Role: fields.RoleSystem, Content: s.Instructions})
 	}
 }
 
 // repeated reads fields that the response repeats.
-func (f fields) repeated(s *settings) {
+func (f reader) repeated(s *settings) {
 	f.Text("instructions", &s.Instructions)
 	f.Bool("store", &s.Store)
 	f.String("user", &s.User)
@@ -114,8 +114,8 @@ var elsewhere = []string{
 }
 
 // include reads what the response is to have besides its text.
-func (f fields) include(req *tts.Request, s *settings) {
-	items, _ := f.List("include", openai.MaxIncludes)
+func (f reader) include(req *tts.Request, s *settings) {
+	items, _ := f.List("include", fields.MaxIncludes)
 	for i, raw := range items {
 		switch name, _ := jsonread.Text(raw); {
 		case name == includeEncrypted:
@@ -127,14 +127,14 @@ func (f fields) include(req *tts.Request, s *settings) {
 		}
 	}
 	top := &req.Sampling.TopLogprobs
-	if f.Int("top_logprobs", top, 0, openai.MaxTopLogprobs); *top > 0 {
+	if f.Int("top_logprobs", top, 0, fields.MaxTopLogprobs); *top > 0 {
 		req.Sampling.Logprobs = true
 	}
-	req.MaxLogprobs = openai.MaxLogprobs
+	req.MaxLogprobs = fields.MaxLogprobs
 }
 
 // reasoning reads whether the model thinks.
-func (f fields) reasoning(req *tts.Request, s *settings) {
+func (f reader) reasoning(req *tts.Request, s *settings) {
 	o, ok := f.Object("reasoning")
 	if !ok {
 		return
@@ -145,14 +145,14 @@ func (f fields) reasoning(req *tts.Request, s *settings) {
 	if s.Effort == "" {
 		return
 	}
-	if !slices.Contains(openai.Efforts, s.Effort) {
+	if !slices.Contains(fields.Efforts, s.Effort) {
 		f.Fail(jsonread.CodeValue, "reasoning.effort", "'%s' is none.", jsonread.Brief(s.Effort))
 	}
 	req.Prompt.Extra = map[string]any{"reasoning_effort": s.Effort, "enable_thinking": s.Effort != "none"}
 }
 
 // format reads what the answer is held to.
-func (f fields) format(req *tts.Request, m *tts.Model, s *settings) {
+func (f reader) format(req *tts.Request, m *tts.Model, s *settings) {
 	o, ok := f.Object("text")
 	if !ok {
 		return
@@ -162,11 +162,11 @@ func (f fields) format(req *tts.Request, m *tts.Model, s *settings) {
 		o.Fail(jsonread.CodeValue, "verbosity", "expected low, medium or high, but got '%s'.", jsonread.Brief(echo.Verbosity))
 	}
 	o.In("format", func(format *jsonread.Fields) {
-		fields{format}.formatOf(echo.Format)
+		reader{format}.formatOf(echo.Format)
 	})
 	f.Adopt(o)
 	s.Text = echo
-	hold := openai.Fields{Fields: f.Fields}
+	hold := fields.Reader{Fields: f.Fields}
 	switch echo.Format.Type {
 	case "json_object":
 		hold.HoldTo(req, m, "text.format", constrain.Schema, schema.Object)
@@ -176,7 +176,7 @@ func (f fields) format(req *tts.Request, m *tts.Model, s *settings) {
 }
 
 // formatOf reads a format.
-func (f fields) formatOf(t *textFormat) {
+func (f reader) formatOf(t *textFormat) {
 	f.String("type", &t.Type)
 	f.String("name", &t.Name)
 	f.Text("description", &t.Description)

@@ -4,11 +4,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/lutra-lm/lutra/server/fields"
 	"github.com/lutra-lm/lutra/server/jsonread"
-	"github.com/lutra-lm/lutra/server/openai"
 )
 
-// Bounds on one request, besides those in jsonread and openai.
+// Bounds on one request, besides those in jsonread and fields.
 const (
 	maxItems = 2048
 	maxParts = 256     // of an item
@@ -17,7 +17,7 @@ const (
 
 // input reads what is added to a conversation: a text, or a list of items. Without any
 // before it is required.
-func (f fields) input(before []*item, stored owned) (items []*item, c conversation) {
+func (f reader) input(before []*item, stored owned) (items []*item, c conversation) {
 	items = slices.Clip(before)
 	used := make(map[string]bool, len(before))
 	for _, it := range before {
@@ -40,7 +40,7 @@ func (f fields) input(before []*item, stored owned) (items []*item, c conversati
 	case !ok:
 	case jsonread.Kind(raw) == "a string":
 		s, _ := jsonread.Text(raw)
-		add(&item{ID: newID(itemMessage), Type: itemMessage, Status: completed, Role: openai.RoleUser, Content: []part{{Type: partInput, Text: &s}}})
+		add(&item{ID: newID(itemMessage), Type: itemMessage, Status: completed, Role: fields.RoleUser, Content: []part{{Type: partInput, Text: &s}}})
 	case jsonread.Kind(raw) == "a list":
 		f.items(raw, stored, &c, add)
 	default:
@@ -56,9 +56,9 @@ func (f fields) input(before []*item, stored owned) (items []*item, c conversati
 }
 
 // items reads a list of items and adds them to a conversation, which is c.
-func (f fields) items(raw []byte, stored owned, c *conversation, add func(*item)) {
+func (f reader) items(raw []byte, stored owned, c *conversation, add func(*item)) {
 	for _, o := range f.EachOf("input", raw, maxItems) {
-		it := fields{o}.item(stored)
+		it := reader{o}.item(stored)
 		if o.Err == nil && (it.Type == itemOutput || it.Type == itemCustomOutput) && !c.ids[it.CallID] {
 			o.Fail(jsonread.CodeValue, "call_id", "no call before has the id '%s'.", jsonread.Brief(it.CallID))
 		}
@@ -69,7 +69,7 @@ func (f fields) items(raw []byte, stored owned, c *conversation, add func(*item)
 }
 
 // item reads one item.
-func (f fields) item(stored owned) *item {
+func (f reader) item(stored owned) *item {
 	it := &item{Type: itemMessage}
 	if f.Has("id") && !f.Has("role") {
 		it.Type = itemReference
@@ -117,13 +117,13 @@ func (f fields) item(stored owned) *item {
 	return it
 }
 
-func (f fields) message(it *item) {
+func (f reader) message(it *item) {
 	f.String("role", &it.Role)
 	kind := partInput
 	switch it.Role {
-	case openai.RoleAssistant:
+	case fields.RoleAssistant:
 		kind = partText
-	case openai.RoleUser, openai.RoleSystem, openai.RoleDeveloper:
+	case fields.RoleUser, fields.RoleSystem, fields.RoleDeveloper:
 	default:
 		f.Fail(jsonread.CodeValue, "role", "expected user, assistant, system or developer, but got '%s'.", jsonread.Brief(it.Role))
 		return
@@ -136,7 +136,7 @@ func (f fields) message(it *item) {
 
 // thought reads one. Clients that keep no text of it send what they were given
 // to keep.
-func (f fields) thought(it *item) {
+func (f reader) thought(it *item) {
 	it.Content, it.Summary = f.parts("content", partReasoning, partReasoning), f.parts("summary", partSummary, partSummary)
 	if it.Summary == nil {
 		it.Summary = []part{}
@@ -151,7 +151,7 @@ func (f fields) thought(it *item) {
 }
 
 // compaction reads what stands in the place of a conversation.
-func (f fields) compaction(it *item) {
+func (f reader) compaction(it *item) {
 	it.Status = ""
 	f.Text("encrypted_content", &it.Encrypted)
 	if _, ok := readOpaque(it.Encrypted); !ok {
@@ -160,7 +160,7 @@ func (f fields) compaction(it *item) {
 }
 
 // called reads what calls of functions and of custom tools have both.
-func (f fields) called(it *item) {
+func (f reader) called(it *item) {
 	f.String("call_id", &it.CallID)
 	if f.String("name", &it.Name); it.CallID == "" {
 		f.Fail(jsonread.CodeMissing, "call_id", "it is required.")
@@ -171,7 +171,7 @@ func (f fields) called(it *item) {
 
 // parts reads a text, or a list of parts of these types. Those of texts become parts of
 // the type own.
-func (f fields) parts(field, own string, types ...string) []part {
+func (f reader) parts(field, own string, types ...string) []part {
 	raw, ok := f.Take(field)
 	if !ok {
 		return nil

@@ -9,8 +9,9 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lutra-lm/lutra/models/template"
+	"github.com/lutra-lm/lutra/server/fields"
 	"github.com/lutra-lm/lutra/server/jsonwrite"
-	"github.com/lutra-lm/lutra/server/openai"
+	"github.com/lutra-lm/lutra/server/report"
 )
 
 // item is a part of a conversation. What a request brings and what the model adds have
@@ -37,7 +38,7 @@ type part struct {
 	Text        *string               `json:"text,omitempty"`
 	Refusal     *string               `json:"refusal,omitempty"` // in place of a text
 	Annotations []any                 `json:"annotations,omitzero"`
-	Logprobs    []openai.TokenLogprob `json:"logprobs,omitzero"`
+	Logprobs    []report.TokenLogprob `json:"logprobs,omitzero"`
 }
 
 // The types of items and of their parts.
@@ -79,7 +80,7 @@ func newItem(kind string) *item {
 	i := &item{ID: newID(kind), Type: kind, Status: inProgress}
 	switch kind {
 	case itemMessage:
-		i.Role, i.Content = openai.RoleAssistant, []part{}
+		i.Role, i.Content = fields.RoleAssistant, []part{}
 	case itemReasoning:
 		i.Summary, i.Content = []part{}, []part{}
 	case itemCall:
@@ -95,7 +96,7 @@ func newPart(kind string) part {
 	if kind == itemReasoning {
 		return part{Type: partReasoning, Text: new("")}
 	}
-	return part{Type: partText, Text: new(""), Annotations: []any{}, Logprobs: []openai.TokenLogprob{}}
+	return part{Type: partText, Text: new(""), Annotations: []any{}, Logprobs: []report.TokenLogprob{}}
 }
 
 // text returns the text of a part, whatever its type.
@@ -171,15 +172,15 @@ func (c *conversation) add(i *item) {
 	switch i.Type {
 	case itemMessage:
 		said := text(i.Content)
-		if i.Role == openai.RoleAssistant {
+		if i.Role == fields.RoleAssistant {
 			m := c.assistant()
 			before, _ := m.Content.(string)
 			m.Content = before + said
 			return
 		}
 		role := i.Role
-		if role == openai.RoleDeveloper {
-			role = openai.RoleSystem
+		if role == fields.RoleDeveloper {
+			role = fields.RoleSystem
 		}
 		c.say(role, said)
 	case itemReasoning:
@@ -196,10 +197,10 @@ func (c *conversation) add(i *item) {
 	case itemCustom:
 		c.call(i.CallID, i.Name, customArguments(*i.Input))
 	case itemOutput, itemCustomOutput:
-		c.messages = append(c.messages, template.Message{Role: openai.RoleTool, ToolCallID: i.CallID, Content: *i.Output})
+		c.messages = append(c.messages, template.Message{Role: fields.RoleTool, ToolCallID: i.CallID, Content: *i.Output})
 	case itemCompaction: // as it came about
 		summary, _ := readOpaque(i.Encrypted)
-		c.say(openai.RoleUser, compactRequest)
+		c.say(fields.RoleUser, compactRequest)
 		c.assistant().Content = summary
 	}
 }
@@ -212,16 +213,16 @@ func (c *conversation) say(role, text string) {
 
 // assistant returns the message of the assistant at the end, a new one if there is none.
 func (c *conversation) assistant() *template.Message {
-	if n := len(c.messages); n == 0 || c.messages[n-1].Role != openai.RoleAssistant {
+	if n := len(c.messages); n == 0 || c.messages[n-1].Role != fields.RoleAssistant {
 		c.ids = nil
-		c.messages = append(c.messages, template.Message{Role: openai.RoleAssistant})
+		c.messages = append(c.messages, template.Message{Role: fields.RoleAssistant})
 	}
 	return &c.messages[len(c.messages)-1]
 }
 
 // call adds a call to the assistant's message.
 func (c *conversation) call(id, name, arguments string) {
-	raw := openai.Written(id, name, arguments)
+	raw := fields.Written(id, name, arguments)
 	c.bytes += len(raw)
 	m := c.assistant()
 	calls, _ := m.ToolCalls.([]any)

@@ -13,9 +13,9 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"github.com/lutra-lm/lutra/server/api"
+	"github.com/lutra-lm/lutra/server/fields"
 	"github.com/lutra-lm/lutra/server/jsonread"
 	"github.com/lutra-lm/lutra/server/jsonwrite"
-	"github.com/lutra-lm/lutra/server/openai"
 	"github.com/lutra-lm/lutra/tts"
 )
 
@@ -44,15 +44,15 @@ func Protocol() api.Protocol {
 
 // create reads POST /v1/responses.
 func (s *Store) create(c *api.Call) (*api.Ask, error) {
-	a, err := openai.Generator(c)
+	a, err := fields.Generator(c)
 	if err != nil {
 		return nil, err
 	}
-	f, stored, req := fields{c.Body}, s.of(c.Key.Owner()), &tts.Request{}
+	f, stored, req := reader{c.Body}, s.of(c.Key.Owner()), &tts.Request{}
 	calling, settings, named := f.create(req, a.Model.Model, stored)
 	a.Model.Switch(&req.Prompt)
 	f.Bool("stream", &a.Stream)
-	o := openai.Fields{Fields: c.Body}
+	o := fields.Reader{Fields: c.Body}
 	report := o.Scale(c, a, req, named)
 	o.Bookkeeping()
 	e := newEncoder(a.Name, req, settings, stored)
@@ -70,7 +70,7 @@ func (s *Store) create(c *api.Call) (*api.Ask, error) {
 // finish returns the first fault of a request, or takes the memory of the responses that it
 // follows.
 func finish(c *api.Call, s *settings) error {
-	if err := openai.Finish(c); err != nil {
+	if err := fields.Finish(c); err != nil {
 		return err
 	}
 	return c.Lease.Grow(int64(s.Earlier))
@@ -83,7 +83,7 @@ func (s *Store) countInput(c *api.Call) error {
 		return err
 	}
 	var req tts.Request
-	settings := fields{c.Body}.count(&req, a.Model.Model, s.of(c.Key.Owner()))
+	settings := reader{c.Body}.count(&req, a.Model.Model, s.of(c.Key.Owner()))
 	a.Model.Switch(&req.Prompt)
 	if err := finish(c, settings); err != nil {
 		return err
@@ -105,7 +105,7 @@ func (s *Store) compact(c *api.Call) (*api.Ask, error) {
 		return nil, err
 	}
 	req := &tts.Request{}
-	e, settings := fields{c.Body}.compact(req, a.Model.Model, s.of(c.Key.Owner()))
+	e, settings := reader{c.Body}.compact(req, a.Model.Model, s.of(c.Key.Owner()))
 	a.Model.Switch(&req.Prompt)
 	a.Requests, a.Filters, a.Encoder, a.Kept = []*tts.Request{req}, a.Model.Model.Apart(nil, req.N), e, true
 	return a, finish(c, settings)

@@ -6,8 +6,8 @@ import (
 	"github.com/lutra-lm/lutra/server/jsonread"
 )
 
-// fields are a request's fields, with a method for each or for a few that belong together.
-type fields struct{ *jsonread.Fields }
+// reader reads a request's fields, with a method for each or for a few that belong together.
+type reader struct{ *jsonread.Fields }
 
 // settings are what a response repeats of its request, and what its shape needs.
 type settings struct {

@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"slices"
 
+	"github.com/lutra-lm/lutra/server/fields"
 	"github.com/lutra-lm/lutra/server/jsonread"
-	"github.com/lutra-lm/lutra/server/openai"
 	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/constrain"
 	"github.com/lutra-lm/lutra/tts/toolcall"
@@ -84,13 +84,13 @@ type toolReader struct {
 }
 
 // tools reads this API's tools, which are flat, and puts those of chats in their place.
-func (f fields) tools(m *tts.Model, s *settings) {
+func (f reader) tools(m *tts.Model, s *settings) {
 	if !f.Has("tools") {
 		return
 	}
 	r := &toolReader{model: m, s: s, chat: []*chatTool{}}
-	for _, o := range f.Each("tools", openai.MaxTools) {
-		if echo := r.tool(fields{o}); echo != nil {
+	for _, o := range f.Each("tools", fields.MaxTools) {
+		if echo := r.tool(reader{o}); echo != nil {
 			s.Tools = append(s.Tools, echo)
 		}
 	}
@@ -106,7 +106,7 @@ func (f fields) tools(m *tts.Model, s *settings) {
 }
 
 // tool reads one, and returns what a response repeats of it; nil: it is left out.
-func (r *toolReader) tool(f fields) any {
+func (r *toolReader) tool(f reader) any {
 	var kind string
 	switch f.String("type", &kind); kind {
 	case toolFunction:
@@ -127,23 +127,23 @@ func (r *toolReader) tool(f fields) any {
 }
 
 // namespace reads the functions of one.
-func (r *toolReader) namespace(f fields) namespaceTool {
+func (r *toolReader) namespace(f reader) namespaceTool {
 	echo := namespaceTool{Type: toolNamespace, Tools: []functionTool{}}
 	f.String("name", &echo.Name)
 	f.Text("description", &echo.Description)
 	if !toolcall.ValidName(echo.Name) {
 		f.Fail(jsonread.CodeValue, "name", "a name has 1 to 64 letters, digits, dots, underscores and dashes.")
 	}
-	for _, o := range f.Each("tools", openai.MaxTools-len(r.chat)) {
+	for _, o := range f.Each("tools", fields.MaxTools-len(r.chat)) {
 		kind := ""
 		o.OneOf("type", jsonread.CodeUnsupported, &kind, toolFunction)
-		echo.Tools = append(echo.Tools, r.function(fields{o}, echo.Name))
+		echo.Tools = append(echo.Tools, r.function(reader{o}, echo.Name))
 	}
 	return echo
 }
 
 // function reads a function of a namespace; empty: of none.
-func (r *toolReader) function(f fields, namespace string) functionTool {
+func (r *toolReader) function(f reader, namespace string) functionTool {
 	t := r.named(f, namespace)
 	echo := f.function(t)
 	if t.Function.Name = joined(namespace, echo.Name); namespace != "" {
@@ -153,7 +153,7 @@ func (r *toolReader) function(f fields, namespace string) functionTool {
 }
 
 // named reads what all tools have that models see.
-func (r *toolReader) named(f fields, namespace string) *chatTool {
+func (r *toolReader) named(f reader, namespace string) *chatTool {
 	t := &chatTool{Type: toolFunction}
 	fn := &t.Function
 	f.String("name", &fn.Name)
@@ -175,7 +175,7 @@ func (r *toolReader) named(f fields, namespace string) *chatTool {
 }
 
 // function reads a function into t.
-func (f fields) function(t *chatTool) functionTool {
+func (f reader) function(t *chatTool) functionTool {
 	fn := &t.Function
 	f.Bool("strict", &fn.Strict)
 	if raw, ok := f.Take("parameters"); ok {
@@ -192,7 +192,7 @@ func (f fields) function(t *chatTool) functionTool {
 }
 
 // custom reads a tool whose input is a text into t.
-func (f fields) custom(m *tts.Model, t *chatTool) customTool {
+func (f reader) custom(m *tts.Model, t *chatTool) customTool {
 	echo := customTool{Type: toolCustom, Name: t.Function.Name, Description: t.Function.Description, Format: customFormat{Type: "text"}}
 	type argument struct {
 		Type    string `json:"type"`
@@ -214,7 +214,7 @@ func (f fields) custom(m *tts.Model, t *chatTool) customTool {
 				o.Fail(jsonread.CodeMissing, "definition", "it is required.")
 			default:
 				if _, err := m.Formats.Format(f.Context(), constrain.Regex, format.Definition); err != nil {
-					openai.FailFormat(o, jsonread.CodeValue, "definition", "", err)
+					fields.FailFormat(o, jsonread.CodeValue, "definition", "", err)
 				}
 			}
 			input.Pattern = "^(?:" + format.Definition + ")$"
@@ -237,7 +237,7 @@ func (f fields) custom(m *tts.Model, t *chatTool) customTool {
 
 // toolChoice turns the choice of a custom tool, or of one of a namespace, into the choice of the function that
 // models see.
-func (f fields) toolChoice(s *settings) {
+func (f reader) toolChoice(s *settings) {
 	raw := f.Raw("tool_choice")
 	if raw == nil || string(raw) == "null" {
 		return

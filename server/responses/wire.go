@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/lutra-lm/lutra/server/openai"
+	"github.com/lutra-lm/lutra/server/report"
 	"github.com/lutra-lm/lutra/tts"
 )
 
@@ -93,7 +93,7 @@ type event struct {
 	Part      *part                 `json:"part,omitempty"`
 	Delta     *string               `json:"delta,omitempty"`
 	Text      *string               `json:"text,omitempty"`
-	Logprobs  []openai.TokenLogprob `json:"logprobs,omitzero"`
+	Logprobs  []report.TokenLogprob `json:"logprobs,omitzero"`
 	Arguments *string               `json:"arguments,omitempty"`
 	Input     *string               `json:"input,omitempty"`
 	Name      string                `json:"name,omitempty"`

@@ -4,13 +4,13 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/lutra-lm/lutra/server/fields"
 	"github.com/lutra-lm/lutra/server/jsonread"
-	"github.com/lutra-lm/lutra/server/openai"
 	"github.com/lutra-lm/lutra/tts/embed"
 )
 
-// fields are a request's fields.
-type fields struct{ openai.Fields }
+// reader reads a request's fields.
+type reader struct{ fields.Reader }
 
 // ranking is a request for the documents that answer a query best.
 type ranking struct {
@@ -21,7 +21,7 @@ type ranking struct {
 }
 
 // ranking reads one as Jina, Cohere and vLLM write it.
-func (f fields) ranking() (r ranking) {
+func (f reader) ranking() (r ranking) {
 	if raw, ok := f.Take("query"); ok {
 		r.Query = f.passage("query", raw)
 	} else {
@@ -30,7 +30,7 @@ func (f fields) ranking() (r ranking) {
 	if !f.Has("documents") {
 		f.Fail(jsonread.CodeMissing, "documents", "a list of documents is required.")
 	}
-	items, _ := f.List("documents", openai.MaxInputs)
+	items, _ := f.List("documents", fields.MaxInputs)
 	if f.Err == nil && len(items) == 0 {
 		f.Fail(jsonread.CodeValue, "documents", "the list is empty.")
 	}
@@ -47,7 +47,7 @@ func (f fields) ranking() (r ranking) {
 }
 
 // passage returns a text, or an object that holds one.
-func (f fields) passage(name string, raw json.RawMessage) (text string) {
+func (f reader) passage(name string, raw json.RawMessage) (text string) {
 	if jsonread.Kind(raw) != "an object" {
 		text, ok := jsonread.Text(raw)
 		if !ok {
@@ -69,7 +69,7 @@ func (f fields) passage(name string, raw json.RawMessage) (text string) {
 
 // pairs reads vLLM's text_1 and text_2: a text with one or with each of several, or two
 // lists side by side.
-func (f fields) pairs() []embed.Pair {
+func (f reader) pairs() []embed.Pair {
 	first, second := f.passages("text_1"), f.passages("text_2")
 	if f.Err == nil && len(first) != 1 && len(first) != len(second) {
 		f.Fail(jsonread.CodeValue, "text_1", "it has %d texts and text_2 %d; give one, or as many.", len(first), len(second))
@@ -86,7 +86,7 @@ func (f fields) pairs() []embed.Pair {
 }
 
 // passages reads a text or a list of texts.
-func (f fields) passages(name string) (texts []string) {
+func (f reader) passages(name string) (texts []string) {
 	raw, ok := f.Take(name)
 	if !ok {
 		f.Fail(jsonread.CodeMissing, name, "a text or a list of texts is required.")
@@ -95,7 +95,7 @@ func (f fields) passages(name string) (texts []string) {
 	if jsonread.Kind(raw) != "a list" {
 		return []string{f.passage(name, raw)}
 	}
-	items, _ := f.Items(name, raw, openai.MaxInputs)
+	items, _ := f.Items(name, raw, fields.MaxInputs)
 	if f.Err == nil && len(items) == 0 {
 		f.Fail(jsonread.CodeValue, name, "the list is empty.")
 	}

@@ -9,10 +9,11 @@ import (
 
 	"github.com/lutra-lm/lutra/models/template"
 	"github.com/lutra-lm/lutra/server/api"
+	"github.com/lutra-lm/lutra/server/fields"
 	"github.com/lutra-lm/lutra/server/jsonread"
 	"github.com/lutra-lm/lutra/server/jsonwrite"
-	"github.com/lutra-lm/lutra/server/openai"
 	"github.com/lutra-lm/lutra/server/registry"
+	"github.com/lutra-lm/lutra/server/report"
 	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/reward"
 	"github.com/lutra-lm/lutra/tts/scaling"
@@ -43,8 +44,8 @@ func rewards(c *api.Call) (*api.Reading, error) {
 	if m.Reward == nil {
 		return nil, api.Invalid(jsonread.CodeValue, "model", "The model '%s' is not a reward model.", jsonread.Brief(asked))
 	}
-	fields{openai.Fields{Fields: c.Body}}.judgement(j, c.MaxChoices)
-	return &api.Reading{Read: j.rate, Write: j.write}, openai.Finish(c)
+	reader{fields.Reader{Fields: c.Body}}.judgement(j, c.MaxChoices)
+	return &api.Reading{Read: j.rate, Write: j.write}, fields.Finish(c)
 }
 
 // rate returns the tokens that were read.
@@ -58,7 +59,7 @@ func (j *judgement) rate(ctx context.Context) (spent int, err error) {
 }
 
 // judgement reads what to score, most responses at most.
-func (f fields) judgement(j *judgement, most int) {
+func (f reader) judgement(j *judgement, most int) {
 	switch {
 	case f.Has("messages") && f.Has("prompt"):
 		f.Fail(jsonread.CodeValue, "prompt", "it cannot be given together with 'messages'.")
@@ -66,7 +67,7 @@ func (f fields) judgement(j *judgement, most int) {
 		var text string
 		f.Text("prompt", &text)
 		j.part = tts.PartPrompt
-		j.prompt.Messages = []template.Message{{Role: openai.RoleUser, Content: text}}
+		j.prompt.Messages = []template.Message{{Role: fields.RoleUser, Content: text}}
 	case f.Has("messages"):
 		if j.prompt, _ = f.Conversation(); j.prompt.Ending == tts.ContinueFinalMessage {
 			f.Fail(jsonread.CodeValue, "messages", "the last one is the assistant's; give it as a response.")
@@ -102,7 +103,7 @@ type rewardList struct {
 	Object string           `json:"object"`
 	Model  string           `json:"model"`
 	Data   []rewardItem     `json:"data"`
-	Usage  openai.ReadUsage `json:"usage"`
+	Usage  report.ReadUsage `json:"usage"`
 }
 
 // rewardItem is the score of one response.
@@ -122,7 +123,7 @@ type extent struct {
 
 // write writes the scores, one response after the other.
 func (j *judgement) write(p *jsonwrite.Reply, spent int) {
-	list := rewardList{Object: "list", Model: j.model.Name, Data: []rewardItem{}, Usage: openai.ReadUsage{Prompt: spent, Total: spent}}
+	list := rewardList{Object: "list", Model: j.model.Name, Data: []rewardItem{}, Usage: report.ReadUsage{Prompt: spent, Total: spent}}
 	p.Filled(list, "data", len(j.ratings), func(i int) { p.Value(newRewardItem(i, j.responses[i], &j.ratings[i])) })
 }
 

@@ -8,10 +8,11 @@ import (
 	"time"
 
 	"github.com/lutra-lm/lutra/server/api"
+	"github.com/lutra-lm/lutra/server/fields"
 	"github.com/lutra-lm/lutra/server/jsonread"
 	"github.com/lutra-lm/lutra/server/jsonwrite"
-	"github.com/lutra-lm/lutra/server/openai"
 	"github.com/lutra-lm/lutra/server/registry"
+	"github.com/lutra-lm/lutra/server/report"
 	"github.com/lutra-lm/lutra/tts/embed"
 )
 
@@ -21,7 +22,7 @@ func rerank(c *api.Call) (*api.Reading, error) {
 	if err != nil {
 		return nil, err
 	}
-	q := fields{openai.Fields{Fields: c.Body}}.ranking()
+	q := reader{fields.Reader{Fields: c.Body}}.ranking()
 	pairs := make([]embed.Pair, len(q.Documents))
 	for i, text := range q.Documents {
 		pairs[i] = embed.Pair{Query: q.Query, Document: text}
@@ -38,7 +39,7 @@ func rerank(c *api.Call) (*api.Reading, error) {
 			order[i] = i
 		}
 		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare((*scores)[b], (*scores)[a]) })
-		list := rankedList{ID: "rerank-" + c.ID, Object: "list", Model: m.Name, Results: []int{}, Usage: openai.ReadUsage{Prompt: read, Total: read}}
+		list := rankedList{ID: "rerank-" + c.ID, Object: "list", Model: m.Name, Results: []int{}, Usage: report.ReadUsage{Prompt: read, Total: read}}
 		p.Filled(list, "results", q.Top, func(i int) {
 			one := ranked{Index: order[i], Score: jsonwrite.Number((*scores)[order[i]])}
 			if q.Repeat {
@@ -47,7 +48,7 @@ func rerank(c *api.Call) (*api.Reading, error) {
 			p.Value(one)
 		})
 	}
-	return r, openai.Finish(c)
+	return r, fields.Finish(c)
 }
 
 // rankedList is the answer to a request for a ranking, but for its results.
@@ -56,7 +57,7 @@ type rankedList struct {
 	Object  string           `json:"object"`
 	Model   string           `json:"model"`
 	Results []int            `json:"results"`
-	Usage   openai.ReadUsage `json:"usage"`
+	Usage   report.ReadUsage `json:"usage"`
 }
 
 // ranked is a document with its score.
@@ -77,7 +78,7 @@ func score(c *api.Call) (*api.Reading, error) {
 		return nil, err
 	}
 	one := jsonread.Kind(c.Body.Raw("text_1")) != "a list"
-	pairs := fields{openai.Fields{Fields: c.Body}}.pairs()
+	pairs := reader{fields.Reader{Fields: c.Body}}.pairs()
 	r, scores := reading(m, pairs, func(e *embed.TextError) string {
 		field, single := "text_1", one
 		if e.Document {
@@ -89,12 +90,12 @@ func score(c *api.Call) (*api.Reading, error) {
 		return fmt.Sprintf("%s[%d]", field, e.Index)
 	})
 	r.Write = func(p *jsonwrite.Reply, read int) {
-		list := scoreList{ID: "score-" + c.ID, Object: "list", Created: time.Now().Unix(), Model: m.Name, Data: []int{}, Usage: openai.ReadUsage{Prompt: read, Total: read}}
+		list := scoreList{ID: "score-" + c.ID, Object: "list", Created: time.Now().Unix(), Model: m.Name, Data: []int{}, Usage: report.ReadUsage{Prompt: read, Total: read}}
 		p.Filled(list, "data", len(*scores), func(i int) {
 			p.Value(scored{Index: i, Object: "score", Score: jsonwrite.Number((*scores)[i])})
 		})
 	}
-	return r, openai.Finish(c)
+	return r, fields.Finish(c)
 }
 
 // scoreList is the answer to a request for scores, but for these.
@@ -104,7 +105,7 @@ type scoreList struct {
 	Created int64            `json:"created"`
 	Model   string           `json:"model"`
 	Data    []int            `json:"data"`
-	Usage   openai.ReadUsage `json:"usage"`
+	Usage   report.ReadUsage `json:"usage"`
 }
 
 // scored is the score of a pair.

@@ -7,9 +7,10 @@ import (
 
 	"github.com/lutra-lm/lutra/internal/cpulimit"
 	"github.com/lutra-lm/lutra/server/api"
+	"github.com/lutra-lm/lutra/server/fields"
 	"github.com/lutra-lm/lutra/server/jsonread"
 	"github.com/lutra-lm/lutra/server/jsonwrite"
-	"github.com/lutra-lm/lutra/server/openai"
+	"github.com/lutra-lm/lutra/server/report"
 	"github.com/lutra-lm/lutra/tts"
 )
 
@@ -21,9 +22,9 @@ func tokenize(c *api.Call) error {
 		return err
 	}
 	var names, pieces bool
-	p := tokenized(openai.Fields{Fields: c.Body}, &names, &pieces)
+	p := tokenized(fields.Reader{Fields: c.Body}, &names, &pieces)
 	a.Model.Switch(&p)
-	if err := openai.Finish(c); err != nil {
+	if err := fields.Finish(c); err != nil {
 		return err
 	}
 	prepared, err := a.Prepare(c.Context(), &p)
@@ -45,7 +46,7 @@ func tokenize(c *api.Call) error {
 		} else {
 			p.Raw("null")
 		}
-		openai.WriteTruncation(p, prepared)
+		report.WriteTruncation(p, prepared)
 		p.Raw("}")
 	})
 }
@@ -53,7 +54,7 @@ func tokenize(c *api.Call) error {
 // tokenized reads what to tokenise, one of messages, prompt and content, and the
 // fields that belong to it: whether the answer has the tokens' names besides their
 // ids, or ids and pieces in one list.
-func tokenized(f openai.Fields, names, pieces *bool) (p tts.Prompt) {
+func tokenized(f fields.Reader, names, pieces *bool) (p tts.Prompt) {
 	var forms []string
 	for _, form := range []string{"messages", "prompt", "content"} {
 		if f.Has(form) {
@@ -106,7 +107,7 @@ func newTokenPiece(id int32, piece []byte) tokenPiece {
 // detokenize answers POST /detokenize: there is a prompt for vLLM's clients and a content
 // for llama.cpp's, both with special tokens written out.
 func detokenize(c *api.Call) error {
-	f := openai.Fields{Fields: c.Body}
+	f := fields.Reader{Fields: c.Body}
 	a, err := c.Model()
 	if err != nil {
 		return err
@@ -114,8 +115,8 @@ func detokenize(c *api.Call) error {
 	if !f.Has("tokens") {
 		f.Fail(jsonread.CodeMissing, "tokens", "a list of token ids is required.")
 	}
-	ids := f.IDs("tokens", openai.MaxDetokenize, a.Model.Vocab)
-	if err := openai.Finish(c); err != nil {
+	ids := f.IDs("tokens", fields.MaxDetokenize, a.Model.Vocab)
+	if err := fields.Finish(c); err != nil {
 		return err
 	}
 	size := 0

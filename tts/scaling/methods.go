@@ -6,12 +6,12 @@ import "slices"
 // Confidence", §3). The confidence of a token is the mean negative log-probability of the
 // likeliest ones in its place, in nats; that of a group, the mean over a window of tokens.
 type DeepConf struct {
-	Warmup int     `json:"warmup"`           // candidates that set the threshold and are written to their end; 0: a fifth of N, 3 to 16
-	Eta    float64 `json:"eta"`              // percentage of them, the most confident, that pass it; 0: 90
-	Window int     `json:"window,omitempty"` // tokens of a group; 0: a quarter of a mean warm-up answer, 2048 at most
-	TopK   int     `json:"top_k"`            // likeliest tokens; 0: 20
-	Weight Measure `json:"weight"`           // a vote's; "": MeasureLowest
-	Tau    float64 `json:"tau"`              // share of the votes' weight that ends the search; 0: 0.95
+	Warmup int     // candidates that set the threshold and are written to their end; 0: a fifth of N, 3 to 16
+	Eta    float64 // percentage of them, the most confident, that pass it; 0: 90
+	Window int     // tokens of a group; 0: a quarter of a mean warm-up answer, 2048 at most
+	TopK   int     // likeliest tokens; 0: 20
+	Weight Measure // a vote's; "": MeasureLowest
+	Tau    float64 // share of the votes' weight that ends the search; 0: 0.95
 }
 
 // Measure makes one confidence of a candidate's tokens.
@@ -29,13 +29,13 @@ const (
 // price, and none more once the leading answer is likely enough the most frequent one
 // (Aggarwal et al. 2023, "Adaptive-Consistency", Beta criterion). N is the most.
 type Adaptive struct {
-	On        bool    `json:"-"`
-	First     int     `json:"first"`     // candidates of the first round; 0: 3, or N if that is less
-	Threshold float64 `json:"threshold"` // probability that the leading answer stays ahead, which is enough; 0: 0.95
-	Price     float64 `json:"price"`     // of one answer decoded alone, as a probability to answer otherwise; 0: 0.01
+	On        bool
+	First     int     // candidates of the first round; 0: 3, or N if that is less
+	Threshold float64 // probability that the leading answer stays ahead, which is enough; 0: 0.95
+	Price     float64 // of one answer decoded alone, as a probability to answer otherwise; 0: 0.01
 	// StepCost is what a step of an engine costs with 1, 2, 4, 8, ... rows, in steps with one;
 	// linear between, and behind as at the end; none: DefaultStepCost.
-	StepCost []float64 `json:"step_cost"`
+	StepCost []float64
 }
 
 // DefaultStepCost returns what lies between two machines' steps of a model with 1 B
@@ -57,12 +57,12 @@ func (a *Adaptive) Cost(rows int) float64 {
 
 // Particles says how particles are drawn after each solution step, and how often all begin anew.
 type Particles struct {
-	Resampling  Resampling `json:"resampling"`  // "": Multinomial
-	Temperature float64    `json:"temperature"` // of the softmax of their log-weights; 0: 1
+	Resampling  Resampling // "": Multinomial
+	Temperature float64    // of the softmax of their log-weights; 0: 1
 	// Iterations share the N particles; more than one are particle Gibbs (Puri et al. 2025, §3.3). 0: 1.
-	Iterations int `json:"iterations"`
+	Iterations int
 	// References are how many particles of an iteration take part in the next; 0: 1, or none with one iteration.
-	References int `json:"references,omitempty"`
+	References int
 }
 
 // Resampling is a way to draw as many particles as there are by their weights.
@@ -76,13 +76,9 @@ const (
 
 // The bounds of methods' settings.
 const (
-	mostWindow   = 1 << 20
-	mostTopK     = 128 // as many as a sampler lists
 	mostStepCost = 16
 	leastCost    = 1e-6
 	mostCost     = 1e6
-	leastTau     = 0.5
-	leastEta     = 1.0
 )
 
 // withMethodDefaults fills the settings of the plan's method.
@@ -125,37 +121,6 @@ func set[T comparable](v *T, def T) {
 // validateMethod checks the settings of single methods, of a plan that has its defaults.
 func (p *Plan) validateMethod() error {
 	d, a := &p.DeepConf, &p.Adaptive
-	in := func(v, lo, hi float64) bool { return v == 0 || v >= lo && v <= hi } // false for NaN
-	switch d.Weight {
-	case "", MeasureLowest, MeasureBottom, MeasureTail, MeasureMean:
-	default:
-		return Errorf(CodeValue, "deepconf.weight", "expected lowest, bottom, tail or mean, but got %.40q", string(d.Weight))
-	}
-	switch p.Particles.Resampling {
-	case "", Multinomial, Systematic:
-	default:
-		return Errorf(CodeValue, "particles.resampling", "expected multinomial or systematic, but got %.40q", string(p.Particles.Resampling))
-	}
-	for _, c := range []struct {
-		field     string
-		v, lo, hi float64
-	}{
-		{"deepconf.eta", d.Eta, leastEta, 100},
-		{"deepconf.tau", d.Tau, leastTau, 1},
-		{"deepconf.window", float64(d.Window), 1, mostWindow},
-		{"deepconf.top_k", float64(d.TopK), 1, mostTopK},
-		{"deepconf.warmup", float64(d.Warmup), 1, MaxCount},
-		{"adaptive.first", float64(a.First), 1, MaxCount},
-		{"adaptive.threshold", a.Threshold, leastConsensus, mostConsensus},
-		{"adaptive.price", a.Price, leastCost, 1},
-		{"particles.temperature", p.Particles.Temperature, leastHeat, mostHeat},
-		{"particles.iterations", float64(p.Particles.Iterations), 1, MaxCount},
-		{"particles.references", float64(p.Particles.References), 1, MaxCount},
-	} {
-		if !in(c.v, c.lo, c.hi) {
-			return Errorf(CodeValue, c.field, "%v is not between %v and %v", c.v, c.lo, c.hi)
-		}
-	}
 	if len(a.StepCost) > mostStepCost {
 		return Errorf(CodeValue, "adaptive.step_cost", "at most %d numbers are allowed", mostStepCost)
 	}
@@ -193,32 +158,4 @@ func (p *Plan) validateIterations() error {
 		return Errorf(CodeValue, "particles.references", "%d leave none of the %d particles of an iteration free", set.References, each)
 	}
 	return nil
-}
-
-// The bounds of Particles.Temperature.
-const leastHeat, mostHeat = 0.01, 100.0
-
-// MethodSettings are the settings of single methods that are in force, as an answer tells of
-// them.
-type MethodSettings struct {
-	Judge     *Judge     `json:"judge,omitempty"` // of a verifier that writes critiques
-	Adaptive  *Adaptive  `json:"adaptive,omitempty"`
-	DeepConf  *DeepConf  `json:"deepconf,omitempty"`
-	Particles *Particles `json:"particles,omitempty"`
-}
-
-// MethodSettings returns those of a plan that has its defaults.
-func (p *Plan) MethodSettings() (s MethodSettings) {
-	if p.Judge != (Judge{}) {
-		s.Judge = &p.Judge
-	}
-	switch {
-	case p.Adaptive.On:
-		s.Adaptive = &p.Adaptive
-	case p.Method == DeepConfidence:
-		s.DeepConf = &p.DeepConf
-	case p.Method == ParticleFiltering:
-		s.Particles = &p.Particles
-	}
-	return s
 }

@@ -105,10 +105,12 @@ const (
 	AggregateMax  Aggregate = "max"
 )
 
+// aggregates are the names of all of them.
+var aggregates = []string{string(AggregateLast), string(AggregateMin), string(AggregateProd), string(AggregateMean), string(AggregateMax)}
+
 // Validate reports a name that is none of the aggregates.
 func (a Aggregate) Validate() error {
-	switch a {
-	case AggregateLast, AggregateMin, AggregateProd, AggregateMean, AggregateMax:
+	if slices.Contains(aggregates, string(a)) {
 		return nil
 	}
 	return fmt.Errorf("expected last, min, prod, mean or max, but got %.40q", string(a))
@@ -376,18 +378,8 @@ func (p Plan) Validate(l Limits) error {
 	case !slices.Contains(Methods(), p.Method):
 		return Errorf(CodeUnknownMethod, "method", "there is no method %.40q; there are %s, and short forms such as bon8, sc16, beam16x4 and q95", string(p.Method), namesWith("and"))
 	}
-	if err := p.Aggregate.Validate(); err != nil {
-		return Errorf(CodeValue, "aggregate", "%v", err)
-	}
-	switch p.Select {
-	case "", SelectMax, SelectVote, SelectWeightedVote:
-	default:
-		return Errorf(CodeValue, "select", "expected max, vote or weighted_vote, but got %.40q", string(p.Select))
-	}
-	switch p.Stream {
-	case StreamCommitted, StreamFinal, StreamCandidates, StreamReasoning:
-	default:
-		return Errorf(CodeValue, "stream_mode", "expected committed, final, candidates or reasoning, but got %.40q", string(p.Stream))
+	if err := p.validateSettings(); err != nil {
+		return err
 	}
 	for _, stop := range p.Step.Stop {
 		if stop == "" || len(stop) > 64 {
@@ -399,9 +391,6 @@ func (p Plan) Validate(l Limits) error {
 	}
 	if t := p.Temperature; t != nil && !(*t >= 0 && *t <= 100) {
 		return Errorf(CodeValue, "temperature", "%v is not in [0, 100]", *t)
-	}
-	if c := p.EarlyStop.Consensus; c != 0 && !(c >= leastConsensus && c <= mostConsensus) {
-		return Errorf(CodeValue, "early_stop.consensus", "%v is not between %v and %v", c, leastConsensus, mostConsensus)
 	}
 	if _, err := p.Answer.Compile(); err != nil {
 		return Errorf(CodeValue, "answer", "%v", err)
@@ -417,9 +406,6 @@ func (p Plan) Validate(l Limits) error {
 	}
 	return p.validateMethod()
 }
-
-// The bounds of EarlyStop.Consensus.
-const leastConsensus, mostConsensus = 0.5, 1.0
 
 // validateSizes checks the numbers of a plan that has its defaults.
 func (p *Plan) validateSizes(l *Limits) error {

@@ -2,7 +2,6 @@ package scaling
 
 import (
 	"errors"
-	"os"
 	"reflect"
 	"strings"
 	"testing"
@@ -156,34 +155,34 @@ func FuzzParsePlan(f *testing.F) {
 	})
 }
 
-// settings is a source that lacks everything, and notes what it was asked for.
-type settings []string
-
-func (s *settings) ask(key string) bool { *s = append(*s, key); return false }
-
-func (s *settings) Name(key string, _ *string) bool                   { return s.ask(key) }
-func (s *settings) Count(key string, _ *int) bool                     { return s.ask(key) }
-func (s *settings) CountOrAuto(key string, _ *int) bool               { return s.ask(key) }
-func (s *settings) Number(key string, _ *float64, _, _ float64) bool  { return s.ask(key) }
-func (s *settings) Numbers(key string, _ *[]float64) bool             { return s.ask(key) }
-func (s *settings) Temperature(key string, _ *float32) bool           { return s.ask(key) }
-func (s *settings) Switch(key string, _ *bool) bool                   { return s.ask(key) }
-func (s *settings) Texts(key string, _ *[]string) bool                { return s.ask(key) }
-func (s *settings) List(key string, _ *[]string) bool                 { return s.ask(key) }
-func (s *settings) JSON(key string, _ *[]byte) bool                   { return s.ask(key) }
-func (s *settings) Words(key string, _ []string, _ func(string)) bool { return s.ask(key) }
-
-func TestTheReferenceNamesEverySettingOfAPlan(t *testing.T) {
-	text, err := os.ReadFile("../../docs/api.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var keys settings
-	new(Plan).Read(&keys)
-	for _, key := range keys {
-		section, name, _ := strings.Cut(key, ".")
-		if !strings.Contains(string(text), "`"+key+"`") && !strings.Contains(string(text), "| `"+section+"` |") || !strings.Contains(string(text), name) {
-			t.Errorf("docs/api.md does not name %s", key)
+func TestEverySettingOfAPlanHasARow(t *testing.T) {
+	p, rows := reflect.ValueOf(new(Plan)).Elem(), map[uintptr]string{}
+	plan := p.Addr().Interface().(*Plan)
+	for _, s := range Settings {
+		at := reflect.ValueOf(s.at(plan)).Pointer()
+		if rows[at] != "" {
+			t.Errorf("%s and %s are the same field", rows[at], s.Key)
 		}
+		rows[at] = s.Key
+		if s.Doc == "" && s.Default == "" {
+			t.Errorf("%s has no words for docs/api.md", s.Key)
+		}
+	}
+	var walk func(path string, v reflect.Value)
+	walk = func(path string, v reflect.Value) {
+		for i := range v.NumField() {
+			field, name := v.Field(i), path+v.Type().Field(i).Name
+			at := field.Addr().Pointer()
+			if field.Kind() == reflect.Struct && name != "Include" {
+				walk(name+".", field)
+			} else if rows[at] == "" {
+				t.Errorf("%s has no row in Settings", name)
+			}
+			delete(rows, at)
+		}
+	}
+	walk("", p)
+	for _, key := range rows {
+		t.Errorf("%s is no field of Plan", key)
 	}
 }

@@ -5,14 +5,14 @@ import "encoding/json"
 // Verify says how answers are checked without a model: by one of its ways.
 type Verify struct {
 	// Tests are run after the code of an answer, which is in Language: the score is the share that pass.
-	Language string   `json:"language,omitempty"`
-	Tests    []string `json:"tests,omitempty"`
+	Language string
+	Tests    []string
 	// Schema is a JSON Schema that the answer's JSON is to match.
-	Schema json.RawMessage `json:"json_schema,omitempty"`
+	Schema json.RawMessage
 	// Pattern is a regular expression (RE2) that is to match in the final answer.
-	Pattern string `json:"pattern,omitempty"`
+	Pattern string
 	// Arithmetic computes the equations of an answer again: the score is the share that hold.
-	Arithmetic bool `json:"arithmetic,omitempty"`
+	Arithmetic bool
 }
 
 // The ways to verify.
@@ -51,15 +51,6 @@ const (
 	mostTestsText = 64 << 10 // of all
 	mostSchema    = 64 << 10
 )
-
-// read reads the settings of verify.
-func (v *Verify) read(src Source) {
-	src.Name("verify.language", &v.Language)
-	src.List("verify.tests", &v.Tests)
-	src.JSON("verify.json_schema", (*[]byte)(&v.Schema))
-	src.Name("verify.pattern", &v.Pattern)
-	src.Switch("verify.arithmetic", &v.Arithmetic)
-}
 
 // validateVerify checks what depends on no interpreter and no compiler.
 func (p *Plan) validateVerify() error {

@@ -1,4 +1,4 @@
-package openai
+package report
 
 import (
 	"encoding/json"
@@ -12,11 +12,11 @@ import (
 )
 
 func TestPartialTextIsReportedOnce(t *testing.T) {
-	s := newSearchReport(&scaling.Plan{Include: scaling.Include{Partial: true}}, &sampling.Params{}, nil, time.Time{})
-	s.expect(1, 1)
-	s.update(tts.Event{What: &tts.Progress{Partial: []tts.Partial{{Index: 2, Parent: 7, Text: "new", Tokens: 3, Logprob: -0.5, Judged: true, Score: 0.25}}}})
+	s := NewSearch(&scaling.Plan{Include: scaling.Include{Partial: true}}, &sampling.Params{}, nil, time.Time{})
+	s.Expect(1, 1)
+	s.Take(tts.Event{What: &tts.Progress{Partial: []tts.Partial{{Index: 2, Parent: 7, Text: "new", Tokens: 3, Logprob: -0.5, Judged: true, Score: 0.25}}}})
 	progress := func() string {
-		b, err := json.Marshal(s.progress())
+		b, err := json.Marshal(s.Progress())
 		if err != nil {
 			t.Fatal(err)
 		}

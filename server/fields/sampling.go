@@ -1,4 +1,4 @@
-package openai
+package fields
 
 import (
 	"encoding/json"
@@ -10,72 +10,99 @@ import (
 	"strings"
 
 	"github.com/lutra-lm/lutra/batcher/sampling"
-	"github.com/lutra-lm/lutra/models/generation"
 	"github.com/lutra-lm/lutra/models/tokenizer"
 	"github.com/lutra-lm/lutra/server/jsonread"
 	"github.com/lutra-lm/lutra/tts"
 )
 
-// Sampling reads the fields that chats and completions share into req. What it does not name is
-// the model's default, below which custom has the API's; an empty one has OpenAI's. The fields of
-// sampling that it names are returned.
-func (f Fields) Sampling(req *tts.Request, m *tts.Model, maxChoices int, custom generation.Config) (named generation.Config) {
-	p := &req.Sampling
-	number := func(name string, dst **float32, lo, hi float64) {
-		if x := float32(0); f.Float32(name, &x, lo, hi) {
-			*dst = &x
-		}
+// Sampling reads into req how its answer is sampled and where that ends. Numbers that the request does
+// not name are the model's defaults, below which custom has the defaults of the API; an empty one has
+// those of OpenAI. The numbers that it names are returned.
+func (f Reader) Sampling(req *tts.Request, m *tts.Model, maxChoices int, custom sampling.Config) sampling.Config {
+	s := sampled{Reader: f, req: req, model: m, choices: maxChoices}
+	for i := range sampling.Fields {
+		f.drawn(&sampling.Fields[i], &s.named)
 	}
-	number("temperature", &named.Temperature, 0, 2)
-	number("top_p", &named.TopP, 0, 1)
-	if k := 0; f.Int("top_k", &k, -1, math.MaxInt32) {
-		named.TopK = new(max(k, 0)) // -1 is vLLM's value for off
+	f.repetition(&s.named)
+	s.named.Or(m.Defaults(custom)).Apply(&req.Sampling)
+	for _, row := range Sampled {
+		row.read(&s)
 	}
-	number("min_p", &named.MinP, 0, 1)
-	number("typical_p", &named.TypicalP, 0, 1)
-	f.repetition(&named)
-	number("presence_penalty", &named.PresencePenalty, -2, 2)
-	number("frequency_penalty", &named.FrequencyPenalty, -2, 2)
-	tts.SetSampling(p, named.Or(m.Defaults(custom)))
-	f.Bool("ignore_eos", &p.IgnoreEOS)
-	p.Stop = sampling.NewTokenSet(f.IDs("stop_token_ids", MaxStopTokens, m.Vocab))
-	f.Int("min_tokens", &req.MinTokens, 0, math.MaxInt32)
-	req.Repetition = f.repetitionDetection()
-	req.BadWords = f.badWords()
-	req.Allowed = f.allowed(m.Vocab)
-	f.Bool("include_stop_str_in_output", &req.KeepStop)
-	skip := true
-	f.Bool("skip_special_tokens", &skip)
-	req.Special = !skip
-
-	req.N = 1
-	f.Int("n", &req.N, 1, maxChoices)
-	p.Seed = f.seed()
-	req.Stop = f.stop()
-	p.LogitBias = f.logitBias(m)
-	return named
+	return s.named
 }
 
-// repetition reads the penalty of tokens seen: repetition_penalty is of all of them,
-// llama.cpp's repeat_penalty of the latest repeat_last_n, where -1 is all and 0 none.
-func (f Fields) repetition(named *generation.Config) {
-	if f.Has("repetition_penalty") && f.Has("repeat_penalty") {
-		f.Fail(jsonread.CodeValue, "repeat_penalty", "it cannot be given together with 'repetition_penalty'.")
+// sampled holds the request that fields are read into.
+type sampled struct {
+	Reader
+	req     *tts.Request
+	model   *tts.Model
+	choices int // that a request may have
+	named   sampling.Config
+}
+
+// Sampled are the fields besides sampling.Fields that say how answers are sampled and where they
+// end, in all APIs that take OpenAI's names.
+var Sampled = []Row{
+	{"`ignore_eos`", "default false", "tokens that end a turn end no answer, as in vLLM", func(s *sampled) { s.Bool("ignore_eos", &s.req.Sampling.IgnoreEOS) }},
+	{"`stop_token_ids`", count(MaxStopTokens, "token ids"), "they end an answer", func(s *sampled) {
+		s.req.Sampling.Stop = sampling.NewTokenSet(s.IDs("stop_token_ids", MaxStopTokens, s.model.Vocab))
+	}},
+	{"`min_tokens`", "0 up", "neither a token nor a stop string ends a choice earlier; at most as many as it may have", func(s *sampled) { s.Int("min_tokens", &s.req.MinTokens, 0, math.MaxInt32) }},
+	{"`repetition_detection`", "an object", "vLLM's: `max_pattern_size` to 1024, `min_pattern_size` to that, default 1, `min_count` from 2: an answer in which a pattern of that many tokens comes `min_count` times in a row ends with finish reason `repetition`", func(s *sampled) {
+		s.req.Repetition = s.repetitionDetection()
+	}},
+	{"`bad_words`", count(MaxBadWords, fmt.Sprintf("of 1 to %d bytes", MaxBadWordLen)), "never completed, spelt with the tokens that the word has at a text's beginning or after a space", func(s *sampled) { s.req.BadWords = s.badWords() }},
+	{"`allowed_token_ids`", count(MaxAllowed, "token ids"), "no other token is sampled, not even the one that ends a turn", func(s *sampled) { s.req.Allowed = s.allowed(s.model.Vocab) }},
+	{"`include_stop_str_in_output`", "default false", "what ended the answer stays in its text", func(s *sampled) { s.Bool("include_stop_str_in_output", &s.req.KeepStop) }},
+	{"`skip_special_tokens`", "default true", "false writes special tokens out", func(s *sampled) {
+		skip := true
+		s.Bool("skip_special_tokens", &skip)
+		s.req.Special = !skip
+	}},
+	{"`n`", "1 to `server.max_choices`", "choices; the prompt is computed once for all. In completions, n times the prompts", func(s *sampled) {
+		s.req.N = 1
+		s.Int("n", &s.req.N, 1, s.choices)
+	}},
+	{"`seed`", "64 bits", "the same request and seed give the same answer whatever else is running; random if absent", func(s *sampled) { s.req.Sampling.Seed = s.seed() }},
+	{"`stop`", count(MaxStops, fmt.Sprintf("strings of 1 to %d bytes", MaxStopLen)), "a string or a list; the one that ends first wins, and nothing of it is delivered", func(s *sampled) { s.req.Stop = s.stop() }},
+	{"`logit_bias`", count(MaxLogitBias, "tokens, -100 to 100"), "token id → bias; or llama.cpp's list of pairs of a token id, or a text for each of its tokens, and a bias, or `false` for never", func(s *sampled) {
+		s.req.Sampling.LogitBias = s.logitBias(s.model)
+	}},
+}
+
+// drawn reads a number of how tokens are drawn.
+func (f Reader) drawn(row *sampling.Field, named *sampling.Config) {
+	least := row.Lo
+	if row.MinusOne {
+		least = -1
 	}
-	if last := 0; f.Int("repeat_last_n", &last, -1, math.MaxInt32) {
-		named.RepeatLastN = &last
+	if row.Whole() {
+		if n := 0; f.Int(row.Name, &n, int(least), int(row.Hi)) {
+			row.Put(named, max(float64(n), row.Lo))
+		}
+	} else if x := float32(0); f.Float32(row.Name, &x, least, row.Hi) {
+		row.Put(named, float64(x))
 	}
-	penalty := float32(0)
-	switch {
-	case f.Float32("repetition_penalty", &penalty, 0.01, 10):
-		named.RepetitionPenalty, named.RepeatLastN = &penalty, new(-1)
-	case f.Float32("repeat_penalty", &penalty, 0.01, 10):
-		named.RepetitionPenalty = &penalty
+}
+
+// repetition reads llama.cpp's name for the penalty of tokens seen: repetition_penalty is of all of
+// them, repeat_penalty of the latest repeat_last_n, where -1 is all and 0 none.
+func (f Reader) repetition(named *sampling.Config) {
+	if named.RepetitionPenalty != nil {
+		if f.Has("repeat_penalty") {
+			f.Fail(jsonread.CodeValue, "repeat_penalty", "it cannot be given together with 'repetition_penalty'.")
+		}
+		named.RepeatLastN = new(-1)
+		return
+	}
+	row := sampling.Named("repetition_penalty")
+	if x := float32(0); f.Float32("repeat_penalty", &x, row.Lo, row.Hi) {
+		named.RepetitionPenalty = &x
 	}
 }
 
 // repetitionDetection reads vLLM's field of that name.
-func (f Fields) repetitionDetection() (r tts.Repetition) {
+func (f Reader) repetitionDetection() (r tts.Repetition) {
 	o, ok := f.Object("repetition_detection")
 	if !ok {
 		return r
@@ -90,7 +117,7 @@ func (f Fields) repetitionDetection() (r tts.Repetition) {
 }
 
 // badWords reads words that must not be completed.
-func (f Fields) badWords() []string {
+func (f Reader) badWords() []string {
 	items, _ := f.List("bad_words", MaxBadWords)
 	words := make([]string, len(items))
 	for i, item := range items {
@@ -107,7 +134,7 @@ func (f Fields) badWords() []string {
 }
 
 // allowed reads the tokens that may be sampled at all; nil: all of them.
-func (f Fields) allowed(vocab int) []int32 {
+func (f Reader) allowed(vocab int) []int32 {
 	if !f.Has("allowed_token_ids") {
 		return nil
 	}
@@ -119,7 +146,7 @@ func (f Fields) allowed(vocab int) []int32 {
 }
 
 // seed returns the request's, of any sign that fits into 64 bits, or a random one.
-func (f Fields) seed() uint64 {
+func (f Reader) seed() uint64 {
 	raw, ok := f.Take("seed")
 	if !ok {
 		return rand.Uint64()
@@ -135,7 +162,7 @@ func (f Fields) seed() uint64 {
 }
 
 // stop reads a string or a list of at most maxStops strings.
-func (f Fields) stop() []string {
+func (f Reader) stop() []string {
 	raw, ok := f.Take("stop")
 	if !ok {
 		return nil
@@ -159,7 +186,7 @@ func (f Fields) stop() []string {
 
 // logitBias reads OpenAI's {"token id": bias}, or llama.cpp's list of pairs: a
 // token id, or a text for each of its tokens, and a bias, or false for never.
-func (f Fields) logitBias(m *tts.Model) map[int32]float32 {
+func (f Reader) logitBias(m *tts.Model) map[int32]float32 {
 	const name = "logit_bias"
 	raw, ok := f.Take(name)
 	if !ok {
@@ -196,7 +223,7 @@ func (f Fields) logitBias(m *tts.Model) map[int32]float32 {
 }
 
 // pairs returns the elements of raw, found at name, a list of lists of two.
-func (f Fields) pairs(name string, raw json.RawMessage) iter.Seq2[json.RawMessage, json.RawMessage] {
+func (f Reader) pairs(name string, raw json.RawMessage) iter.Seq2[json.RawMessage, json.RawMessage] {
 	return func(yield func(a, b json.RawMessage) bool) {
 		for pair := range jsonread.Elements(raw) {
 			items, ok := f.Items(name, pair, 2)
@@ -212,7 +239,7 @@ func (f Fields) pairs(name string, raw json.RawMessage) iter.Seq2[json.RawMessag
 
 // biased returns the tokens that an entry of logit_bias is about. As an object's key a
 // string is an id; in a list it is a text.
-func (f Fields) biased(name string, token json.RawMessage, key bool, m *tts.Model) []int32 {
+func (f Reader) biased(name string, token json.RawMessage, key bool, m *tts.Model) []int32 {
 	id := string(token)
 	if s, ok := jsonread.Text(token); ok {
 		if !key && len(s) <= MaxStopLen {
@@ -231,7 +258,7 @@ func (f Fields) biased(name string, token json.RawMessage, key bool, m *tts.Mode
 // TokenLimit reads how many tokens a choice may have, at least lo. The first of names
 // that is there counts, llama.cpp's n_predict before them. 0 is no tokens; absent, or
 // -1 as n_predict, is up to the context's end.
-func (f Fields) TokenLimit(req *tts.Request, lo int, names ...string) {
+func (f Reader) TokenLimit(req *tts.Request, lo int, names ...string) {
 	given := string(f.Raw("n_predict")) == "-1"
 	if given {
 		f.Ignore("n_predict")

@@ -1,4 +1,4 @@
-package generation
+package sampling
 
 import (
 	"encoding/json"
@@ -11,17 +11,7 @@ import (
 	"github.com/lutra-lm/lutra/models/gguf"
 )
 
-// Prefix begins the keys of a GGUF file that say how its author wants answers to be sampled,
-// https://github.com/ggml-org/llama.cpp/pull/17120.
-const Prefix = "general.sampling."
-
-// keys are the words after Prefix that are read, and the fields that they set.
-var keys = map[string]string{
-	"temp": "temperature", "top_k": "top_k", "top_p": "top_p", "min_p": "min_p",
-	"penalty_repeat": "repetition_penalty", "penalty_last_n": "repeat_last_n",
-}
-
-// harmless are the words after Prefix that change nothing at these values, of samplers that
+// harmless are the words after gguf.SamplingPrefix that change nothing at these values, of samplers that
 // are not supported: the settings of Mirostat and of XTC count only where those are on.
 var harmless = map[string]func(float64) bool{
 	"xtc_probability": func(x float64) bool { return x == 0 }, "xtc_threshold": func(float64) bool { return true },
@@ -31,18 +21,18 @@ var harmless = map[string]func(float64) bool{
 // FromFile reads what a file's metadata says. Warnings name what it says in vain.
 func FromFile(md gguf.Metadata) (c Config, warnings []string) {
 	for _, key := range slices.Sorted(maps.Keys(md)) {
-		word, ok := strings.CutPrefix(key, Prefix)
+		word, ok := strings.CutPrefix(key, gguf.SamplingPrefix)
 		if !ok {
 			continue
 		}
 		x, number := md.Float(key)
-		name, known := keys[word]
+		f := named(word, func(f *Field) string { return f.GGUF })
 		switch off := harmless[word]; {
 		case off != nil && number && off(x):
-		case !known:
+		case f == nil:
 			warnings = append(warnings, fmt.Sprintf("the author's %s, %.40v, is not supported: answers are sampled without it", key, md[key]))
 		default:
-			if err := c.said(name, x, number, md[key]); err != nil {
+			if err := c.said(f, x, number, md[key]); err != nil {
 				warnings = append(warnings, fmt.Sprintf("the author's %s counts for nothing: %v", key, err))
 			}
 		}
@@ -51,26 +41,19 @@ func FromFile(md gguf.Metadata) (c Config, warnings []string) {
 }
 
 // said sets a field to what somebody says, who may be wrong: it is left as it was then.
-func (c *Config) said(name string, x float64, number bool, raw any) error {
+func (c *Config) said(f *Field, x float64, number bool, raw any) error {
 	if !number || math.IsNaN(x) {
 		return fmt.Errorf("found %.40q, want a number", fmt.Sprint(raw))
 	}
-	if name == "top_k" { // -1 is all, as for llama.cpp
+	if f.MinusOne { // as for llama.cpp
 		x = max(x, 0)
 	}
 	before := *c
-	err := c.Set(name, x)
+	err := c.Set(f.Name, x)
 	if err != nil {
 		*c = before
 	}
 	return err
-}
-
-// ollama are the parameters of Ollama's models that are fields, by Ollama's words for them:
-// https://github.com/ollama/ollama/blob/main/docs/modelfile.mdx
-var ollama = map[string]string{
-	"temperature": "temperature", "top_k": "top_k", "top_p": "top_p", "min_p": "min_p", "typical_p": "typical_p",
-	"repeat_penalty": "repetition_penalty", "repeat_last_n": "repeat_last_n", "presence_penalty": "presence_penalty", "frequency_penalty": "frequency_penalty",
 }
 
 // FromOllama reads the parameters of a model of Ollama's registry, a JSON object. Words that are
@@ -81,12 +64,22 @@ func FromOllama(text []byte) (c Config, warnings []string, err error) {
 		return Config{}, nil, fmt.Errorf("no JSON object that could be read: %w", err)
 	}
 	for _, word := range slices.Sorted(maps.Keys(params)) {
-		name, known := ollama[word]
-		if x, number := params[word].(float64); known {
-			if err := c.said(name, x, number, params[word]); err != nil {
+		f := named(word, func(f *Field) string { return f.Ollama })
+		if x, number := params[word].(float64); f != nil {
+			if err := c.said(f, x, number, params[word]); err != nil {
 				warnings = append(warnings, fmt.Sprintf("the registry's %s counts for nothing: %v", word, err))
 			}
 		}
 	}
 	return c, warnings, nil
+}
+
+// named returns the field that somebody has a word for, nil if there is none.
+func named(word string, of func(*Field) string) *Field {
+	for i := range Fields {
+		if of(&Fields[i]) == word && word != "" {
+			return &Fields[i]
+		}
+	}
+	return nil
 }

@@ -1,4 +1,4 @@
-package openai
+package fields
 
 import (
 	"encoding/json"
@@ -8,6 +8,7 @@ import (
 	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/server/api"
 	"github.com/lutra-lm/lutra/server/registry"
+	"github.com/lutra-lm/lutra/server/report"
 	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/profile"
 	"github.com/lutra-lm/lutra/tts/scaling"
@@ -21,7 +22,7 @@ func Generator(c *api.Call) (*api.Ask, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := Fields{c.Body}
+	f := Reader{c.Body}
 	a.Asked = f.Scaling(c.Header.Get(api.ScalingHeader), a.Preset, c.Standard)
 	if f.Err != nil {
 		return nil, f.Err
@@ -47,7 +48,7 @@ func choose(c *api.Call, a *api.Ask, plan scaling.Plan) error {
 	models := alternates(c, a.Model)
 	candidates := make([]profile.Candidate, len(models))
 	for i, m := range models {
-		candidates[i] = candidateOf(c, m, choices)
+		candidates[i] = CandidateOf(c, m, choices)
 	}
 	now := time.Now()
 	choice, err := profile.Choose(candidates, plan, plan.Deadline-now.Sub(c.Start), now)
@@ -64,45 +65,13 @@ func choose(c *api.Call, a *api.Ask, plan scaling.Plan) error {
 	return nil
 }
 
-// candidateOf describes a model that may answer a request for so many choices.
-func candidateOf(c *api.Call, m *registry.Model, choices int) profile.Candidate {
+// CandidateOf describes a model that may answer a request for so many choices.
+func CandidateOf(c *api.Call, m *registry.Model, choices int) profile.Candidate {
 	return profile.Candidate{Name: m.Name, Curve: m.Curve, Pace: m.Engine.Pace, Forecast: m.Forecast, Works: func(p scaling.Plan) bool {
 		search := tts.Search{Model: m.Model, Plan: p, Limits: c.Limits, Verifiers: c.Verifiers(m)}
 		_, err := search.Check(c.Context(), &tts.Request{N: choices, Sampling: sampling.Params{Temperature: 1}})
 		return err == nil
 	}}
-}
-
-// expectation is what a model's methods are expected to reach and take now.
-type expectation struct {
-	Model  string            `json:"model"`
-	Points []*profile.Choice `json:"points"`
-}
-
-// listProfiles answers GET /v1/profiles with the models in memory that were profiled, and that
-// the call's key may use.
-func listProfiles(c *api.Call) error {
-	models, err := c.Models()
-	if err != nil {
-		return err
-	}
-	cards, err := c.Cards()
-	if err != nil {
-		return err
-	}
-	list, loaded := []expectation{}, models.Registry()
-	for _, card := range cards {
-		m := loaded.Named(card.ID)
-		if m == nil || m.Name != card.ID || m.Curve == nil {
-			continue
-		}
-		candidate := candidateOf(c, m, 1)
-		list = append(list, expectation{m.Name, candidate.Expected(time.Now())})
-	}
-	return c.JSON(struct {
-		Object string        `json:"object"`
-		Data   []expectation `json:"data"`
-	}{"list", list})
 }
 
 // alternates returns the models that may answer a request for m, which comes first.

@@ -1,4 +1,4 @@
-package generation
+package sampling
 
 import (
 	"slices"
@@ -19,7 +19,9 @@ func TestAnAuthorsSamplingIsReadAndWhatIsWrongIsNamed(t *testing.T) {
 		t.Errorf("read %s, want %s", got, want)
 	}
 	for _, key := range []string{"top_p", "min_p", "penalty_last_n", "mirostat", "sequence"} {
-		if !slices.ContainsFunc(warnings, func(w string) bool { return strings.Contains(w, Prefix+key+" ") || strings.Contains(w, Prefix+key+",") }) {
+		if !slices.ContainsFunc(warnings, func(w string) bool {
+			return strings.Contains(w, gguf.SamplingPrefix+key+" ") || strings.Contains(w, gguf.SamplingPrefix+key+",")
+		}) {
 			t.Errorf("%q names no %s", warnings, key)
 		}
 	}

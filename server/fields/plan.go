@@ -1,12 +1,13 @@
-package openai
+package fields
 
 import (
 	"errors"
 	"strings"
 
-	"github.com/lutra-lm/lutra/models/generation"
+	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/server/api"
 	"github.com/lutra-lm/lutra/server/jsonread"
+	"github.com/lutra-lm/lutra/server/report"
 	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/scaling"
 )
@@ -15,7 +16,7 @@ import (
 // body, the value of api.ScalingHeader, the entry in its metadata, the preset behind its model's name. An
 // object without a method changes the next of these, or the server's standard; where there is
 // none, it has to say what the answer is to reach. nil: the request asks for none.
-func (f Fields) Scaling(header string, preset, standard *scaling.Plan) *api.ScalingRequest {
+func (f Reader) Scaling(header string, preset, standard *scaling.Plan) *api.ScalingRequest {
 	fromMetadata := f.scalingInMetadata()
 	inBody := f.plan(func() (p scaling.Plan) {
 		if a := planElsewhere(f, header, fromMetadata, preset); a != nil {
@@ -32,7 +33,7 @@ func (f Fields) Scaling(header string, preset, standard *scaling.Plan) *api.Scal
 }
 
 // planElsewhere returns what a request asks for outside its body's object.
-func planElsewhere(f Fields, header, fromMetadata string, preset *scaling.Plan) *api.ScalingRequest {
+func planElsewhere(f Reader, header, fromMetadata string, preset *scaling.Plan) *api.ScalingRequest {
 	written := func(text, param string) *api.ScalingRequest {
 		plan, err := scaling.Parse(text)
 		if err != nil && f.Err == nil {
@@ -54,7 +55,7 @@ func planElsewhere(f Fields, header, fromMetadata string, preset *scaling.Plan) 
 // plan reads the request's test_time_scaling: an object, or the written form
 // as a string. An object without a method changes the plan that the request asks for
 // elsewhere.
-func (f Fields) plan(elsewhere func() scaling.Plan) *api.ScalingRequest {
+func (f Reader) plan(elsewhere func() scaling.Plan) *api.ScalingRequest {
 	raw, ok := f.Take(api.ScalingField)
 	if !ok {
 		return nil
@@ -109,7 +110,7 @@ func newSearch(c *api.Call, a *api.Ask, req *tts.Request, plan scaling.Plan) (*t
 // Scale decides whether a request is answered by a search, and by which. The candidates are
 // sampled as the request says in named, and else as searches do. The report is nil without a
 // search, or for one that the answer does not tell of.
-func (f Fields) Scale(c *api.Call, a *api.Ask, req *tts.Request, named generation.Config) *SearchReport {
+func (f Reader) Scale(c *api.Call, a *api.Ask, req *tts.Request, named sampling.Config) *report.Search {
 	f.metadata()
 	asked, standard := a.Asked, c.Standard
 	switch {
@@ -131,7 +132,7 @@ func (f Fields) Scale(c *api.Call, a *api.Ask, req *tts.Request, named generatio
 	var search *tts.Search
 	var err error
 	sampled := *req
-	tts.SetSampling(&sampled.Sampling, named.Or(tts.SearchDefaults()))
+	named.Or(tts.SearchDefaults()).Apply(&sampled.Sampling)
 	inForce := func(p scaling.Plan) scaling.Plan {
 		if p.Temperature == nil && named.Temperature == nil {
 			p.Temperature = new(sampled.Sampling.Temperature)
@@ -166,12 +167,12 @@ func (f Fields) Scale(c *api.Call, a *api.Ask, req *tts.Request, named generatio
 	if a.Choice != nil {
 		a.Filters = append(a.Filters, learns(c, a))
 	}
-	return newSearchReport(&search.Plan, &req.Sampling, a.Choice, c.Start)
+	return report.NewSearch(&search.Plan, &req.Sampling, a.Choice, c.Start)
 }
 
-// bestOf reads best_of, the search of the completions API: the likeliest choices of
+// BestOf reads best_of, the search of the completions API: the likeliest choices of
 // so many. At temperature 0 all are the same. The answer does not report it.
-func (f Fields) bestOf(c *api.Call, a *api.Ask, req *tts.Request) {
+func (f Reader) BestOf(c *api.Call, a *api.Ask, req *tts.Request) {
 	n := req.N
 	given := f.Int("best_of", &n, req.N, c.MaxChoices) && n > req.N
 	if given && req.Continued != nil {

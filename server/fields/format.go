@@ -1,4 +1,4 @@
-package openai
+package fields
 
 import (
 	"encoding/json"
@@ -29,7 +29,7 @@ type format struct {
 
 // Format reads what answers are held to: OpenAI's response_format, vLLM's
 // structured_outputs and guided fields, llama.cpp's grammar and json_schema.
-func (f Fields) Format(req *tts.Request, m *tts.Model) {
+func (f Reader) Format(req *tts.Request, m *tts.Model) {
 	var asked []format
 	ask := func(name string, kind constrain.Kind, text string) {
 		asked = append(asked, format{name, kind, text})
@@ -52,7 +52,7 @@ func (f Fields) Format(req *tts.Request, m *tts.Model) {
 
 // HoldTo holds answers to a format that a field asks for: those that are no calls of tools, which have been
 // read before.
-func (f Fields) HoldTo(req *tts.Request, m *tts.Model, name string, kind constrain.Kind, text string) {
+func (f Reader) HoldTo(req *tts.Request, m *tts.Model, name string, kind constrain.Kind, text string) {
 	for _, other := range []struct {
 		name string
 		bad  bool
@@ -116,7 +116,7 @@ func FailFormat(f *jsonread.Fields, code, name, before string, err error) {
 
 // responseFormat reads OpenAI's field, in which llama.cpp's clients put a schema
 // besides the type.
-func (f Fields) responseFormat(ask func(name string, kind constrain.Kind, text string)) {
+func (f Reader) responseFormat(ask func(name string, kind constrain.Kind, text string)) {
 	o, ok := f.Object("response_format")
 	if !ok {
 		return
@@ -147,7 +147,7 @@ func (f Fields) responseFormat(ask func(name string, kind constrain.Kind, text s
 			inner.Fail(jsonread.CodeMissing, "schema", "a schema is required.")
 		}
 		if in {
-			Fields{o}.Adopt(inner)
+			Reader{o}.Adopt(inner)
 		}
 	default:
 		o.Fail(jsonread.CodeUnsupported, "type", "expected text, json_object or json_schema, but got '%s'.", jsonread.Brief(kind))
@@ -156,7 +156,7 @@ func (f Fields) responseFormat(ask func(name string, kind constrain.Kind, text s
 }
 
 // structuredOutputs reads vLLM's field.
-func (f Fields) structuredOutputs(ask func(name string, kind constrain.Kind, text string)) {
+func (f Reader) structuredOutputs(ask func(name string, kind constrain.Kind, text string)) {
 	if !never.Asks(orNull(f.Raw("structured_outputs"))) {
 		f.Ignore("structured_outputs")
 		return
@@ -165,7 +165,7 @@ func (f Fields) structuredOutputs(ask func(name string, kind constrain.Kind, tex
 	if !ok {
 		return
 	}
-	inner := Fields{o}
+	inner := Reader{o}
 	inner.formatFields("", func(name string, kind constrain.Kind, text string) { ask("structured_outputs."+name, kind, text) })
 	object := false
 	if inner.Bool("json_object", &object); object {
@@ -176,7 +176,7 @@ func (f Fields) structuredOutputs(ask func(name string, kind constrain.Kind, tex
 }
 
 // formatFields reads json, regex, choice and grammar with a prefix.
-func (f Fields) formatFields(prefix string, ask func(name string, kind constrain.Kind, text string)) {
+func (f Reader) formatFields(prefix string, ask func(name string, kind constrain.Kind, text string)) {
 	f.formatField(prefix+"json", constrain.Schema, ask)
 	f.formatField(prefix+"regex", constrain.Regex, ask)
 	f.formatField(prefix+"grammar", constrain.Grammar, ask)
@@ -192,7 +192,7 @@ func orNull(raw json.RawMessage) json.RawMessage {
 }
 
 // formatField reads one field. Empty values ask for nothing.
-func (f Fields) formatField(name string, kind constrain.Kind, ask func(name string, kind constrain.Kind, text string)) {
+func (f Reader) formatField(name string, kind constrain.Kind, ask func(name string, kind constrain.Kind, text string)) {
 	raw, ok := f.Take(name)
 	if !ok || !never.Asks(raw) {
 		return

@@ -1,4 +1,4 @@
-package openai
+package fields
 
 import (
 	"reflect"
@@ -9,13 +9,13 @@ import (
 )
 
 // parsed returns the fields of a body.
-func parsed(t *testing.T, body string) Fields {
+func parsed(t *testing.T, body string) Reader {
 	t.Helper()
 	f, err := jsonread.Parse([]byte(body))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Fields{Fields: f}
+	return Reader{Fields: f}
 }
 
 func TestAFieldOfTheObjectIsTheSameAsAWordOfTheString(t *testing.T) {

@@ -1,4 +1,4 @@
-package openai
+package fields
 
 import (
 	"encoding/json"
@@ -23,10 +23,10 @@ const (
 
 // Conversation reads messages and what else shapes the rendered prompt, and the most
 // tokens of a thought; 0: any number.
-func (f Fields) Conversation() (p tts.Prompt, maxThinking int) {
+func (f Reader) Conversation() (p tts.Prompt, maxThinking int) {
 	var calls map[string]bool // ids of those that results may follow
 	for i, o := range f.Each("messages", MaxMessages) {
-		m := Fields{o}.message()
+		m := Reader{o}.message()
 		p.Messages = append(p.Messages, m)
 		switch {
 		case o.Err != nil:
@@ -57,7 +57,7 @@ var Efforts = []string{"none", "minimal", "low", "medium", "high", "xhigh", "max
 // templateVariables reads the template's variables: named ones, and whether and how
 // much a thinking model thinks. As in vLLM, an effort enables thinking, or with none
 // disables it, and so does a bound of 0 tokens; named variables take precedence.
-func (f Fields) templateVariables() (vars map[string]any, maxThinking int) {
+func (f Reader) templateVariables() (vars map[string]any, maxThinking int) {
 	vars = map[string]any{}
 	effort := ""
 	most := -1
@@ -93,7 +93,7 @@ func (f Fields) templateVariables() (vars map[string]any, maxThinking int) {
 var thinkingBounds = []string{"thinking_token_budget", "reasoning_budget", "reasoning_budget_tokens", "thinking_budget_tokens"}
 
 // templateKwargs reads the variables that a request names.
-func (f Fields) templateKwargs() (named map[string]any) {
+func (f Reader) templateKwargs() (named map[string]any) {
 	const name = "chat_template_kwargs"
 	raw, ok := f.Take(name)
 	switch {
@@ -108,7 +108,7 @@ func (f Fields) templateKwargs() (named map[string]any) {
 
 // ending reads how the conversation ends. By default the model continues an
 // assistant's message and answers all others.
-func (f Fields) ending(messages []template.Message) tts.Ending {
+func (f Reader) ending(messages []template.Message) tts.Ending {
 	headerGiven, openGiven := f.Has("add_generation_prompt"), f.Has("continue_final_message")
 	var header, open bool
 	f.Bool("add_generation_prompt", &header)
@@ -131,7 +131,7 @@ func (f Fields) ending(messages []template.Message) tts.Ending {
 }
 
 // truncation reads whether the oldest exchanges may be left out.
-func (f Fields) truncation() bool {
+func (f Reader) truncation() bool {
 	const auto, disabled = "auto", "disabled"
 	mode := disabled
 	f.OneOf("truncation", jsonread.CodeValue, &mode, auto, disabled)
@@ -139,7 +139,7 @@ func (f Fields) truncation() bool {
 }
 
 // message reads one message of a conversation.
-func (f Fields) message() template.Message {
+func (f Reader) message() template.Message {
 	var m template.Message
 	f.String("role", &m.Role)
 	switch m.Role {
@@ -172,7 +172,7 @@ func (f Fields) message() template.Message {
 }
 
 // content reads a message's content: a string, or a list of text parts.
-func (f Fields) content() (content string, given bool) {
+func (f Reader) content() (content string, given bool) {
 	raw, ok := f.Take("content")
 	if !ok {
 		return "", false

@@ -1,4 +1,4 @@
-package openai
+package report
 
 import (
 	"slices"
@@ -6,46 +6,45 @@ import (
 	"time"
 
 	"github.com/lutra-lm/lutra/batcher/sampling"
-	"github.com/lutra-lm/lutra/models/generation"
 	"github.com/lutra-lm/lutra/server/jsonwrite"
 	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/profile"
 	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
-// SearchReport is what an answer reports of the searches behind it, one a prompt. A
+// Search is what an answer reports of the searches behind it, one a prompt. A
 // nil one reports nothing: the answer looks as if there had been no search.
-type SearchReport struct {
+type Search struct {
 	include    scaling.Include
 	candidates bool // report each candidate once it is complete
 	n          int  // choices of a prompt
 	latest     atomic.Pointer[searchProgress]
-	outcomes   []*tts.Outcome    // of each prompt; nil until its search has ended
-	sampling   generation.Config // of the candidates
-	start      time.Time         // of the request
-	chosen     *chosen           // nil: nothing was
+	outcomes   []*tts.Outcome  // of each prompt; nil until its search has ended
+	sampling   sampling.Config // of the candidates
+	start      time.Time       // of the request
+	chosen     *chosen         // nil: nothing was
 }
 
-// chosen is what was chosen for a quality or a deadline.
+// chosen describes the choice for a quality or a deadline.
 type chosen struct {
 	*profile.Choice
 	TookMS float64 `json:"took_ms"` // from the request's arrival
 }
 
-// newSearchReport reports a search by a plan, which may have been chosen, of candidates that are
+// NewSearch reports a search by a plan, which may have been chosen, of candidates that are
 // sampled as sampled says, for a request that came at start.
-func newSearchReport(p *scaling.Plan, sampled *sampling.Params, choice *profile.Choice, start time.Time) *SearchReport {
-	r := &SearchReport{include: p.Include, candidates: p.Stream == scaling.StreamCandidates, sampling: tts.SamplingOf(sampled), start: start}
-	r.expect(1, 1)
+func NewSearch(p *scaling.Plan, sampled *sampling.Params, choice *profile.Choice, start time.Time) *Search {
+	r := &Search{include: p.Include, candidates: p.Stream == scaling.StreamCandidates, sampling: sampling.ConfigOf(sampled), start: start}
+	r.Expect(1, 1)
 	if choice != nil {
 		r.chosen = &chosen{Choice: choice}
 	}
 	return r
 }
 
-// expect prepares the report for prompts prompts of n choices each; a new one is for one of each.
+// Expect prepares the report for prompts prompts of n choices each; a new one is for one of each.
 // The report may be nil.
-func (r *SearchReport) expect(prompts, n int) {
+func (r *Search) Expect(prompts, n int) {
 	if r != nil {
 		r.n, r.outcomes = n, make([]*tts.Outcome, prompts)
 	}
@@ -63,7 +62,7 @@ type searchProgress struct {
 	Best       float64        `json:"best"`
 	Leader     *string        `json:"leader"` // the leading answer
 	Agreement  float64        `json:"agreement"`
-	Candidates []*candidate   `json:"candidates,omitempty"` // complete since the last progress
+	Candidates []*Candidate   `json:"candidates,omitempty"` // complete since the last progress
 	Added      []node         `json:"added,omitempty"`      // to the tree since then; fates may yet change
 	Partial    []partial      `json:"partial,omitempty"`    // what candidates under way have gained since then
 }
@@ -82,19 +81,19 @@ type partial struct {
 
 // searchOutcome is the result of a search.
 type searchOutcome struct {
-	Method     scaling.Method    `json:"method"`
-	N          int               `json:"n"`
-	Width      int               `json:"width,omitempty"`
-	Steps      int               `json:"steps"`
-	StopReason tts.StopReason    `json:"stop_reason"`
-	Select     scaling.Select    `json:"select"`
-	Sampling   generation.Config `json:"sampling"` // of the candidates, where it is not plain
-	Agreement  float64           `json:"agreement"`
-	Degraded   bool              `json:"degraded,omitempty"`
-	Finished   *int              `json:"finished,omitempty"` // candidates that were complete at the deadline that ended the search
-	Chosen     *chosen           `json:"chosen,omitempty"`
+	Method     scaling.Method  `json:"method"`
+	N          int             `json:"n"`
+	Width      int             `json:"width,omitempty"`
+	Steps      int             `json:"steps"`
+	StopReason tts.StopReason  `json:"stop_reason"`
+	Select     scaling.Select  `json:"select"`
+	Sampling   sampling.Config `json:"sampling"` // of the candidates, where it is not plain
+	Agreement  float64         `json:"agreement"`
+	Degraded   bool            `json:"degraded,omitempty"`
+	Finished   *int            `json:"finished,omitempty"` // candidates that were complete at the deadline that ended the search
+	Chosen     *chosen         `json:"chosen,omitempty"`
 	scaling.MethodSettings
-	Candidates []*candidate `json:"candidates,omitempty"`
+	Candidates []*Candidate `json:"candidates,omitempty"`
 	Tree       []node       `json:"tree,omitempty"`
 }
 
@@ -102,13 +101,13 @@ type searchOutcome struct {
 type node struct {
 	Parent int `json:"parent"` // index in the list; -1: the prompt
 	Depth  int `json:"step"`
-	solutionStep
+	Step
 	Fate tts.Fate `json:"fate"`
 }
 
-// update takes in what an event says of the search. It tells whether that deserves a
+// Take takes in what an event says of the search. It tells whether that deserves a
 // chunk of its own.
-func (r *SearchReport) update(e tts.Event) bool {
+func (r *Search) Take(e tts.Event) bool {
 	if r == nil {
 		return false
 	}
@@ -119,14 +118,14 @@ func (r *SearchReport) update(e tts.Event) bool {
 			r.chosen.TookMS = jsonwrite.Rounded(float64(time.Since(r.start)) / float64(time.Millisecond))
 		}
 	case *tts.Progress:
-		r.take(e.Choice/r.n, w)
+		r.at(e.Choice/r.n, w)
 		return true
 	}
 	return false
 }
 
-// take takes in where the search of a prompt stands.
-func (r *SearchReport) take(prompt int, p *tts.Progress) {
+// at takes in where the search of a prompt stands.
+func (r *Search) at(prompt int, p *tts.Progress) {
 	now := &searchProgress{Method: p.Method, Select: p.Select, Step: p.Step, Live: p.Live, Finished: p.Finished, Tokens: p.Tokens,
 		Best: jsonwrite.Number(p.Best), Leader: jsonwrite.Optional(p.Leader), Agreement: p.Agreement}
 	if len(r.outcomes) > 1 {
@@ -146,9 +145,9 @@ func (r *SearchReport) take(prompt int, p *tts.Progress) {
 	r.latest.Store(now)
 }
 
-// progress returns the latest, for chunks without anything else. It may be called during
-// update.
-func (r *SearchReport) progress() any {
+// Progress returns the latest, for chunks without anything else. It may be called during
+// Take.
+func (r *Search) Progress() any {
 	if r == nil {
 		return nil
 	}
@@ -164,8 +163,8 @@ func (r *SearchReport) progress() any {
 	return now
 }
 
-// choice reports a choice's candidate.
-func (r *SearchReport) choice(i int) *candidate {
+// Choice reports a choice's candidate.
+func (r *Search) Choice(i int) *Candidate {
 	if r == nil || r.outcomes[i/r.n] == nil {
 		return nil
 	}
@@ -175,7 +174,7 @@ func (r *SearchReport) choice(i int) *candidate {
 }
 
 // described adds to a candidate of a search what was asked for.
-func (r *SearchReport) described(out *candidate, c *tts.Candidate, o *tts.Outcome) *candidate {
+func (r *Search) described(out *Candidate, c *tts.Candidate, o *tts.Outcome) *Candidate {
 	if r.include.Steps {
 		out.Steps = stepsTo(o.Tree, c.Node)
 	}
@@ -185,24 +184,24 @@ func (r *SearchReport) described(out *candidate, c *tts.Candidate, o *tts.Outcom
 	return out
 }
 
-// summary reports the search as a whole, or all of them in a list.
-func (r *SearchReport) summary() any {
+// Summary reports the search as a whole, or all of them in a list.
+func (r *Search) Summary() any {
 	if r == nil {
 		return nil
 	}
 	if len(r.outcomes) == 1 {
-		return r.search(0)
+		return r.Of(0)
 	}
 	all := make([]any, len(r.outcomes))
 	for p := range all {
-		all[p] = r.search(p * r.n)
+		all[p] = r.Of(p * r.n)
 	}
 	return all
 }
 
-// search reports the search of a prompt with its first choice, i; nil for other
+// Of reports the search of a prompt with its first choice, i; nil for other
 // choices.
-func (r *SearchReport) search(i int) any {
+func (r *Search) Of(i int) any {
 	if r == nil || i%r.n != 0 || r.outcomes[i/r.n] == nil {
 		return nil
 	}
@@ -232,19 +231,12 @@ func (r *SearchReport) search(i int) any {
 	return out
 }
 
-// usage returns a request's usage, divided once all searches have ended.
-func (r *SearchReport) usage(u tts.Usage) usage {
-	out := newUsage(u)
-	out.Scaling = r.spent()
-	return out
-}
-
-// spent divides the tokens of all searches; nil before they have ended.
-func (r *SearchReport) spent() *scalingUsage {
+// Spent divides the tokens of all searches; nil before they have ended.
+func (r *Search) Spent() *Usage {
 	if r == nil {
 		return nil
 	}
-	var sum scalingUsage
+	var sum Usage
 	for _, o := range r.outcomes {
 		if o == nil {
 			return nil
@@ -260,29 +252,29 @@ func (r *SearchReport) spent() *scalingUsage {
 
 // Update takes in what an event says of the search, for an API whose answers have one choice.
 // It returns where the search stands, if that is news, for a place that adds nothing.
-func (r *SearchReport) Update(e tts.Event) any {
-	if !r.update(e) {
+func (r *Search) Update(e tts.Event) any {
+	if !r.Take(e) {
 		return nil
 	}
-	return r.progress()
+	return r.Progress()
 }
 
 // Answer reports the search in one object, with what it chose and its tokens, for an API whose
 // answers have one choice; nil where there is nothing to report.
-func (r *SearchReport) Answer() any {
-	out, ok := r.search(0).(*searchOutcome)
+func (r *Search) Answer() any {
+	out, ok := r.Of(0).(*searchOutcome)
 	if !ok {
 		return nil
 	}
 	return struct {
 		*searchOutcome
-		Choice *candidate    `json:"choice"`
-		Usage  *scalingUsage `json:"usage"`
-	}{out, r.choice(0), r.spent()}
+		Choice *Candidate `json:"choice"`
+		Usage  *Usage     `json:"usage"`
+	}{out, r.Choice(0), r.Spent()}
 }
 
-func newCandidate(c *tts.Candidate) *candidate {
-	out := &candidate{Candidate: c.Index, Tokens: len(c.IDs), Score: jsonwrite.Number(c.Score), Logprob: jsonwrite.Rounded(jsonwrite.Finite(c.Logprob)), Answer: jsonwrite.Optional(c.Answer), Votes: c.Votes, Verdict: c.Verdict,
+func newCandidate(c *tts.Candidate) *Candidate {
+	out := &Candidate{Candidate: c.Index, Tokens: len(c.IDs), Score: jsonwrite.Number(c.Score), Logprob: jsonwrite.Rounded(jsonwrite.Finite(c.Logprob)), Answer: jsonwrite.Optional(c.Answer), Votes: c.Votes, Verdict: c.Verdict,
 		StepScores: make([]float64, len(c.StepScores)), Confidence: jsonwrite.Number(c.Confidence), Filtered: c.Filtered}
 	for i, s := range c.StepScores {
 		out.StepScores[i] = jsonwrite.Number(s)
@@ -291,17 +283,17 @@ func newCandidate(c *tts.Candidate) *candidate {
 }
 
 // critiques lists what was written of a candidate.
-func critiques(list []tts.Critique) []critique {
-	var out []critique
+func critiques(list []tts.Critique) []Critique {
+	var out []Critique
 	for _, c := range list {
-		out = append(out, critique{Step: c.Step, Score: jsonwrite.Number(c.Score), Labels: c.Labels, Tokens: c.Tokens, Text: c.Text})
+		out = append(out, Critique{Step: c.Step, Score: jsonwrite.Number(c.Score), Labels: c.Labels, Tokens: c.Tokens, Text: c.Text})
 	}
 	return out
 }
 
 func newPartial(p *tts.Partial) partial {
 	out := partial{Index: p.Index, Parent: p.Parent, Text: p.Text, Tokens: p.Tokens, Logprob: jsonwrite.Rounded(jsonwrite.Finite(p.Logprob)),
-		FinishReason: finishReason(p.Finish), Answer: jsonwrite.Optional(p.Answer)}
+		FinishReason: FinishReason(p.Finish), Answer: jsonwrite.Optional(p.Answer)}
 	if p.Judged {
 		out.Score = new(jsonwrite.Number(p.Score))
 	}
@@ -309,14 +301,14 @@ func newPartial(p *tts.Partial) partial {
 }
 
 // withText adds to out what a choice has of its own.
-func withText(out *candidate, c *tts.Candidate) *candidate {
-	out.Text, out.FinishReason = c.Text, finishReason(c.Finish)
+func withText(out *Candidate, c *tts.Candidate) *Candidate {
+	out.Text, out.FinishReason = c.Text, FinishReason(c.Finish)
 	return out
 }
 
 // stepsTo lists the solution steps that lead to a node.
-func stepsTo(tree []tts.Node, at int) []solutionStep {
-	var steps []solutionStep
+func stepsTo(tree []tts.Node, at int) []Step {
+	var steps []Step
 	for ; at >= 0; at = tree[at].Parent {
 		steps = append(steps, newStep(&tree[at]))
 	}
@@ -332,6 +324,6 @@ func nodes(tree []tts.Node) []node {
 	return out
 }
 
-func newStep(n *tts.Node) solutionStep {
-	return solutionStep{n.Text, n.Tokens, jsonwrite.Number(n.Score)}
+func newStep(n *tts.Node) Step {
+	return Step{n.Text, n.Tokens, jsonwrite.Number(n.Score)}
 }

@@ -1,4 +1,4 @@
-package openai
+package fields
 
 // Bounds on one request, besides those in server.Options and jsonread. docs/api.md lists
 // them with every field, and a test posts what it says. Everything else is bounded by

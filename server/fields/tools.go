@@ -1,4 +1,4 @@
-package openai
+package fields
 
 import (
 	"encoding/json"
@@ -14,7 +14,7 @@ import (
 // functions reads a list of objects that each hold a function with a name: the tools
 // of a request, or the calls of a message, whose arguments are text or an object. The
 // template gets them as they are written.
-func (f Fields) functions(field, arguments string) []any {
+func (f Reader) functions(field, arguments string) []any {
 	items, _ := f.List(field, MaxTools)
 	var list []any
 	for i, raw := range items {
@@ -32,7 +32,7 @@ func (f Fields) functions(field, arguments string) []any {
 			if arguments != "" {
 				var id string
 				o.String("id", &id)
-				Fields{fn}.arguments(arguments)
+				Reader{fn}.arguments(arguments)
 			}
 			if f.Err == nil {
 				f.Err = fn.Err
@@ -50,7 +50,7 @@ func (f Fields) functions(field, arguments string) []any {
 
 // arguments checks those of a call: an object, or a string, which need not hold one: an
 // answer may have been cut off in a call.
-func (f Fields) arguments(field string) {
+func (f Reader) arguments(field string) {
 	if kind := jsonread.Kind(f.Raw(field)); kind != "an object" && kind != "a string" {
 		f.Fail(jsonread.CodeType, field, "expected a string or an object, but got %s instead.", kind)
 	}
@@ -58,7 +58,7 @@ func (f Fields) arguments(field string) {
 
 // answersCall checks that a tool's message follows a call of its id, if calls have ids:
 // ids are those of the message before the results.
-func (f Fields) answersCall(at int, m *template.Message, ids map[string]bool) {
+func (f Reader) answersCall(at int, m *template.Message, ids map[string]bool) {
 	switch {
 	case len(ids) == 0:
 		f.Fail(jsonread.CodeValue, fmt.Sprintf("messages[%d].role", at), "a message of role tool follows one with 'tool_calls'.")
@@ -98,7 +98,7 @@ func written(list []any) (n int) {
 }
 
 // Tools reads definitions of functions for the template.
-func (f Fields) Tools(p *tts.Prompt) {
+func (f Reader) Tools(p *tts.Prompt) {
 	p.Tools = f.functions("tools", "")
 	if n := written(p.Tools); n > MaxFunctions {
 		f.Fail(jsonread.CodeValue, "tools", "they have %d bytes, at most %d are allowed.", n, MaxFunctions)
@@ -114,7 +114,7 @@ const (
 
 // ToolChoice reads the tools of a chat, and which the model may or must call. It
 // returns nil where it may call none.
-func (f Fields) ToolChoice(req *tts.Request, m *tts.Model) *tts.Calling {
+func (f Reader) ToolChoice(req *tts.Request, m *tts.Model) *tts.Calling {
 	f.Tools(&req.Prompt)
 	parallel := true
 	f.Bool("parallel_tool_calls", &parallel)
@@ -148,7 +148,7 @@ func (f Fields) ToolChoice(req *tts.Request, m *tts.Model) *tts.Calling {
 
 // allow leaves a calling no tools but those of these names; nil: all. The prompt shows all
 // of them still, so that whichever are allowed, its prefix is in the cache.
-func (f Fields) allow(c *tts.Calling, names []string) {
+func (f Reader) allow(c *tts.Calling, names []string) {
 	if names == nil {
 		return
 	}
@@ -169,7 +169,7 @@ func (f Fields) allow(c *tts.Calling, names []string) {
 
 // toolChoice reads tool_choice: a word, the name of the tool to call, or the names of those
 // that may be called.
-func (f Fields) toolChoice() (choice, name string, allowed []string) {
+func (f Reader) toolChoice() (choice, name string, allowed []string) {
 	raw, ok := f.Take("tool_choice")
 	if !ok {
 		return "", "", nil
@@ -186,21 +186,21 @@ func (f Fields) toolChoice() (choice, name string, allowed []string) {
 	}
 	kind := "function"
 	if o.String("type", &kind); kind == "allowed_tools" {
-		choice, allowed = Fields{o}.allowedTools()
+		choice, allowed = Reader{o}.allowedTools()
 		f.Adopt(o)
 		return choice, "", allowed
 	}
 	if kind != "function" {
 		o.Fail(jsonread.CodeUnsupported, "type", "expected function or allowed_tools, but got '%s'.", jsonread.Brief(kind))
 	}
-	name = Fields{o}.named("the tool to call needs a name.")
+	name = Reader{o}.named("the tool to call needs a name.")
 	f.Adopt(o)
 	return toolsRequired, name, nil
 }
 
 // named reads the name of a function: in an object of its own, as chats have it, or besides
 // the type, as responses do.
-func (f Fields) named(missing string) (name string) {
+func (f Reader) named(missing string) (name string) {
 	from := f.Fields
 	if o, ok := f.Object("function"); ok {
 		from = o
@@ -214,17 +214,17 @@ func (f Fields) named(missing string) (name string) {
 
 // allowedTools reads a mode and tools: in an object of their own, as chats have them, or
 // besides the type, as responses do.
-func (f Fields) allowedTools() (mode string, names []string) {
+func (f Reader) allowedTools() (mode string, names []string) {
 	from := f
 	if o, ok := f.Object("allowed_tools"); ok {
-		from = Fields{o}
+		from = Reader{o}
 		defer f.Adopt(o)
 	}
 	from.OneOf("mode", jsonread.CodeValue, &mode, toolsAuto, toolsRequired)
 	for _, o := range from.Each("tools", MaxTools) {
 		kind := "function"
 		o.OneOf("type", jsonread.CodeUnsupported, &kind, "function")
-		names = append(names, Fields{o}.named("an allowed tool needs a name."))
+		names = append(names, Reader{o}.named("an allowed tool needs a name."))
 	}
 	if len(names) == 0 {
 		from.Fail(jsonread.CodeMissing, "tools", "a list of at least one tool is required.")
@@ -233,7 +233,7 @@ func (f Fields) allowedTools() (mode string, names []string) {
 }
 
 // definitions returns tools as the reader of calls knows them.
-func (f Fields) definitions(tools []any) []toolcall.Tool {
+func (f Reader) definitions(tools []any) []toolcall.Tool {
 	list, fault := toolcall.Definitions(tools)
 	if fault != nil {
 		code := jsonread.CodeValue
