@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"maps"
 	"strconv"
-	"strings"
 
 	"github.com/lutra-lm/lutra/server/api"
 	"github.com/lutra-lm/lutra/server/jsonread"
@@ -76,20 +75,37 @@ var Unsupported = merged(Refused)
 // Ignored are fields of these servers that leave an answer as it is, or matter only
 // besides one that is refused.
 var Ignored = []Group{
-	{"OpenAI", harmless("prediction prompt_cache_key prompt_cache_options prompt_cache_retention safety_identifier service_tier store stream_options.include_obfuscation verbosity")},
-	{"vLLM", harmless("length_penalty media_io_kwargs mm_processor_kwargs priority request_id return_mm_kwargs return_token_offsets routed_experts_prompt_start session_id spaces_between_special_tokens stream_interval truncation_side")},
-	{"llama.cpp", harmless("adaptive_decay backend_sampling cache_prompt dry_allowed_length dry_base dry_penalty_last_n dry_sequence_breakers dynatemp_exponent id_slot mirostat_eta mirostat_tau n_cache_reuse n_discard n_keep preserved_tokens reasoning_in_content repeat_last_n speculative.n_max speculative.n_min speculative.p_min sse_ping_interval verbose xtc_threshold")},
-	{"ollama, outside of its API", harmless("keep_alive")},
-	{"fields of chats, in completions", harmless("enable_thinking include_reasoning parallel_tool_calls reasoning_budget reasoning_budget_tokens thinking_budget_tokens thinking_token_budget reasoning reasoning_effort reasoning_format")},
+	{"OpenAI", harmless(
+		"prediction", "prompt_cache_key", "prompt_cache_options", "prompt_cache_retention", "safety_identifier", "service_tier",
+		"store", "stream_options.include_obfuscation", "verbosity",
+	)},
+	{"vLLM", harmless(
+		"length_penalty", "media_io_kwargs", "mm_processor_kwargs", "priority", "request_id", "return_mm_kwargs",
+		"return_token_offsets", "routed_experts_prompt_start", "session_id", "spaces_between_special_tokens", "stream_interval",
+		"truncation_side",
+	)},
+	{"llama.cpp", harmless(
+		"adaptive_decay", "backend_sampling", "cache_prompt", "dry_allowed_length", "dry_base", "dry_penalty_last_n",
+		"dry_sequence_breakers", "dynatemp_exponent", "id_slot", "mirostat_eta", "mirostat_tau", "n_cache_reuse", "n_discard",
+		"n_keep", "preserved_tokens", "reasoning_in_content", "repeat_last_n", "speculative.n_max", "speculative.n_min",
+		"speculative.p_min", "sse_ping_interval", "verbose", "xtc_threshold",
+	)},
+	{"ollama, outside of its API", harmless(
+		"keep_alive",
+	)},
+	{"fields of chats, in completions", harmless(
+		"enable_thinking", "include_reasoning", "parallel_tool_calls", "reasoning_budget", "reasoning_budget_tokens",
+		"thinking_budget_tokens", "thinking_token_budget", "reasoning", "reasoning_effort", "reasoning_format",
+	)},
 }
 
 // Harmless are the fields of Ignored.
 var Harmless = merged(Ignored)
 
 // harmless returns fields that nothing refuses.
-func harmless(names string) map[string]Neutral {
+func harmless(names ...string) map[string]Neutral {
 	group := map[string]Neutral{}
-	for name := range strings.FieldsSeq(names) {
+	for _, name := range names {
 		group[name] = func(float64) bool { return true }
 	}
 	return group
