@@ -45,8 +45,8 @@ var phrases = regexp.MustCompile(`(?i)\b(what is what|those of|that of|by what|h
 // opening matches doc comments that say what a name is with a pronoun, in place of what it does.
 var opening = regexp.MustCompile(`^(?:(?:A|An|The) )?[\w.]+ (?:is|are|was|were) (?:what|that|those|how)\b`)
 
-// skipped are folders of other people's texts.
-var skipped = []string{".git", "node_modules", "libraries", "testdata"}
+// skipped lists folders of other people's texts; hidden ones but .ci are skipped too.
+var skipped = []string{"node_modules", "libraries", "testdata"}
 
 // search returns the findings of all documents and packages below root.
 func search(root fs.FS) (map[string][]finding, error) {
@@ -56,7 +56,8 @@ func search(root fs.FS) (map[string][]finding, error) {
 			return err
 		}
 		if entry.IsDir() {
-			if slices.Contains(skipped, entry.Name()) {
+			hidden := len(name) > 1 && entry.Name()[0] == '.' && name != ".ci"
+			if hidden || slices.Contains(skipped, entry.Name()) {
 				return fs.SkipDir
 			}
 			return nil
