@@ -1,4 +1,4 @@
-# The steps of .ci/run, one target each, with those that the gate leaves out (clients, ray);
+# The steps of .ci/run, one target each, with those that the gate leaves out (clients, ray, walkthroughs);
 # `make` alone runs the whole gate.
 STEPS := $(shell sed -n 's/^step_\([a-z0-9]*\)().*/\1/p' .ci/run)
 
