@@ -57,16 +57,16 @@ func TestAServerThatOthersReachSaysSoOnce(t *testing.T) {
 		o    Options
 		says string // empty: nothing
 	}{
-		{Options{Addr: "127.0.0.1:8080"}, ""},
-		{Options{Addr: "[::1]:8080"}, ""},
-		{Options{Addr: "localhost:8080", APIKeys: []string{"k"}}, ""},
-		{Options{Addr: "0.0.0.0:8080"}, "whoever can reach 0.0.0.0:8080 may use this server without a key, and http"},
-		{Options{Addr: ":8080"}, "without a key"},
-		{Options{Addr: "192.168.1.7:8080"}, "without a key"},
-		{Options{Addr: "0.0.0.0:8080", TLSCert: "c"}, "without a key: set"},
-		{Options{Addr: "0.0.0.0:8080", APIKeys: []string{"k"}}, "http sends keys and texts in clear"},
-		{Options{Addr: "0.0.0.0:8080", APIKeysFile: keys}, "http sends keys and texts in clear"},
-		{Options{Addr: "0.0.0.0:8080", APIKeysFile: keys, TLSCert: "c"}, ""},
+		{Options{Exposure: Exposure{Addr: "127.0.0.1:8080"}}, ""},
+		{Options{Exposure: Exposure{Addr: "[::1]:8080"}}, ""},
+		{Options{Exposure: Exposure{Addr: "localhost:8080", APIKeys: []string{"k"}}}, ""},
+		{Options{Exposure: Exposure{Addr: "0.0.0.0:8080"}}, "whoever can reach 0.0.0.0:8080 may use this server without a key, and http"},
+		{Options{Exposure: Exposure{Addr: ":8080"}}, "without a key"},
+		{Options{Exposure: Exposure{Addr: "192.168.1.7:8080"}}, "without a key"},
+		{Options{Exposure: Exposure{Addr: "0.0.0.0:8080", TLSCert: "c"}}, "without a key: set"},
+		{Options{Exposure: Exposure{Addr: "0.0.0.0:8080", APIKeys: []string{"k"}}}, "http sends keys and texts in clear"},
+		{Options{Exposure: Exposure{Addr: "0.0.0.0:8080", APIKeysFile: keys}}, "http sends keys and texts in clear"},
+		{Options{Exposure: Exposure{Addr: "0.0.0.0:8080", APIKeysFile: keys, TLSCert: "c"}}, ""},
 	} {
 		got := c.o.Warnings()
 		if c.says == "" && len(got) > 0 || c.says != "" && (len(got) != 1 || !strings.Contains(got[0], c.says)) {

@@ -25,9 +25,22 @@ import (
 	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
-// Options is the configuration of a server. It has as many fields as the `server:`
-// section of config.yaml has keys.
+// Options is the configuration of a server: the `server:` section of config.yaml, and what its owner hands it.
 type Options struct {
+	Exposure
+	Bounds
+	Timeouts
+	Searches
+	Reporting
+
+	Strict          bool   `yaml:"strict"`           // refuse unknown request fields instead of logging them once
+	ReasoningFormat string `yaml:"reasoning_format"` // of chats that name none: ReasoningAuto or ReasoningNone
+
+	credentials []admission.Credential `yaml:"-"` // that Validate has found
+}
+
+// Exposure says who reaches the server, and how.
+type Exposure struct {
 	Addr        string   `yaml:"addr"`          // address and port
 	TLSCert     string   `yaml:"tls_cert"`      // PEM file; with tls_key, serve HTTPS
 	TLSKey      string   `yaml:"tls_key"`       // PEM file
@@ -39,15 +52,13 @@ type Options struct {
 	// machine alone answers to no other name, and any other server to all. Pages
 	// under these names are the server's own.
 	AllowedHosts []string `yaml:"allowed_hosts"`
-	Strict       bool     `yaml:"strict"` // refuse unknown request fields instead of logging them once
-	Debug        bool     `yaml:"debug"`  // serve /debug/state
 	// DebugAddr is another address, of plain http without keys, for what an operator looks at:
 	// requests, engines, metrics and profiles; empty: none.
 	DebugAddr string `yaml:"debug_addr"`
-	// CountRequests has vllm:num_requests_* count requests: a search counts one, not its
-	// sequences.
-	CountRequests bool `yaml:"count_requests"`
+}
 
+// Bounds says how much clients may ask for.
+type Bounds struct {
 	MaxBody           int64 `yaml:"max_body"`            // bytes of a request body
 	MaxMemory         int64 `yaml:"max_memory"`          // bytes that all requests hold together; more get 429
 	MaxConnections    int   `yaml:"max_connections"`     // open connections; more wait to be accepted; 0: no limit
@@ -55,7 +66,10 @@ type Options struct {
 	MaxChoices        int   `yaml:"max_choices"`         // choices of a request: n times its prompts
 	RequestsPerMinute int   `yaml:"requests_per_minute"` // a key that has no limit of its own; 0: no limit
 	TokensPerMinute   int   `yaml:"tokens_per_minute"`   // likewise, prompt and completion; 0: no limit
+}
 
+// Timeouts says how long each part of an answer may take.
+type Timeouts struct {
 	HeaderTimeout  time.Duration `yaml:"header_timeout"`  // to receive a request's headers
 	BodyTimeout    time.Duration `yaml:"body_timeout"`    // to receive a request's body
 	IdleTimeout    time.Duration `yaml:"idle_timeout"`    // until an unused connection is closed
@@ -64,45 +78,53 @@ type Options struct {
 	KeepAlive      time.Duration `yaml:"keep_alive"`      // between keep-alive chunks on a silent stream
 	LameDuck       time.Duration `yaml:"lame_duck"`       // at shutdown, between the first 503 and the listener's end
 	DrainTimeout   time.Duration `yaml:"drain_timeout"`   // at shutdown, for running requests to end; the lame-duck time is part of it
+}
 
+// Searches says which searches requests may ask for. What has no key is the `search:` section's.
+type Searches struct {
 	Presets        map[string]string `yaml:"presets"`         // names that may follow a model's and a "+" → the search they ask for
 	DefaultScaling string            `yaml:"default_scaling"` // the search of requests that ask for none; empty: none
 
-	ReasoningFormat string `yaml:"reasoning_format"` // of chats that name none: ReasoningAuto or ReasoningNone
+	Limits     scaling.Limits        `yaml:"-"`
+	Scorers    map[string]tts.Scorer `yaml:"-"` // services that judge candidates
+	Profiles   []*profile.Profile    `yaml:"-"` // ahead of the embedded models'
+	Alternates []string              `yaml:"-"` // models of which any may answer a request with a quality for one of them
+}
 
-	credentials []admission.Credential `yaml:"-"` // that Validate has found
+// Reporting says what the server tells of itself.
+type Reporting struct {
+	Debug bool `yaml:"debug"` // serve /debug/state
+	// CountRequests has vllm:num_requests_* count requests: a search counts one, not its
+	// sequences.
+	CountRequests bool `yaml:"count_requests"`
 
-	Limits     scaling.Limits        `yaml:"-"` // of searches: the `search:` section
-	Scorers    map[string]tts.Scorer `yaml:"-"` // services that judge candidates: likewise
-	Profiles   []*profile.Profile    `yaml:"-"` // likewise, ahead of the embedded models'
-	Alternates []string              `yaml:"-"` // likewise: models of which any may answer a request with a quality for one of them
-	Log        zerolog.Logger        `yaml:"-"`
-	LogLines   *LogLines             `yaml:"-"` // of Log, for GET /debug/logs; nil: none are shown
-	Tracer     trace.TracerProvider  `yaml:"-"` // of spans; nil: nothing is traced
-	Documents  fs.FS                 `yaml:"-"` // of the repository, shown under /docs; nil: none
+	Log       zerolog.Logger       `yaml:"-"`
+	LogLines  *LogLines            `yaml:"-"` // of Log, for GET /debug/logs; nil: none are shown
+	Tracer    trace.TracerProvider `yaml:"-"` // of spans; nil: nothing is traced
+	Documents fs.FS                `yaml:"-"` // of the repository, shown under /docs; nil: none
 }
 
 // DefaultOptions serves this machine alone, without keys.
 func DefaultOptions() Options {
 	return Options{
-		Addr:            "127.0.0.1:8080",
-		MaxBody:         8 << 20,
-		MaxMemory:       256 << 20,
-		MaxConnections:  4096,
-		MaxRequests:     256,
-		MaxChoices:      128,
-		HeaderTimeout:   10 * time.Second,
-		BodyTimeout:     60 * time.Second,
-		IdleTimeout:     2 * time.Minute,
-		WriteTimeout:    30 * time.Second,
-		RequestTimeout:  10 * time.Minute,
-		KeepAlive:       10 * time.Second,
-		LameDuck:        5 * time.Second,
-		DrainTimeout:    25 * time.Second,
-		Presets:         map[string]string{"bon8": "bon8", "sc8": "sc8", "sc16": "sc16", "cert8": "cert8", "beam16x4": "beam16x4"},
+		Exposure: Exposure{Addr: "127.0.0.1:8080"},
+		Bounds:   Bounds{MaxBody: 8 << 20, MaxMemory: 256 << 20, MaxConnections: 4096, MaxRequests: 256, MaxChoices: 128},
+		Timeouts: Timeouts{
+			HeaderTimeout:  10 * time.Second,
+			BodyTimeout:    60 * time.Second,
+			IdleTimeout:    2 * time.Minute,
+			WriteTimeout:   30 * time.Second,
+			RequestTimeout: 10 * time.Minute,
+			KeepAlive:      10 * time.Second,
+			LameDuck:       5 * time.Second,
+			DrainTimeout:   25 * time.Second,
+		},
+		Searches: Searches{
+			Presets: map[string]string{"bon8": "bon8", "sc8": "sc8", "sc16": "sc16", "cert8": "cert8", "beam16x4": "beam16x4"},
+			Limits:  scaling.DefaultLimits(),
+		},
+		Reporting:       Reporting{Log: zerolog.Nop()},
 		ReasoningFormat: openai.ReasoningAuto,
-		Limits:          scaling.DefaultLimits(),
-		Log:             zerolog.Nop(),
 	}
 }
 

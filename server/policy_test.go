@@ -130,7 +130,7 @@ func TestARequestThatTakesTooLongGetsATimeout(t *testing.T) {
 
 func TestAPanicIsAnInternalErrorAndLeavesTheServerUp(t *testing.T) {
 	log := &logged{}
-	s := New(Options{MaxBody: 1, Log: zerolog.New(log)})
+	s := New(Options{Bounds: Bounds{MaxBody: 1}, Reporting: Reporting{Log: zerolog.New(log)}})
 	h := s.observe(s.recover(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("a secret") })))
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
@@ -316,7 +316,7 @@ func TestValidateJoinsAllFaults(t *testing.T) {
 	if err := o.Validate(); err != nil {
 		t.Errorf("the defaults are invalid: %v", err)
 	}
-	err := (&Options{Addr: "nowhere", TLSCert: "x", APIKeys: []string{""}, RequestsPerMinute: -1, DrainTimeout: -1}).Validate()
+	err := (&Options{Exposure: Exposure{Addr: "nowhere", TLSCert: "x", APIKeys: []string{""}}, Bounds: Bounds{RequestsPerMinute: -1}, Timeouts: Timeouts{DrainTimeout: -1}}).Validate()
 	for _, key := range []string{"addr", "tls_cert", "api_keys[0]", "max_body", "max_requests", "max_choices", "requests_per_minute", "keep_alive", "drain_timeout"} {
 		if err == nil || !strings.Contains(err.Error(), "server."+key) {
 			t.Errorf("Validate() = %v, want a fault of server.%s", err, key)

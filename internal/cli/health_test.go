@@ -64,13 +64,13 @@ func TestTheAddressForOthersIsSaid(t *testing.T) {
 		lan  net.IP
 		want string
 	}{
-		{"0.0.0.0:8080", server.Options{Addr: "0.0.0.0:8080"}, lan, "http://192.168.1.7:8080"},
-		{"[::]:8080", server.Options{Addr: ":8080", TLSCert: "c"}, lan, "https://192.168.1.7:8080"},
-		{"0.0.0.0:8080", server.Options{Addr: "0.0.0.0:8080", AllowedHosts: []string{"192.168.1.7"}}, lan, "http://192.168.1.7:8080"},
-		{"0.0.0.0:8080", server.Options{Addr: "0.0.0.0:8080", AllowedHosts: []string{"home.lan"}}, lan, ""}, // it would be refused
-		{"0.0.0.0:8080", server.Options{Addr: "0.0.0.0:8080"}, nil, ""},
-		{"127.0.0.1:8080", server.Options{Addr: "127.0.0.1:8080"}, lan, ""},
-		{"192.168.1.7:8080", server.Options{Addr: "192.168.1.7:8080"}, lan, ""}, // it is said already
+		{"0.0.0.0:8080", server.Options{Exposure: server.Exposure{Addr: "0.0.0.0:8080"}}, lan, "http://192.168.1.7:8080"},
+		{"[::]:8080", server.Options{Exposure: server.Exposure{Addr: ":8080", TLSCert: "c"}}, lan, "https://192.168.1.7:8080"},
+		{"0.0.0.0:8080", server.Options{Exposure: server.Exposure{Addr: "0.0.0.0:8080", AllowedHosts: []string{"192.168.1.7"}}}, lan, "http://192.168.1.7:8080"},
+		{"0.0.0.0:8080", server.Options{Exposure: server.Exposure{Addr: "0.0.0.0:8080", AllowedHosts: []string{"home.lan"}}}, lan, ""}, // it would be refused
+		{"0.0.0.0:8080", server.Options{Exposure: server.Exposure{Addr: "0.0.0.0:8080"}}, nil, ""},
+		{"127.0.0.1:8080", server.Options{Exposure: server.Exposure{Addr: "127.0.0.1:8080"}}, lan, ""},
+		{"192.168.1.7:8080", server.Options{Exposure: server.Exposure{Addr: "192.168.1.7:8080"}}, lan, ""}, // it is said already
 	} {
 		addr, err := net.ResolveTCPAddr("tcp", c.addr)
 		if err != nil {

@@ -94,7 +94,7 @@ func TestTheReadyLineNamesAHostThatClientsCanUse(t *testing.T) {
 			t.Errorf("a server on %s is at %s, want %s", addr, got, want)
 		}
 	}
-	if got := tryCommand(server.Options{APIKeys: []string{"secret"}}, "http://h:1", "windows"); got !=
+	if got := tryCommand(server.Options{Exposure: server.Exposure{APIKeys: []string{"secret"}}}, "http://h:1", "windows"); got !=
 		`curl http://h:1/v1/chat/completions -H "Authorization: Bearer KEY" -d "{\"temperature\": 0, \"messages\": [{\"role\": \"user\", \"content\": \"What is 12 * 7?\"}]}"` {
 		t.Errorf("on Windows: %s", got)
 	}
@@ -123,7 +123,7 @@ func TestTheReadyLinesCommandWorksWhenPasted(t *testing.T) {
 
 func TestACertificateThatClientsTrustNeedsNoFlag(t *testing.T) {
 	cert, key := selfSigned(t, t.TempDir())
-	opt := server.Options{TLSCert: cert, TLSKey: key}
+	opt := server.Options{Exposure: server.Exposure{TLSCert: cert, TLSKey: key}}
 	if trusted(opt, "https://127.0.0.1:1") {
 		t.Error("a certificate that signed itself is trusted")
 	}
