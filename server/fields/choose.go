@@ -8,7 +8,6 @@ import (
 	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/server/api"
 	"github.com/lutra-lm/lutra/server/registry"
-	"github.com/lutra-lm/lutra/server/report"
 	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/profile"
 	"github.com/lutra-lm/lutra/tts/scaling"
