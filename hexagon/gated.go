@@ -188,6 +188,7 @@ func (g *gatedExperts) split(list []gatedRows, e *gatedExpert, places []int32, n
 // runGated computes rows of a layer's experts, in one launch if they fit.
 func (b *Backend) runGated(x *models.Experts, list []gatedRows) {
 	for len(list) > 0 {
+		b.spilled = spilled{} // what a launch asks depends on nothing before it
 		n := b.queueGated(x, list)
 		if b.run() != nil {
 			return // RunExperts sees to it

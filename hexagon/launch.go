@@ -8,7 +8,7 @@ import "github.com/lutra-lm/lutra/hexagon/layout"
 // undefined.
 func (b *Backend) launch(products []product) error {
 	x, y := b.group.x.at, b.group.y.at
-	b.resident = resident{}
+	b.resident, b.spilled = resident{}, spilled{}
 	for i := range products {
 		p := &products[i]
 		p.rows, p.outs = take(&x, p.rowBytes()), take(&y, p.outBytes())

@@ -3,9 +3,9 @@ package npu
 import (
 	"fmt"
 
-	"github.com/lutra-lm/lutra/internal/npu/soc"
-	"github.com/lutra-lm/lutra/internal/npu/tiling"
-	"github.com/lutra-lm/lutra/internal/npu/timeline"
+	"github.com/lutra-lm/lutra/lab/npu/soc"
+	"github.com/lutra-lm/lutra/lab/npu/tiling"
+	"github.com/lutra-lm/lutra/lab/npu/timeline"
 )
 
 // Options say what is planned.
