@@ -18,11 +18,9 @@ import (
 // Options say how a device is used.
 type Options struct {
 	Path Path // how matrices are multiplied; "": PathAuto
-	// Lookups says up to how many rows PathAuto multiplies a matrix by lookups; nil: few.
-	Lookups func(w *layout.Weights) int
-	// Tiles says of how many strips and columns the tiles of a matrix are that lookups bring to
-	// TCM, and for how many workers at once; nil: small ones, for few.
-	Tiles   func(w *layout.Weights) (strips, cols, workers int)
+	// Lookups is up to how many rows PathAuto multiplies a matrix by lookups, less than none: none do; 0: as
+	// LookupRows says.
+	Lookups int
 	Round   Rounding      // of weights that the device does not hold exactly; "": RoundNone
 	Pool    *pool.Pool    // of a device in Go; nil: it has one thread
 	Keys    int           // bytes of keys and values that the device keeps; 0: DefaultKeys

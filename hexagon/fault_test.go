@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/lutra-lm/lutra/hexagon/device"
-	"github.com/lutra-lm/lutra/hexagon/layout"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/embedded"
 )
@@ -114,7 +113,7 @@ func TestADeviceThatFailsEndsTheStepAndTheCPUGoesOnIfItIsToldTo(t *testing.T) {
 			if path == "" {
 				path = PathLookup
 			}
-			b := New("faulty", open, Options{Path: path, Lookups: func(*layout.Weights) int { return 0 }})
+			b := New("faulty", open, Options{Path: path, Lookups: -1})
 			bundle, err := models.LoadFile(f, models.LoadOptions{Pool: p, Backend: b, Spare: spare})
 			if err != nil {
 				t.Fatal(err)

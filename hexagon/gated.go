@@ -217,6 +217,7 @@ func (g *gatedPlan) split(list []gatedRows, e *gatedExpert, places []int32, n, r
 // run computes rows of a layer's experts, in one launch if they fit.
 func (gr *gatedRuns) run(x *models.Experts, list []gatedRows) {
 	for len(list) > 0 {
+		gr.q.spilled = spilled{} // what a launch asks depends on nothing before it
 		n := gr.queue(x, list)
 		if gr.s.run() != nil {
 			return // RunExperts sees to it

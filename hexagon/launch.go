@@ -8,7 +8,7 @@ import "github.com/lutra-lm/lutra/hexagon/layout"
 // undefined.
 func (ps *products) launch(products []product) error {
 	x, y := ps.plan.launch.x.at, ps.plan.launch.y.at
-	ps.resident = resident{}
+	ps.resident, ps.q.spilled = resident{}, spilled{}
 	for i := range products {
 		p := &products[i]
 		p.rows, p.outs = take(&x, p.rowBytes()), take(&y, p.outBytes())
@@ -19,7 +19,7 @@ func (ps *products) launch(products []product) error {
 		}
 		ps.launched(p)
 	}
-	ps.resident = resident{}
+	ps.resident, ps.q.spilled = resident{}, spilled{}
 	if err := ps.s.run(); err != nil {
 		return err
 	}

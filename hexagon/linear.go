@@ -43,7 +43,7 @@ func (l *linear) size(p *plan, opt *Options) {
 		l.most += mostOffset
 	}
 	if l.lookups = opt.lookups(l.Weights); l.lookups > 0 {
-		l.strips, l.cols, l.workers = opt.tiles(l.Weights)
+		l.strips, l.cols, l.workers = tiles(l.Weights)
 	}
 	if l.bytes = opt.Path == PathInt8 && p.mixture == nil && l.fitsBytes(opt.Path.levels()); l.bytes {
 		l.lookups = opt.few(l.Weights)
@@ -208,6 +208,9 @@ func (l *linear) lookUp(q *request, first, strips, n int, y uint32) {
 	q.add(device.OpGEMV, y, codes, scratch, uint32(n), scales, offsets, uint32(rows), uint32(l.K), uint32(l.Bits), uint32(l.Group),
 		uint32(l.A), b, spill, device.GEMVTiles(l.strips, l.workers), uint32(l.cols))
 }
+
+// spilled is where the scratch of the last product by lookups lies in TCM.
+type spilled struct{ begin, end int }
 
 // spill places the scratch of a product, of size bytes, from the end of tables on: at the end of TCM, or below the scratch
 // of the product before it, whose end the first tiles of this one then come beside (dispatch/flow.c).

@@ -38,8 +38,32 @@ func (p Path) levels() float32 {
 	return device.MaxActivation
 }
 
-// fewRows is the number of rows that PathAuto multiplies by lookups where Options do not say it.
+// rowsByLookup says up to how many rows products by lookups take less modelled time than by the tile unit, of
+// matrices of that many bits a code and columns a scale (0: the row). beside is the same where the tile unit
+// multiplies bytes. A test of lab/npu/soc holds the rows to the model of a chip.
+var rowsByLookup = []struct{ bits, group, rows, beside int }{
+	{1, 0, 14, 10}, {1, 128, 10, 10},
+	{2, 0, 9, 6}, {2, 64, 6, 6}, {2, 128, 7, 7},
+	{4, 0, 5, 4}, {4, 32, 8, 8}, {4, 64, 6, 6}, {4, 128, 6, 6},
+	{8, 32, 5, 5},
+}
+
+// fewRows is the same for formats that are not in the table, and for codes of four bits that stand for values.
 const fewRows = 4
+
+// LookupRows returns up to how many rows PathAuto multiplies a matrix of a format, whose group is 0 for whole
+// rows, by lookups, or PathInt8, if bytes, before it takes the tile unit.
+func LookupRows(f layout.Format, bytes bool) int {
+	for _, x := range rowsByLookup {
+		if x.bits == f.Bits && x.group == f.Group && f.Values == nil {
+			if bytes {
+				return x.beside
+			}
+			return x.rows
+		}
+	}
+	return fewRows
+}
 
 // lookups returns up to how many rows a matrix is multiplied by lookups. All devices take the
 // same path.
@@ -55,28 +79,51 @@ func (o *Options) lookups(w *layout.Weights) int {
 
 // few returns up to how many rows are few.
 func (o *Options) few(w *layout.Weights) int {
-	if o.Lookups == nil {
-		return fewRows
+	if o.Lookups != 0 {
+		return max(0, o.Lookups)
 	}
-	return o.Lookups(w)
+	f := w.Format
+	if f.Group == w.K {
+		f.Group = 0
+	}
+	return LookupRows(f, o.Path == PathInt8)
 }
 
-// Tiles where Options do not say them.
+// The tiles of lookups: as many strips as keep a tile's sums in registers, and no more weights than leave room
+// in TCM for two buffers of each worker. A test of lab/npu/soc holds them to the planner's search.
 const (
-	fewStrips  = 4
-	fewCols    = layout.TableCols
-	fewWorkers = 4
+	mostStrips     = 8
+	mostTile       = 384 << 10 // weights
+	lookupWorkers  = 4
+	unevenSixteens = 17 // a worker may have a sixteenth more strips than it must
 )
+
+// LookupTiles returns the size of the tiles that a matrix [m][k] is brought to TCM in for lookups, and how many
+// workers have some at once: the most strips of which all tiles are whole and evenly shared, and then the
+// longest rows.
+func LookupTiles(m, k int) (strips, cols, workers int) {
+	all := m / layout.Strip
+	least := (all + lookupWorkers - 1) / lookupWorkers
+	for strips = min(all, mostStrips); strips > 1; strips-- {
+		share := (all/strips + lookupWorkers - 1) / lookupWorkers * strips
+		if all%strips == 0 && 16*share <= unevenSixteens*least {
+			break
+		}
+	}
+	cols = layout.TableCols
+	for n := 2 * cols; n <= k && strips*layout.Strip*n <= mostTile; n += layout.TableCols {
+		if k%n == 0 {
+			cols = n
+		}
+	}
+	return strips, cols, lookupWorkers
+}
 
 // tiles returns the size of a matrix's tiles of lookups, and how many workers have some at once;
 // they and the sums of its rows take at most half of TCM.
-func (o *Options) tiles(w *layout.Weights) (strips, cols, workers int) {
-	strips, cols, workers = fewStrips, fewCols, fewWorkers
-	if o.Tiles != nil {
-		strips, cols, workers = o.Tiles(w)
-	}
+func tiles(w *layout.Weights) (strips, cols, workers int) {
+	strips, cols, workers = LookupTiles(w.M, w.K)
 	all := w.M / layout.Strip
-	strips, cols = min(strips, all, device.MaxStrips), min(cols, w.K)
 	for ; ; strips /= 2 {
 		n := min(workers, (all+strips-1)/strips, device.MaxWorkers)
 		if strips == 1 || device.GEMVScratch(1, min(w.M, device.MaxDim), w.K, w.Bits, w.Group, w.Offsets != nil, strips, cols, n) <= device.TCMBytes/2 {

@@ -16,7 +16,7 @@ func TestValuesThatAreNoIntegersAreNeverLookedUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, looks := range map[Path]bool{"": true, PathAuto: true, PathLookup: true, PathInt8: true, PathTiles: false} {
-		o := Options{Path: path, Lookups: func(*layout.Weights) int { return 7 }}
+		o := Options{Path: path, Lookups: 7}
 		if n := o.lookups(line); n > 0 != looks || path == PathAuto && n != 7 {
 			t.Errorf("%s: lookups of %d rows", path, n)
 		}

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/lutra-lm/lutra/hexagon/layout"
 	"github.com/lutra-lm/lutra/kernels/vector"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/gguf"
@@ -97,7 +96,7 @@ func TestWholeLayersComputeWhatTheHostDoesBetweenProducts(t *testing.T) {
 		}
 		var logits [3][]float32
 		for i, kind := range []string{"hexagon-go", "hexagon-go", ""} {
-			b := onDevice(t, kind, Options{Lookups: func(*layout.Weights) int { return len(tokens) }}, p, load)
+			b := onDevice(t, kind, Options{Lookups: len(tokens)}, p, load)
 			if kind != "" {
 				d := backendOf(t, b)
 				if d.attention.tcm.longest = 32; i == 1 {

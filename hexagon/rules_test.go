@@ -21,21 +21,21 @@ func ruled() (*layerPlan, *layer) {
 
 func TestEachRuleLeavesALayerToTheHostByItsReason(t *testing.T) {
 	spoilt := map[string]func(d *layerPlan, l *layer){
-		"only the CPU knows": func(_ *layerPlan, l *layer) { l.DenseLayer = nil },
-		"the feed-forward's width":      func(_ *layerPlan, l *layer) { l.Width = 65 },
-		"its experts read the same rows":      func(d *layerPlan, l *layer) { l.Mixture, d.m.Parallel = true, true },
-		"its window differs":            func(_ *layerPlan, l *layer) { l.Window = 64 },
-		"the feed-forward's unit":       func(_ *layerPlan, l *layer) { l.Unit = 99 },
-		"a sink of attention":           func(_ *layerPlan, l *layer) { l.Sinks = []float32{1e9} },
-		"its soft cap differs":          func(_ *layerPlan, l *layer) { l.Cap = 30 },
-		"without a norm before them":    func(d *layerPlan, l *layer) { d.m.Parallel, l.Norm.Weight = true, nil },
-		"numbers that rotate":           func(_ *layerPlan, l *layer) { l.RotationOfDistance = 17 },
-		"its rotation differs":          func(_ *layerPlan, l *layer) { l.RotationOfDistance = 1 },
-		"before attention":              func(_ *layerPlan, l *layer) { l.qkv = nil },
-		"after attention":              func(_ *layerPlan, l *layer) { l.o = nil },
-		"the feed-forward's matrices":   func(_ *layerPlan, l *layer) { l.down = nil },
-		"the feed-forward has no gate":  func(_ *layerPlan, l *layer) { l.Ungated = true },
-		"vectors cannot take apart":    func(_ *layerPlan, l *layer) { l.qkv = &stack{parts: make([]*linear, 2)} },
+		"only the CPU knows":             func(_ *layerPlan, l *layer) { l.DenseLayer = nil },
+		"the feed-forward's width":       func(_ *layerPlan, l *layer) { l.Width = 65 },
+		"its experts read the same rows": func(d *layerPlan, l *layer) { l.Mixture, d.m.Parallel = true, true },
+		"its window differs":             func(_ *layerPlan, l *layer) { l.Window = 64 },
+		"the feed-forward's unit":        func(_ *layerPlan, l *layer) { l.Unit = 99 },
+		"a sink of attention":            func(_ *layerPlan, l *layer) { l.Sinks = []float32{1e9} },
+		"its soft cap differs":           func(_ *layerPlan, l *layer) { l.Cap = 30 },
+		"without a norm before them":     func(d *layerPlan, l *layer) { d.m.Parallel, l.Norm.Weight = true, nil },
+		"numbers that rotate":            func(_ *layerPlan, l *layer) { l.RotationOfDistance = 17 },
+		"its rotation differs":           func(_ *layerPlan, l *layer) { l.RotationOfDistance = 1 },
+		"before attention":               func(_ *layerPlan, l *layer) { l.qkv = nil },
+		"after attention":                func(_ *layerPlan, l *layer) { l.o = nil },
+		"the feed-forward's matrices":    func(_ *layerPlan, l *layer) { l.down = nil },
+		"the feed-forward has no gate":   func(_ *layerPlan, l *layer) { l.Ungated = true },
+		"vectors cannot take apart":      func(_ *layerPlan, l *layer) { l.qkv = &stack{parts: make([]*linear, 2)} },
 	}
 	rules := append(append(append([]layerRule{}, layerRules...), stackRules...), attentionRules...)
 	if d, l := ruled(); d.refusedBy(rules, l) != "" {

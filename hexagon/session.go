@@ -34,7 +34,7 @@ type request struct {
 	packets []device.Packet
 	hosted  bool // the host computes the packets, and nothing is counted
 	work    Work
-	spilled struct{ begin, end int } // the scratch of the last product by lookups, in TCM
+	spilled spilled
 	tables  *fixedTables
 	limit   float32 // of the soft caps whose table the device has
 }

@@ -13,10 +13,11 @@
 //	executor                                  a batch becomes shards of rows, run by workers
 //	decoder                                   the graph: layers and what they add up to
 //	attention, delta, ffn, mixture, head ...  what a layer is, and how it is loaded
+//	tensors                                   products of the graph, found in a file
 //	ops, shard                                operations on rows, and their memory
-//	loader, arch, model                       hyper-parameters, architectures, shapes
+//	spec, arch, model                         a model as its header describes it, architectures, shapes
 //
-// An architecture is a row of arch.go. Tensors are package weights; keys, values and
+// An architecture is a row of arch.go. Metadata and tensors are read by package load; keys, values and
 // recurrent states are package kv, what reads them is packages attention and recurrent.
 // The package knows nothing of requests, scheduling or CPU features.
 package models

@@ -34,6 +34,15 @@ type executor struct {
 	own    []workspace // one a worker
 	lo, hi int         // stages under way
 
+	stepRows
+	rowWidth int // the widest mixer's
+
+	known    variants
+	adapters atomic.Int32 // that were loaded
+}
+
+// stepRows is the rows of a step.
+type stepRows struct {
 	rowPos   []attention.RowPos
 	variants []*Variant       // [T] of the rows; empty: all are computed by the model as it is
 	wanted   []bool           // [T] the row wants logits
@@ -43,10 +52,6 @@ type executor struct {
 	angles   [2]angles        // of each of the model's ropes
 	second   []bool           // [T] the row belongs to the second text of a pair
 	size     int              // rows these have room for
-	rowWidth int              // the widest mixer's
-
-	known    variants
-	adapters atomic.Int32 // that were loaded
 }
 
 // cachedBytes is the size of weights up to which they are taken to fit a core's caches.

@@ -21,21 +21,14 @@ import (
 //	                                 places    0  1 2   3 4   5
 //
 // A large group is a product of the whole pool. Small ones share a launch: each
-// worker takes one at a time, the largest first, and computes all of it. Each buffer that
-// is kept from step to step is a field, hence their number.
+// worker takes one at a time, the largest first, and computes all of it.
 type expertPass struct {
 	pool  *pool.Pool
 	local bool // the experts are the CPU's, so that workers may multiply by themselves
 
-	logits  []float32 // [rows][experts] of the router
-	experts []int32   // [rows][chosen]
-	weights []float32 // [rows][chosen]
-	places  []int32   // [rows][chosen] where the row stands among those grouped by expert
-	first   []int32   // [experts+1] each expert's first place
-	rowAt   []int32   // [places] the row that stands there
-	groups  []int32   // experts that rows chose
-	active  []int32   // of groups, those being multiplied, the one of most rows first
-	large   int       // of active: the whole pool multiplies each
+	choice
+	active []int32 // of groups, those being multiplied, the one of most rows first
+	large  int     // of active: the whole pool multiplies each
 
 	gateUp, gate, out []float32    // [places] × [makes(width)], [width], [reads]
 	latent, back      []float32    // [rows] × [reads], [Hidden] of a latent space
@@ -49,6 +42,26 @@ type expertPass struct {
 	m    *expertSet
 	s    *rowShard
 	what expertWork
+}
+
+// choice is the experts that the rows of a step chose, and the rows grouped by expert.
+type choice struct {
+	logits  []float32 // [rows][experts] of the router
+	experts []int32   // [rows][chosen]
+	weights []float32 // [rows][chosen]
+	places  []int32   // [rows][chosen] where the row stands among those grouped by expert
+	first   []int32   // [experts+1] each expert's first place
+	rowAt   []int32   // [places] the row that stands there
+	groups  []int32   // experts that rows chose
+}
+
+// reserve makes room for n rows that choose so many of the experts.
+func (c *choice) reserve(n, chosen, experts int) {
+	c.logits = cpu.Grow(c.logits, n*experts)
+	c.experts, c.weights = cpu.Grow(c.experts, n*chosen), cpu.Grow(c.weights, n*chosen)
+	c.places, c.rowAt = cpu.Grow(c.places, n*chosen), cpu.Grow(c.rowAt, n*chosen)
+	c.first = cpu.Grow(c.first, experts+1)
+	c.groups = slices.Grow(c.groups[:0], experts)
 }
 
 // expertWorker is what a worker needs to multiply an expert by itself.
@@ -120,7 +133,7 @@ func (x *expertPass) choose(m *expertSet, s *rowShard) {
 	if m.routed != nil {
 		m.routed(x.experts, x.weights)
 	}
-	x.groupRows()
+	x.group(m.chosen)
 	x.ask()
 }
 
@@ -178,11 +191,7 @@ func (x *expertPass) multiplyActive(experts []int32) {
 func (x *expertPass) reserve() {
 	m, n := x.m, x.s.rows
 	places := n * m.chosen
-	x.logits = cpu.Grow(x.logits, n*m.routing.experts)
-	x.experts, x.weights = cpu.Grow(x.experts, places), cpu.Grow(x.weights, places)
-	x.places, x.rowAt = cpu.Grow(x.places, places), cpu.Grow(x.rowAt, places)
-	x.first = cpu.Grow(x.first, m.routing.experts+1)
-	x.groups = slices.Grow(x.groups[:0], m.routing.experts)
+	x.choice.reserve(n, m.chosen, m.routing.experts)
 	values := max(places*m.width, n*m.shared.width)
 	x.gateUp, x.gate, x.out = cpu.Grow(x.gateUp, m.makes(values)), cpu.Grow(x.gate, values), cpu.Grow(x.out, places*m.reads)
 	if m.latent != nil {
@@ -198,26 +207,25 @@ func (x *expertPass) rows(what expertWork) {
 	x.pool.Meter().Stop(meter.Rows, start, x.pool.Threads(), 0, 0)
 }
 
-// groupRows gives every row a place among those of each expert it chose.
-func (x *expertPass) groupRows() {
-	k := x.m.chosen
-	clear(x.first)
-	for _, e := range x.experts {
-		x.first[e+1]++
+// group gives every row a place among those of each expert it chose.
+func (c *choice) group(chosen int) {
+	clear(c.first)
+	for _, e := range c.experts {
+		c.first[e+1]++
 	}
-	for e, n := range x.first[1:] {
+	for e, n := range c.first[1:] {
 		if n > 0 {
-			x.groups = append(x.groups, int32(e))
+			c.groups = append(c.groups, int32(e))
 		}
-		x.first[e+1] += x.first[e]
+		c.first[e+1] += c.first[e]
 	}
-	for i, e := range x.experts { // first is where the next row of each stands
-		at := x.first[e]
-		x.first[e]++
-		x.places[i], x.rowAt[at] = at, int32(i/k)
+	for i, e := range c.experts { // first is where the next row of each stands
+		at := c.first[e]
+		c.first[e]++
+		c.places[i], c.rowAt[at] = at, int32(i/chosen)
 	}
-	copy(x.first[1:], x.first[:len(x.first)-1])
-	x.first[0] = 0
+	copy(c.first[1:], c.first[:len(c.first)-1])
+	c.first[0] = 0
 }
 
 // divide says which groups of experts the whole pool multiplies: what is left is for a
@@ -244,7 +252,7 @@ func (x *expertPass) divide(experts []int32) {
 }
 
 // size returns the rows of an expert.
-func (x *expertPass) size(e int32) int { return int(x.first[e+1] - x.first[e]) }
+func (c *choice) size(e int32) int { return int(c.first[e+1] - c.first[e]) }
 
 // Do runs a part of the work under way.
 func (x *expertPass) Do(worker, part int) {

@@ -6,7 +6,6 @@ import (
 
 	"github.com/lutra-lm/lutra/hexagon"
 	"github.com/lutra-lm/lutra/internal/config"
-	"github.com/lutra-lm/lutra/internal/npu/soc"
 	"github.com/lutra-lm/lutra/internal/output"
 	"github.com/lutra-lm/lutra/models"
 )
@@ -21,8 +20,7 @@ func LoadOn(name string, h config.Hexagon, opt models.LoadOptions, load func(mod
 	if err != nil {
 		return nil, err
 	}
-	bytes := use.Path == hexagon.PathInt8
-	use.Pool, use.Lookups, use.Tiles = opt.Pool, soc.Lookups(bytes), soc.Tiles(bytes)
+	use.Pool = opt.Pool
 	b, err := hexagon.Open(name, use)
 	if err != nil {
 		return nil, err

@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"github.com/lutra-lm/lutra/hexagon/dsp/ablation"
-	"github.com/lutra-lm/lutra/internal/npu/soc"
 	"github.com/lutra-lm/lutra/internal/output"
+	"github.com/lutra-lm/lutra/lab/npu/soc"
 )
 
 // Ablation is one comparison of the papers, made again with this project's kernels.

@@ -6,8 +6,8 @@ import (
 	"strconv"
 
 	"github.com/lutra-lm/lutra/hexagon/pipeline"
-	"github.com/lutra-lm/lutra/internal/npu/timeline"
 	"github.com/lutra-lm/lutra/lab/chart"
+	"github.com/lutra-lm/lutra/lab/npu/timeline"
 )
 
 // SVG draws the timeline of the largest matrix, pipelined and not (T-MAN, Figures 9 and

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/lutra-lm/lutra/internal/npu/soc"
+	"github.com/lutra-lm/lutra/lab/npu/soc"
 	"github.com/lutra-lm/lutra/models/gguf"
 )
 

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/lutra-lm/lutra/hexagon/selftest"
-	"github.com/lutra-lm/lutra/internal/npu/soc"
+	"github.com/lutra-lm/lutra/lab/npu/soc"
 )
 
 // checkMeasured refuses reports whose times a plan cannot use.

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/lutra-lm/lutra/hexagon/selftest"
-	"github.com/lutra-lm/lutra/internal/npu/soc"
+	"github.com/lutra-lm/lutra/lab/npu/soc"
 )
 
 // phone is the report of a phone that is twice as slow as 8 Gen 3 in the constants' view.

@@ -3,7 +3,7 @@ package npu
 import (
 	"sync"
 
-	"github.com/lutra-lm/lutra/internal/npu/soc"
+	"github.com/lutra-lm/lutra/lab/npu/soc"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/kv"
 )

@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"github.com/lutra-lm/lutra/hexagon/dsp/ablation"
-	"github.com/lutra-lm/lutra/internal/npu/soc"
 	"github.com/lutra-lm/lutra/internal/output"
+	"github.com/lutra-lm/lutra/lab/npu/soc"
 )
 
 // Figure is what a paper measured, beside what the model of time gives.

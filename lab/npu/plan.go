@@ -4,9 +4,9 @@ import (
 	"fmt"
 
 	"github.com/lutra-lm/lutra/hexagon/selftest"
-	"github.com/lutra-lm/lutra/internal/npu/soc"
-	"github.com/lutra-lm/lutra/internal/npu/tiling"
-	"github.com/lutra-lm/lutra/internal/npu/timeline"
+	"github.com/lutra-lm/lutra/lab/npu/soc"
+	"github.com/lutra-lm/lutra/lab/npu/tiling"
+	"github.com/lutra-lm/lutra/lab/npu/timeline"
 )
 
 // Options say what is planned.

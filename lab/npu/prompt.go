@@ -5,9 +5,9 @@ import (
 
 	"github.com/lutra-lm/lutra/hexagon/dsp/ablation"
 	"github.com/lutra-lm/lutra/hexagon/pipeline"
-	"github.com/lutra-lm/lutra/internal/npu/soc"
-	"github.com/lutra-lm/lutra/internal/npu/tiling"
-	"github.com/lutra-lm/lutra/internal/npu/timeline"
+	"github.com/lutra-lm/lutra/lab/npu/soc"
+	"github.com/lutra-lm/lutra/lab/npu/tiling"
+	"github.com/lutra-lm/lutra/lab/npu/timeline"
 )
 
 // promptTokens is the prompt of T-MAN's Table 3.

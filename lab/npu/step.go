@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/lutra-lm/lutra/hexagon/dsp/ablation"
-	"github.com/lutra-lm/lutra/internal/npu/soc"
-	"github.com/lutra-lm/lutra/internal/npu/timeline"
+	"github.com/lutra-lm/lutra/lab/npu/soc"
+	"github.com/lutra-lm/lutra/lab/npu/timeline"
 )
 
 // stepModel is the model whose matrices were executed.

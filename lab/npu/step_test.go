@@ -14,10 +14,10 @@ import (
 	"github.com/lutra-lm/lutra/hexagon/device"
 	"github.com/lutra-lm/lutra/hexagon/device/qemu"
 	"github.com/lutra-lm/lutra/hexagon/layout"
-	"github.com/lutra-lm/lutra/internal/npu/soc"
 	"github.com/lutra-lm/lutra/kernels"
 	"github.com/lutra-lm/lutra/kernels/matrix"
 	trits "github.com/lutra-lm/lutra/kernels/ternary"
+	"github.com/lutra-lm/lutra/lab/npu/soc"
 )
 
 // recorder is a device that keeps the packets that it is given. As in a layer that is one request, tables stay in
@@ -42,14 +42,7 @@ var order = [][]string{{"attn_q", "attn_k", "attn_v"}, {"attn_output"}, {"ffn_ga
 // to counts.
 func aLayer(t *testing.T, dev device.Device, path hexagon.Path) (*hexagon.Backend, map[string]kernels.Linear) {
 	x, _ := Shape(stepModel)
-	lookups, widest := soc.Lookups(path == hexagon.PathInt8), x.Matrices[0]
-	together := func(w *layout.Weights) int { // as whole layers have it: keys and values go by the path of queries
-		if w.K == widest.K && w.M < widest.M {
-			w, _ = layout.New(widest.M, widest.K, layout.Ternary)
-		}
-		return lookups(w)
-	}
-	b := hexagon.New("test", func(int) (device.Device, error) { return dev, nil }, hexagon.Options{Path: path, Lookups: together, Tiles: soc.Tiles(path == hexagon.PathInt8), Keys: 1 << 20, Timeout: patience})
+	b := hexagon.New("test", func(int) (device.Device, error) { return dev, nil }, hexagon.Options{Path: path, Keys: 1 << 20, Timeout: patience})
 	sizes, all := map[[2]int]kernels.Linear{}, map[string]kernels.Linear{}
 	for _, m := range x.Matrices[:len(x.Matrices)-1] {
 		size := [2]int{m.M, m.K}
@@ -108,7 +101,6 @@ func TestTheTilesThatExecuteAreThoseThatTheSearchFinds(t *testing.T) {
 	r := &recorder{Device: dev}
 	b, all := aLayer(t, r, hexagon.PathAuto)
 	chip, _ := soc.Named("8gen3")
-	lookups := soc.Lookups(false)
 	x, _ := Shape(stepModel)
 	r.packets = nil
 	batch := 1
@@ -117,11 +109,7 @@ func TestTheTilesThatExecuteAreThoseThatTheSearchFinds(t *testing.T) {
 			if m.Name != name {
 				continue
 			}
-			w, err := layout.New(m.M, m.K, layout.Ternary)
-			if err != nil {
-				t.Fatal(err)
-			}
-			l, err := chip.Plan(m, lookups(w))
+			l, err := chip.Plan(m, hexagon.LookupRows(layout.Ternary, false))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -14,10 +14,10 @@ import (
 	"testing"
 
 	"github.com/lutra-lm/lutra/hexagon/experts"
-	"github.com/lutra-lm/lutra/internal/npu/soc"
 	"github.com/lutra-lm/lutra/internal/usage"
 	"github.com/lutra-lm/lutra/lab/npu"
 	"github.com/lutra-lm/lutra/lab/npu/planning"
+	"github.com/lutra-lm/lutra/lab/npu/soc"
 	"github.com/lutra-lm/lutra/lab/reference"
 	"github.com/lutra-lm/lutra/models/gguf"
 	"github.com/lutra-lm/lutra/models/synthetic"

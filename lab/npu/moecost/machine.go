@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"github.com/lutra-lm/lutra/hexagon/experts"
-	"github.com/lutra-lm/lutra/internal/npu/soc"
 	"github.com/lutra-lm/lutra/lab/npu/planning"
+	"github.com/lutra-lm/lutra/lab/npu/soc"
 )
 
 // Planned is the source of what plans reckon with (package experts), beside those of

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/lutra-lm/lutra/hexagon/experts"
-	"github.com/lutra-lm/lutra/internal/npu/soc"
+	"github.com/lutra-lm/lutra/lab/npu/soc"
 )
 
 // Model is what of a mixture takes time: attention and experts of layers that are alike.

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/lutra-lm/lutra/hexagon/experts"
-	"github.com/lutra-lm/lutra/internal/npu/soc"
+	"github.com/lutra-lm/lutra/lab/npu/soc"
 )
 
 // launchTime returns the milliseconds of a launch for rows of macs multiply-adds, padding

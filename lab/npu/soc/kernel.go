@@ -4,8 +4,8 @@ import (
 	"math/bits"
 
 	"github.com/lutra-lm/lutra/hexagon/pipeline"
-	"github.com/lutra-lm/lutra/internal/npu/tiling"
-	"github.com/lutra-lm/lutra/internal/npu/timeline"
+	"github.com/lutra-lm/lutra/lab/npu/tiling"
+	"github.com/lutra-lm/lutra/lab/npu/timeline"
 )
 
 // Machine is a chip with what may be varied: the kernels' packets and the route of

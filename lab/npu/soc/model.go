@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/lutra-lm/lutra/hexagon/pipeline"
-	"github.com/lutra-lm/lutra/internal/npu/tiling"
+	"github.com/lutra-lm/lutra/lab/npu/tiling"
 )
 
 // Matrix is a linear layer: y[M] = W[M][K]·x[K].

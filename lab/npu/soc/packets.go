@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/lutra-lm/lutra/hexagon/dsp/ablation"
-	"github.com/lutra-lm/lutra/internal/npu/tiling"
+	"github.com/lutra-lm/lutra/lab/npu/tiling"
 )
 
 // Packets are what the kernels take, counted by the emulator [E]: bundles of
