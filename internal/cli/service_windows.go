@@ -21,7 +21,7 @@ func underManager(ctx context.Context, errOut io.Writer, run func(errOut io.Writ
 	}
 	log := &serviceLog{path: filepath.Join(os.Getenv("ProgramData"), "Lutra", "lutra.log"), largest: 16 << 20}
 	defer log.Close()
-	s := &service{run: func() int { return run(log) }, stop: func() { stopperOf(ctx).take(stopSignal{syscall.SIGTERM}) }}
+	s := &managedService{run: func() int { return run(log) }, stop: func() { stopperOf(ctx).take(stopSignal{syscall.SIGTERM}) }}
 	if err := svc.Run("lutra", s); err != nil {
 		fmt.Fprintln(log, "lutra: the service control manager:", err)
 		return max(1, s.status)
@@ -29,8 +29,8 @@ func underManager(ctx context.Context, errOut io.Writer, run func(errOut io.Writ
 	return s.status
 }
 
-// service answers the service control manager for a command.
-type service struct {
+// managedService answers the service control manager for a command.
+type managedService struct {
 	run    func() int // the command; it returns the exit status, after stop if not before
 	stop   func()     // asks the command to drain and end
 	status int        // with which it has ended
@@ -43,7 +43,7 @@ const stopHint = 40_000
 // Execute runs the command until it ends, by itself or at a request to stop. The service counts as running
 // from the start: its models may take an hour to be downloaded, and /readyz tells. It implements
 // svc.Handler.
-func (s *service) Execute(_ []string, requests <-chan svc.ChangeRequest, changes chan<- svc.Status) (specific bool, code uint32) {
+func (s *managedService) Execute(_ []string, requests <-chan svc.ChangeRequest, changes chan<- svc.Status) (specific bool, code uint32) {
 	ended := make(chan int, 1)
 	go func() { ended <- s.run() }()
 	status := svc.Status{State: svc.Running, Accepts: svc.AcceptStop | svc.AcceptPreShutdown}

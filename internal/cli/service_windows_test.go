@@ -15,7 +15,7 @@ import (
 )
 
 // managed runs a service as the manager does: it returns the manager's ends, and what Execute returns.
-func managed(s *service) (chan<- svc.ChangeRequest, <-chan svc.Status, <-chan uint32) {
+func managed(s *managedService) (chan<- svc.ChangeRequest, <-chan svc.Status, <-chan uint32) {
 	requests, changes, ended := make(chan svc.ChangeRequest), make(chan svc.Status), make(chan uint32, 1)
 	go func() {
 		specific, code := s.Execute(nil, requests, changes)
@@ -31,7 +31,7 @@ func TestAServiceDrainsWhereTheManagerStopsIt(t *testing.T) {
 	for _, by := range []svc.Cmd{svc.Stop, svc.PreShutdown} {
 		ctx, done := untilSignal(context.Background())
 		drained := make(chan struct{})
-		requests, changes, ended := managed(&service{
+		requests, changes, ended := managed(&managedService{
 			run: func() int {
 				<-ctx.Done()
 				<-drained
@@ -68,7 +68,7 @@ func TestAServiceDrainsWhereTheManagerStopsIt(t *testing.T) {
 }
 
 func TestAServiceThatFailsTellsItsExitStatus(t *testing.T) {
-	s := &service{run: func() int { return 2 }, stop: func() { t.Error("it is stopped") }}
+	s := &managedService{run: func() int { return 2 }, stop: func() { t.Error("it is stopped") }}
 	_, changes, ended := managed(s)
 	<-changes
 	if code := <-ended; code != 2 || s.status != 2 {
