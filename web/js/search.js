@@ -178,7 +178,7 @@ function tally({ candidates, select }, winner) {
     vote.votes++;
     vote.judged ||= c.score !== null;
     if (select === 'weighted_vote') vote.weight += c.score ?? 0;
-    else if (['max', 'knockout', 'round_robin'].includes(select)) vote.weight = Math.max(vote.weight, c.score ?? 0);
+    else if (select === 'max') vote.weight = Math.max(vote.weight, c.score ?? 0);
     else vote.weight = vote.votes;
     votes.set(c.answer, vote);
   }

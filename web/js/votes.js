@@ -35,6 +35,6 @@ function words({ votes, weight, judged }, search) {
   const count = votes === 1 ? one : many;
   if (!judged) return count;
   if (select === 'weighted_vote') return t`${count}, weight ${weight.toFixed(2)}`;
-  if (['max', 'knockout', 'round_robin'].includes(select)) return selfScored(search) ? t`${count}, best certainty ${weight.toFixed(2)}` : t`${count}, best score ${weight.toFixed(2)}`;
+  if (select === 'max') return selfScored(search) ? t`${count}, best certainty ${weight.toFixed(2)}` : t`${count}, best score ${weight.toFixed(2)}`;
   return count;
 }
