@@ -29,7 +29,7 @@ a problem's candidates it draws n, the same ones for every rule, and draws --see
 row is the mean over the draws.
 
 any: some candidate is right, which is what a check of the answers reaches. first: a single sample.
-shortest, longest: by the length of the text. score: the highest score, which is the mean probability
+shortest: the shortest text. score: the highest score, which is the mean probability
 of the tokens where there was no verifier. vote: the most frequent answer, or code. weighted: the
 answer with the greatest sum of scores. examples: the code that passes most examples of its question, then a vote.
 

@@ -15,9 +15,39 @@ import (
 	"github.com/lutra-lm/lutra/tts/verify"
 )
 
+// examplesRule is the one rule that has to run what candidates wrote.
+const examplesRule = "examples"
+
+// rules choose among at least one candidate, and report whether the choice is right.
+var rules = []struct {
+	name  string
+	right func(drawn []ballot) bool
+}{
+	// Some candidate is right: what a check of the answers reaches.
+	{"any", func(drawn []ballot) bool { return slices.ContainsFunc(drawn, func(b ballot) bool { return b.Right }) }},
+	// A single sample.
+	{"first", func(drawn []ballot) bool { return drawn[0].Right }},
+	{"shortest", func(drawn []ballot) bool { return slices.MinFunc(drawn, byLength).Right }},
+	// The highest score, which is the mean probability of the tokens where there was no verifier.
+	{"score", func(drawn []ballot) bool { return slices.MaxFunc(drawn, byScore).Right }},
+	// The most frequent answer, or code.
+	{"vote", func(drawn []ballot) bool { return elect(drawn, equally).Right }},
+	// The answer with the greatest sum of scores.
+	{"weighted", func(drawn []ballot) bool { return elect(drawn, func(b ballot) float64 { return b.Score }).Right }},
+	// The code that passes most of the examples in the question (Python); then as vote.
+	{examplesRule, func(drawn []ballot) bool {
+		most := slices.MaxFunc(drawn, func(a, b ballot) int { return cmp.Compare(a.passed, b.passed) }).passed
+		return elect(slices.DeleteFunc(slices.Clone(drawn), func(b ballot) bool { return b.passed < most }), equally).Right
+	}},
+}
+
 // Rules returns the names of the rules by which Choose chooses.
 func Rules() []string {
-	return []string{"any", "first", "longest", "score", "shortest", "examples", "vote", "weighted"}
+	var names []string
+	for _, r := range rules {
+		names = append(names, r.name)
+	}
+	return names
 }
 
 // Choice is how often a rule chooses a right candidate of one problem.
@@ -29,19 +59,15 @@ type Choice struct {
 	Right   float64 // share of the draws
 }
 
-// Choose chooses again among the candidates that a record of a journal has, without sampling. For each size of which there are
-// so many, it draws that number of them so many times, the same ones for every rule and every time it is called.
-//
-//	any       some candidate is right: what a check of the answers reaches
-//	first     a single sample
-//	shortest  the candidate with the fewest bytes; longest: the one with the most
-//	score     the highest score, which is the mean probability of the tokens where there was no verifier
-//	vote      the most frequent answer, or code; the higher score decides between equals
-//	weighted  the answer with the greatest sum of scores
-//	examples  the code that passes most of the examples in the question (Python); then as vote
-//
-// Errors are ctx's, and of rules that do not exist.
-func Choose(ctx context.Context, r Record, rules []string, sizes []int, draws int) ([]Choice, error) {
+// Choose chooses again among the candidates that a record of a journal has, without sampling. For each size of which
+// there are so many, it draws that number of them so many times, the same ones for every rule of names and every time it
+// is called. Errors are ctx's, and of rules that do not exist.
+func Choose(ctx context.Context, r Record, names []string, sizes []int, draws int) ([]Choice, error) {
+	for _, name := range names {
+		if known := Rules(); !slices.Contains(known, name) {
+			return nil, fmt.Errorf("there is no rule %.40q; there are %s", name, strings.Join(known, ", "))
+		}
+	}
 	if r.Sample == nil || len(r.Candidates) == 0 {
 		return nil, nil
 	}
@@ -49,51 +75,42 @@ func Choose(ctx context.Context, r Record, rules []string, sizes []int, draws in
 	for i, c := range r.Candidates {
 		all[i] = ballot{Candidate: c, key: answerKey(c)}
 	}
-	if slices.Contains(rules, "examples") {
+	if slices.Contains(names, examplesRule) {
 		if err := runExamples(ctx, r.Question, all); err != nil {
 			return nil, err
 		}
 	}
 	var out []Choice
 	for _, n := range sizes {
-		if n < 1 || n > len(all) {
-			continue
+		if n > 0 && n <= len(all) {
+			out = append(out, draw(all, names, n, draws, r)...)
 		}
-		some, err := draw(all, rules, n, draws, r)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, some...)
 	}
 	return out, nil
 }
 
-// draw draws n of a record's candidates so many times.
-func draw(all []ballot, rules []string, n, draws int, r Record) ([]Choice, error) {
-	if n == len(all) && !slices.Contains(rules, "first") {
+// draw draws n of a record's candidates so many times, and tells how often each rule of names is right.
+func draw(all []ballot, names []string, n, draws int, r Record) []Choice {
+	if n == len(all) && !slices.Contains(names, "first") {
 		draws = 1 // all draws have the same candidates
 	}
-	choices := make([]Choice, len(rules))
-	for i, rule := range rules {
-		choices[i] = Choice{Model: r.Model, Rule: rule, N: n, Problem: r.Problem}
+	choices := make([]Choice, len(names))
+	for i, name := range names {
+		choices[i] = Choice{Model: r.Model, Rule: name, N: n, Problem: r.Problem}
 	}
-	for draw := range draws {
-		random := rand.New(rand.NewPCG(uint64(draw), uint64(r.Problem)))
+	for seed := range draws {
+		random := rand.New(rand.NewPCG(uint64(seed), uint64(r.Problem)))
 		drawn := make([]ballot, n)
 		for i, at := range random.Perm(len(all))[:n] {
 			drawn[i] = all[at]
 		}
-		for i, rule := range rules {
-			right, err := choose(rule, drawn)
-			if err != nil {
-				return nil, err
-			}
-			if right {
+		for i, name := range names {
+			if rules[slices.Index(Rules(), name)].right(drawn) {
 				choices[i].Right += 1 / float64(draws)
 			}
 		}
 	}
-	return choices, nil
+	return choices
 }
 
 // ballot is a candidate that stands for its answer.
@@ -101,31 +118,6 @@ type ballot struct {
 	Candidate
 	key    string  // equal for equal answers; empty: there is none
 	passed float32 // share of the question's examples
-}
-
-// choose reports whether what a rule chooses among at least one candidate is right.
-func choose(rule string, drawn []ballot) (bool, error) {
-	switch rule {
-	case "any":
-		return slices.ContainsFunc(drawn, func(b ballot) bool { return b.Right }), nil
-	case "first":
-		return drawn[0].Right, nil
-	case "shortest":
-		return slices.MinFunc(drawn, byLength).Right, nil
-	case "longest":
-		return slices.MaxFunc(drawn, byLength).Right, nil
-	case "score":
-		return slices.MaxFunc(drawn, byScore).Right, nil
-	case "vote":
-		return elect(drawn, equally).Right, nil
-	case "weighted":
-		return elect(drawn, func(b ballot) float64 { return b.Score }).Right, nil
-	case "examples":
-		most := slices.MaxFunc(drawn, func(a, b ballot) int { return cmp.Compare(a.passed, b.passed) }).passed
-		passing := slices.DeleteFunc(slices.Clone(drawn), func(b ballot) bool { return b.passed < most })
-		return elect(passing, equally).Right, nil
-	}
-	return false, fmt.Errorf("there is no rule %.40q; there are %s", rule, strings.Join(Rules(), ", "))
 }
 
 func equally(ballot) float64   { return 1 }

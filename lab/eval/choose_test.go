@@ -24,7 +24,7 @@ func answers() Record {
 }
 
 func TestARuleChoosesAgainAmongAJournalsCandidates(t *testing.T) {
-	want := map[string]float64{"any": 1, "shortest": 1, "longest": 0, "score": 1, "vote": 0, "weighted": 1, "examples": 0}
+	want := map[string]float64{"any": 1, "shortest": 1, "score": 1, "vote": 0, "weighted": 1, "examples": 0}
 	got, err := Choose(t.Context(), answers(), slices.DeleteFunc(Rules(), func(r string) bool { return r == "first" }), []int{4}, 5)
 	if err != nil || len(got) != len(want) {
 		t.Fatalf("%v, %v", got, err)
