@@ -59,9 +59,9 @@ type Choice struct {
 	Right   float64 // share of the draws
 }
 
-// Choose chooses again among the candidates that a record of a journal has, without sampling. For each size of which
-// there are so many, it draws that number of them so many times, the same ones for every rule of names and every time it
-// is called. Errors are ctx's, and of rules that do not exist.
+// Choose chooses again among the candidates of a journal's record, without sampling. It draws candidates at random,
+// draws times for each size, and skips sizes that the record has too few candidates for. All rules get the same
+// draws, which are alike in every call. Errors are ctx's, and of rules that do not exist.
 func Choose(ctx context.Context, r Record, names []string, sizes []int, draws int) ([]Choice, error) {
 	for _, name := range names {
 		if known := Rules(); !slices.Contains(known, name) {
@@ -89,7 +89,7 @@ func Choose(ctx context.Context, r Record, names []string, sizes []int, draws in
 	return out, nil
 }
 
-// draw draws n of a record's candidates so many times, and tells how often each rule of names is right.
+// draw draws n of a record's candidates, draws times, and counts how often each named rule is right.
 func draw(all []ballot, names []string, n, draws int, r Record) []Choice {
 	if n == len(all) && !slices.Contains(names, "first") {
 		draws = 1 // all draws have the same candidates
