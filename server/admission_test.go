@@ -53,11 +53,11 @@ func TestLargeBodiesThatArriveLeaveRoomForQuestions(t *testing.T) {
 	})
 	send := func(n int64) { _, _ = io.CopyN(sender, strings.NewReader(strings.Repeat("x", int(n))), n) }
 	send(size - 1)
-	for f.memory.Bytes() < size {
+	for f.admitter.memory.Bytes() < size {
 		runtime.Gosched()
 	}
-	held := f.memory.Lease() // what other such bodies hold
-	if err := held.Grow(f.opt.MaxMemory - f.opt.MaxMemory/4 - f.memory.Bytes()); err != nil {
+	held := f.admitter.memory.Lease() // what other such bodies hold
+	if err := held.Grow(f.opt.MaxMemory - f.opt.MaxMemory/4 - f.admitter.memory.Bytes()); err != nil {
 		t.Fatal(err)
 	}
 	status, h, answer := f.post("/tokenize", fill(int(size), `{"prompt":"`, "word ", `"}`))
@@ -71,7 +71,7 @@ func TestLargeBodiesThatArriveLeaveRoomForQuestions(t *testing.T) {
 	held.End()
 	send(1)
 	wg.Wait()
-	if n := f.memory.Bytes(); n != 0 {
+	if n := f.admitter.memory.Bytes(); n != 0 {
 		t.Errorf("%d bytes are held after the last request", n)
 	}
 }
@@ -110,7 +110,7 @@ func TestAnAnswerThatWouldFillTheMemoryIsRefusedBeforeItIsBegun(t *testing.T) {
 
 func TestAnAnswerThatOutgrowsTheMemoryIsEnded(t *testing.T) {
 	f := start(t, endless(func() {}), func(o *Options) { o.MaxBody, o.MaxChoices, o.MaxMemory = 1<<10, 8, 400<<10 })
-	held := f.memory.Lease()
+	held := f.admitter.memory.Lease()
 	defer held.End()
 	if err := held.Grow(200 << 10); err != nil {
 		t.Fatal(err)
@@ -147,7 +147,7 @@ func TestEveryEndpointKeepsToTheServersLimits(t *testing.T) {
 		f.post("/tokenize", posts()["/tokenize"])
 		status, _, answer := f.post(path, body)
 		wantError(t, path+" beyond the key's allowance", status, answer, http.StatusTooManyRequests, "rate_limit_exceeded", "")
-		f.draining.Store(true)
+		f.models.draining.Store(true)
 		status, _, answer = f.post(path, body)
 		wantError(t, path+" while draining", status, answer, http.StatusServiceUnavailable, "unavailable", "")
 	}

@@ -22,13 +22,40 @@ func shownKey(r *http.Request) string {
 	return shown
 }
 
+// admitter lets requests in: by their keys, while there are places and memory.
+type admitter struct {
+	opt      *Options
+	models   *published
+	apis     apis
+	keys     *admission.Keys
+	places   *admission.Places
+	memory   *admission.Memory
+	requests *requests
+}
+
+// identify finds the key that a call shows, and refuses a route that the key does not open.
+func (a *admitter) identify(c *api.Call, route *api.Route) error {
+	if route.Open {
+		return nil
+	}
+	if c.Key = a.keys.Of(shownKey(c.Request)); c.Key == nil {
+		c.W.Header().Set("WWW-Authenticate", "Bearer")
+		return errKey
+	}
+	recordOf(c.Context()).key = c.Key
+	if route.Admin && !c.Key.Admin || route.Rules && !c.Key.Rules() {
+		return api.ErrAdmin
+	}
+	return nil
+}
+
 // admit lets a request send its body, unless the server is not ready or has
 // enough to do, or the key has spent its allowance.
-func (s *Server) admit(k *admission.Key) error {
-	if err := s.ready(); err != nil {
+func (a *admitter) admit(k *admission.Key) error {
+	if err := a.models.ready(); err != nil {
 		return err
 	}
-	if s.places.Full() {
+	if a.places.Full() {
 		return admission.ErrBusy
 	}
 	return k.Admit(time.Now())
@@ -36,11 +63,11 @@ func (s *Server) admit(k *admission.Key) error {
 
 // enter takes one of Options.MaxRequests places for a request, and one of its key's, until
 // leave is called.
-func (s *Server) enter(k *admission.Key) (leave func(), err error) {
-	if err := s.ready(); err != nil {
+func (a *admitter) enter(k *admission.Key) (leave func(), err error) {
+	if err := a.models.ready(); err != nil {
 		return nil, err
 	}
-	free, err := s.places.Enter()
+	free, err := a.places.Enter()
 	if err != nil {
 		return nil, err
 	}
@@ -54,9 +81,9 @@ func (s *Server) enter(k *admission.Key) (leave func(), err error) {
 
 // reserve sets aside what a request may take of its key's tokens: those of its body, at four
 // bytes each, and as many more as it allows for. settle charges what was spent.
-func (s *Server) reserve(c *api.Call, allowed int) (settle func(spent int), err error) {
+func (r *runner) reserve(c *api.Call, allowed int) (settle func(spent int), err error) {
 	settle, err = c.Key.Reserve(c.Size/4 + allowed)
-	s.showRates(c)
+	r.apis.showRates(c)
 	return settle, err
 }
 
@@ -78,10 +105,10 @@ func allowed(a *api.Ask) (n int) {
 }
 
 // showRates tells a client where its key stands, in the headers of its API.
-func (s *Server) showRates(c *api.Call) {
+func (a apis) showRates(c *api.Call) {
 	requests, tokens := c.Key.Rates()
 	show := openaiRates
-	if p := s.protocolOf(c.Request); p.Rates != nil {
+	if p := a.of(c.Request); p.Rates != nil {
 		show = p.Rates
 	}
 	for what, r := range map[string]*admission.Rate{"requests": requests, "tokens": tokens} {

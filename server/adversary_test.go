@@ -33,9 +33,9 @@ func TestHostileClientsLeaveNothingBehindAndChangeNoAnswer(t *testing.T) {
 	f.settle()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	for f.memory.Bytes() != 0 || f.places.Taken() != 0 { // handlers whose clients have left end in a moment
+	for f.admitter.memory.Bytes() != 0 || f.admitter.places.Taken() != 0 { // handlers whose clients have left end in a moment
 		if ctx.Err() != nil {
-			t.Fatalf("%d bytes and %d places are held after the last request", f.memory.Bytes(), f.places.Taken())
+			t.Fatalf("%d bytes and %d places are held after the last request", f.admitter.memory.Bytes(), f.admitter.places.Taken())
 		}
 		runtime.Gosched()
 	}

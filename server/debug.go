@@ -5,28 +5,46 @@ import (
 	"net/http"
 	"net/http/pprof"
 	"path"
+	"time"
 
 	"github.com/go-chi/chi/v5"
 
 	"github.com/lutra-lm/lutra/internal/parallel"
+	"github.com/lutra-lm/lutra/server/admission"
 	"github.com/lutra-lm/lutra/server/api"
 )
 
-// debugRoutes are what an operator looks at, on an address of its own and without a key.
-func (s *Server) debugRoutes() http.Handler {
+// admin answers an operator: what the server does, has done and is asked for.
+type admin struct {
+	models       *published
+	keys         *admission.Keys
+	places       *admission.Places
+	requests     *requests
+	lines        *LogLines
+	writeTimeout time.Duration
+}
+
+// debugAddress is the address without keys on which an operator looks at a server.
+type debugAddress struct {
+	opt      *Options
+	observer *observer
+	admin    *admin
+}
+
+// routes returns the handler of what an operator looks at, all without a key.
+func (d *debugAddress) routes() http.Handler {
 	r := chi.NewRouter()
-	names := newHosts(&s.opt, s.opt.DebugAddr)
-	r.Use(s.observe, s.recover, func(next http.Handler) http.Handler { return s.site(names, next) })
+	r.Use(d.observer.observe, d.observer.recover, site(d.opt, d.observer.apis, d.opt.DebugAddr))
 	for at, answer := range map[string]func(*api.Call) error{
-		"/debug/requests": s.debugRequests, "/debug/logs": s.logs, "/debug/state": s.debugState, "/debug/pprof/*": profiles, "/usage": s.usage,
+		"/debug/requests": d.admin.debugRequests, "/debug/logs": d.admin.logs, "/debug/state": d.admin.debugState, "/debug/pprof/*": profiles, "/usage": d.admin.usage,
 	} {
 		r.Get(at, func(w http.ResponseWriter, req *http.Request) {
 			if err := answer(&api.Call{Request: req, W: w}); err != nil {
-				s.fail(w, req, err)
+				d.observer.apis.fail(w, req, err)
 			}
 		})
 	}
-	r.Method(http.MethodGet, "/metrics", s.metrics.Handler())
+	r.Method(http.MethodGet, "/metrics", d.observer.metrics.Handler())
 	return r
 }
 
@@ -47,29 +65,29 @@ func profiles(c *api.Call) error {
 	return nil
 }
 
-// listenDebug listens on Options.DebugAddr; nil: there is none.
-func (s *Server) listenDebug() (net.Listener, error) {
-	if s.opt.DebugAddr == "" {
+// listen listens on Options.DebugAddr; nil: there is none.
+func (d *debugAddress) listen() (net.Listener, error) {
+	if d.opt.DebugAddr == "" {
 		return nil, nil
 	}
-	l, err := Listen(s.opt.DebugAddr)
+	l, err := Listen(d.opt.DebugAddr)
 	if err == nil {
-		s.log.Info().Stringer("addr", l.Addr()).Msg("serving /debug/requests, /debug/logs, /debug/state, /usage, /metrics and /debug/pprof/")
+		d.opt.Log.Info().Stringer("addr", l.Addr()).Msg("serving /debug/requests, /debug/logs, /debug/state, /usage, /metrics and /debug/pprof/")
 	}
 	return l, err
 }
 
-// serveDebug serves debugRoutes until done closes.
-func (s *Server) serveDebug(l net.Listener, done <-chan struct{}) {
+// serve serves its routes until done closes.
+func (d *debugAddress) serve(l net.Listener, done <-chan struct{}) {
 	if l == nil {
 		return
 	}
-	srv := &http.Server{Handler: s.debugRoutes(), ReadHeaderTimeout: s.opt.HeaderTimeout, IdleTimeout: s.opt.IdleTimeout, MaxHeaderBytes: 64 << 10, ErrorLog: stdLog(s.log)}
+	srv := newHTTPServer(d.opt, d.routes())
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)
 		if err := parallel.Try(func() error { return srv.Serve(l) }); err != http.ErrServerClosed {
-			s.log.Error().Err(err).Msg("the debug address is served no more")
+			d.opt.Log.Error().Err(err).Msg("the debug address is served no more")
 		}
 	}()
 	<-done
@@ -78,8 +96,8 @@ func (s *Server) serveDebug(l net.Listener, done <-chan struct{}) {
 }
 
 // debugRequests shows the requests under way and the last ones that have ended.
-func (s *Server) debugRequests(c *api.Call) error {
-	underWay, recent := s.requests.list()
+func (a *admin) debugRequests(c *api.Call) error {
+	underWay, recent := a.requests.list()
 	out := struct {
 		Running []requestState `json:"running"`
 		Waiting []requestState `json:"waiting"`
@@ -96,7 +114,7 @@ func (s *Server) debugRequests(c *api.Call) error {
 }
 
 // debugState shows what the engines are doing.
-func (s *Server) debugState(c *api.Call) error {
+func (a *admin) debugState(c *api.Call) error {
 	type state struct {
 		Model  string `json:"model"`
 		Engine any    `json:"engine"`
@@ -105,8 +123,8 @@ func (s *Server) debugState(c *api.Call) error {
 		Draining bool    `json:"draining"`
 		InFlight int64   `json:"in_flight"`
 		Models   []state `json:"models"`
-	}{Draining: s.draining.Load(), InFlight: s.places.Taken(), Models: []state{}}
-	for _, m := range s.loaded() {
+	}{Draining: a.models.draining.Load(), InFlight: a.places.Taken(), Models: []state{}}
+	for _, m := range a.models.loaded() {
 		out.Models = append(out.Models, state{m.Name, m.Engine.Stats()})
 	}
 	return c.JSON(out)

@@ -16,7 +16,7 @@ func TestTheDebugAddressShowsWhatAnOperatorLooksAt(t *testing.T) {
 	if w := f.as("POST", "/v1/chat/completions", "a", strings.Replace(chatBody(""), "Hi", "confidential", 1)); w.Code != 200 {
 		t.Fatalf("%d %s", w.Code, w.Body)
 	}
-	debug := f.debugRoutes()
+	debug := f.debug.routes()
 	get := func(host, path string) *httptest.ResponseRecorder {
 		w := httptest.NewRecorder()
 		debug.ServeHTTP(w, httptest.NewRequest("GET", "http://"+host+path, nil))
@@ -47,13 +47,13 @@ func TestTheDebugAddressShowsWhatAnOperatorLooksAt(t *testing.T) {
 func TestTheDebugAddressIsOpenWhileTheServerRuns(t *testing.T) {
 	log := &logged{want: "/debug/pprof/", ch: make(chan struct{})}
 	f := start(t, says(t, "Hi."), func(o *Options) { o.DebugAddr, o.Log = "127.0.0.1:0", zerolog.New(log) })
-	l, err := f.listenDebug()
+	l, err := f.debug.listen()
 	if err != nil {
 		t.Fatal(err)
 	}
 	<-log.ch
 	done, ended := make(chan struct{}), make(chan struct{})
-	go func() { defer close(ended); f.serveDebug(l, done) }()
+	go func() { defer close(ended); f.debug.serve(l, done) }()
 	resp, err := http.Get("http://" + l.Addr().String() + "/debug/requests")
 	if err != nil {
 		t.Fatal(err)

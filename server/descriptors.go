@@ -47,12 +47,12 @@ func (l *patientListener) Accept() (net.Conn, error) {
 }
 
 // warnOfFiles says at the start that a limit of limit open files, 0 for none, is too low
-// for the connections that the server may have.
-func (s *Server) warnOfFiles(limit uint64) {
-	need := uint64(s.opt.MaxConnections + otherFiles)
-	if limit == 0 || s.opt.MaxConnections == 0 || limit >= need {
+// for most connections, 0 for any number.
+func warnOfFiles(log zerolog.Logger, limit uint64, most int) {
+	need := uint64(most + otherFiles)
+	if limit == 0 || most == 0 || limit >= need {
 		return
 	}
-	s.log.Warn().Uint64("limit", limit).Uint64("needed", need).Int("max_connections", s.opt.MaxConnections).
+	log.Warn().Uint64("limit", limit).Uint64("needed", need).Int("max_connections", most).
 		Msg("the limit of open files is too low for server.max_connections: raise it (ulimit -n, LimitNOFILE) or lower that")
 }

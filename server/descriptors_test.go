@@ -58,7 +58,7 @@ func TestALimitOfFilesBelowTheConnectionsIsSaid(t *testing.T) {
 		var log bytes.Buffer
 		opt := DefaultOptions()
 		opt.MaxConnections, opt.Log = c.connections, zerolog.New(&log)
-		New(opt).warnOfFiles(c.limit)
+		warnOfFiles(opt.Log, c.limit, opt.MaxConnections)
 		if got := strings.Contains(log.String(), "limit of open files is too low"); got != c.warns {
 			t.Errorf("%d connections and %d files: %q", c.connections, c.limit, &log)
 		}

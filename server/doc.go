@@ -4,8 +4,8 @@
 //
 // A request is let in (admission), its body is received into memory that is
 // counted, and its fields are read where they lie. The API whose route it is checks all
-// of it before it costs more, and says what it asks for. One handler has that answered by
-// a strategy, and writes what the strategy yields as the API's encoder says, at once or as
+// of it before it costs more, and says what it asks for. The runner has a strategy answer
+// it, and writes what the strategy yields as the API's encoder says, at once or as
 // a stream. The request's context ends with its client, its time limit or the server, and
 // takes the work in the engine with it.
 //

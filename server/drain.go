@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/lutra-lm/lutra/server/admission"
 )
 
 // ErrAtOnce, as the cause of the end of Serve's context, leaves out the lame-duck
@@ -21,7 +23,10 @@ var ErrAtOnce = errors.New("server: stop at once")
 // The lame-duck time lets those who send requests, such as an orchestrator, notice;
 // connections to a closed listener would be errors that clients see.
 type drain struct {
-	s      *Server
+	opt    *Options
+	models *published
+	places *admission.Places // of requests under way
+	lines  *LogLines         // whose followers end too
 	srv    *http.Server
 	silent *silentConns
 	until  time.Time // when connections are cut
@@ -32,37 +37,37 @@ type drain struct {
 const cancelledGrace = time.Second
 
 func (d *drain) run(cause error, stopped <-chan struct{}) error {
-	s := d.s
-	wasReady := s.ready() == nil
-	s.draining.Store(true)
-	s.logLines.wake()
+	log := d.opt.Log
+	wasReady := d.models.ready() == nil
+	d.models.draining.Store(true)
+	d.lines.wake()
 	d.srv.SetKeepAlivesEnabled(false)
-	lame := min(s.opt.LameDuck, max(0, s.opt.DrainTimeout-cancelledGrace))
+	lame := min(d.opt.LameDuck, max(0, d.opt.DrainTimeout-cancelledGrace))
 	if !wasReady || errors.Is(cause, ErrAtOnce) { // nobody sends requests, or nobody has to notice
 		lame = 0
 	}
-	s.log.Info().Int64("requests", s.places.Taken()).Dur("lame_duck_ms", lame).Msg("stopping: new requests are refused")
+	log.Info().Int64("requests", d.places.Taken()).Dur("lame_duck_ms", lame).Msg("stopping: new requests are refused")
 	select {
 	case <-time.After(lame):
 	case <-stopped:
 		return nil
 	}
 	cancelled := d.until.Add(-cancelledGrace)
-	if n := s.places.Taken(); n > 0 {
-		s.log.Info().Int64("requests", n).Dur("timeout_ms", max(0, time.Until(cancelled))).Msg("waiting for running requests")
+	if n := d.places.Taken(); n > 0 {
+		log.Info().Int64("requests", n).Dur("timeout_ms", max(0, time.Until(cancelled))).Msg("waiting for running requests")
 	}
 	if d.shutdown(cancelled) {
-		s.log.Info().Msg("stopped")
+		log.Info().Msg("stopped")
 		return nil
 	}
-	s.log.Warn().Int64("requests", s.places.Taken()).Msg("the drain timeout ends: cancelling requests")
+	log.Warn().Int64("requests", d.places.Taken()).Msg("the drain timeout ends: cancelling requests")
 	d.cancel(errDraining)
 	if d.shutdown(time.Now().Add(cancelledGrace)) {
-		s.log.Info().Msg("stopped")
+		log.Info().Msg("stopped")
 		return nil
 	}
 	// These clients do not even take their error.
-	s.log.Warn().Int64("requests", s.places.Taken()).Msg("stopped: connections were cut")
+	log.Warn().Int64("requests", d.places.Taken()).Msg("stopped: connections were cut")
 	return d.srv.Close()
 }
 

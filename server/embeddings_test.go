@@ -226,7 +226,7 @@ func TestEveryBadRequestForVectorsOrScoresIsRefusedWithItsReason(t *testing.T) {
 
 func TestAnEmptyTextHasNoVectorThoughTheModelReadsTokensOfItsOwn(t *testing.T) {
 	f := reading(t)
-	m := must(must(f.registered()).Embedder(""))
+	m := must(must(f.models.known()).Registry().Embedder(""))
 	file := must(embedded.Open(embedded.Default))
 	file.Metadata["tokenizer.ggml.add_bos_token"], file.Metadata["tokenizer.ggml.bos_token_id"] = true, uint32(1)
 	m.Tokenizer = must(tokenizer.New(file.Metadata))
@@ -254,7 +254,7 @@ func TestAServerWithoutReadersSaysSo(t *testing.T) {
 
 func TestAServerMayHaveReadersAlone(t *testing.T) {
 	f := reading(t)
-	m, err := must(f.registered()).Embedder("")
+	m, err := must(f.models.known()).Registry().Embedder("")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -366,7 +366,7 @@ func TestTextsToReadMakeNoMoreThanTheServerCounts(t *testing.T) {
 		}
 		t.Logf("%s, %.60s: status %d, %d texts, factor %.1f", c.path, c.body, w.status, c.texts, float64(made)/float64(len(c.body)))
 	}
-	if n := f.memory.Bytes(); n != 0 {
+	if n := f.admitter.memory.Bytes(); n != 0 {
 		t.Errorf("%d bytes are held after the last request", n)
 	}
 }

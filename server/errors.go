@@ -210,11 +210,11 @@ func writeFailure(w http.ResponseWriter, f *api.Fault, body any) {
 }
 
 // fail notes an error for the log line, and answers with it unless an answer has begun.
-func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) (begun bool) {
+func (a apis) fail(w http.ResponseWriter, r *http.Request, err error) (begun bool) {
 	rec := recordOf(r.Context())
 	rec.err = err
 	f := toFault(err)
-	body := s.protocolOf(r).Failure(f, rec.id)
+	body := a.of(r).Failure(f, rec.id)
 	if w.(middleware.WrapResponseWriter).Status() != 0 {
 		if rec.waiting != nil {
 			rec.waiting.fail(body)
@@ -226,15 +226,4 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) (begun 
 	}
 	writeFailure(w, f, body)
 	return false
-}
-
-// protocolOf returns the API that a request is of, as far as that shows outside of its
-// handler: errors may come before any is found.
-func (s *Server) protocolOf(r *http.Request) *api.Protocol {
-	for i := range s.protocols {
-		if p := &s.protocols[i]; p.Owns != nil && p.Owns(r) {
-			return p
-		}
-	}
-	return &s.protocols[len(s.protocols)-1]
 }

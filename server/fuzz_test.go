@@ -43,8 +43,8 @@ func FuzzRequest(f *testing.F) {
 			object, err := jsonread.Parse(body)
 			var g *api.Ask
 			if err == nil {
-				c := &api.Call{Request: httptest.NewRequest(http.MethodPost, path, nil), Server: &s.seen, Body: object, Lease: s.memory.Lease()}
-				g, err = s.patterns()[pattern{http.MethodPost, path}][0].Ask(c)
+				c := &api.Call{Request: httptest.NewRequest(http.MethodPost, path, nil), Server: &s.router.server, Body: object, Lease: s.admitter.memory.Lease()}
+				g, err = s.router.routes[pattern{http.MethodPost, path}][0].Ask(c)
 			}
 			if err != nil {
 				if f := toFault(err); f.Status != http.StatusBadRequest && f.Status != http.StatusNotFound || f.Code == "" || f.Message == "" {

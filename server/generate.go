@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"iter"
 
+	"github.com/rs/zerolog"
+
 	"github.com/lutra-lm/lutra/server/api"
 	"github.com/lutra-lm/lutra/server/fields"
 	"github.com/lutra-lm/lutra/server/metrics"
@@ -15,8 +17,14 @@ import (
 // more is a search in all but name, and must not make others wait.
 const interactiveChoices = 8
 
+// runner has models compute what calls ask for, and charges it to their keys.
+type runner struct {
+	apis apis
+	log  zerolog.Logger
+}
+
 // generate answers a request for text.
-func (s *Server) generate(c *api.Call, a *api.Ask) error {
+func (r *runner) generate(c *api.Call, a *api.Ask) error {
 	if a.Instead != nil {
 		return c.JSON(a.Instead)
 	}
@@ -36,7 +44,7 @@ func (s *Server) generate(c *api.Call, a *api.Ask) error {
 	if len(first.Unheld) > 0 {
 		c.W.Header().Add(api.Warning, fields.Unheld(first.Unheld))
 	}
-	s.trace(c, a)
+	r.trace(c, a)
 	if err := c.Lease.Grow(upFront(a)); err != nil {
 		return err
 	}
@@ -49,7 +57,7 @@ func (s *Server) generate(c *api.Call, a *api.Ask) error {
 	if a.Begin != nil {
 		defer a.Begin(cancel)()
 	}
-	settle, err := s.reserve(c, allowed(a))
+	settle, err := r.reserve(c, allowed(a))
 	if err != nil {
 		return err
 	}
@@ -103,8 +111,8 @@ func run(ctx context.Context, a *api.Ask) iter.Seq2[tts.Event, error] {
 }
 
 // trace logs what the client sent, at the only level where prompts are shown.
-func (s *Server) trace(c *api.Call, a *api.Ask) {
-	e := s.log.Trace()
+func (r *runner) trace(c *api.Call, a *api.Ask) {
+	e := r.log.Trace()
 	if !e.Enabled() {
 		return
 	}

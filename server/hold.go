@@ -10,15 +10,15 @@ import (
 
 // hold leases the model that a request asks for until the call ends. A client that is going to
 // get a stream is kept patient while the model loads.
-func (s *Server) hold(c *api.Call, name string, tasks ...string) (*registry.Registry, error) {
-	set, err := s.known()
+func (p *published) hold(c *api.Call, name string, tasks ...string) (*registry.Registry, error) {
+	set, err := p.known()
 	if err != nil {
 		return nil, err
 	}
 	if err := c.Access(set, name, tasks...); err != nil {
 		return nil, err
 	}
-	w := &waiting{c: c, s: s}
+	w := &waiting{c: c}
 	lease, err := set.Hold(c.Context(), name, w.begin, tasks...)
 	w.end()
 	if err != nil {
@@ -46,7 +46,6 @@ func awaitsStream(c *api.Call, p *api.Protocol) {
 // comments that tell how much of the model has been read.
 type waiting struct {
 	c      *api.Call
-	s      *Server
 	stream *jsonwrite.Waiting // nil: the request waits for nothing
 }
 
@@ -60,7 +59,7 @@ func (w *waiting) begin(model string, progress func() float64) {
 	if w.c.Waiting != nil {
 		line = func() any { return w.c.Waiting(w.c) }
 	}
-	w.stream = jsonwrite.Wait(w.c.W, w.s.opt.WriteTimeout, w.s.opt.KeepAlive, comment, line)
+	w.stream = jsonwrite.Wait(w.c.W, w.c.WriteTimeout, w.c.KeepAlive, comment, line)
 }
 
 // end has nothing more written.
@@ -72,6 +71,6 @@ func (w *waiting) end() {
 
 // fail ends the stream with a fault, as its API writes it.
 func (w *waiting) fail(body any) {
-	out := jsonwrite.OpenEvents(w.c.W, w.c.Waiting != nil, w.s.opt.WriteTimeout, w.s.opt.KeepAlive, func() any { return nil }, func() {})
+	out := jsonwrite.OpenEvents(w.c.W, w.c.Waiting != nil, w.c.WriteTimeout, w.c.KeepAlive, func() any { return nil }, func() {})
 	out.End(func() any { return body })
 }

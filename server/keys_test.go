@@ -79,7 +79,7 @@ func TestASearchIsChargedWithAllItsCandidates(t *testing.T) {
 	if w.Code != 200 || w.Header().Get("X-Ratelimit-Remaining-Tokens") != fmtInt(1000-80-len(body)/4) {
 		t.Fatalf("%d %s with %v", w.Code, w.Body, w.Header())
 	}
-	list, _ := f.keys.Usage()
+	list, _ := f.admitter.keys.Usage()
 	_, left := list[0].Key.Rates()
 	if u := list[0]; u.Completion != 80 || left.Remaining > 1000-80-int(u.Prompt)+1 || left.Remaining < 1000-80-int(u.Prompt)-1 {
 		t.Errorf("usage %+v, %+v left", u, left)
@@ -258,18 +258,18 @@ func TestAFileOfKeysIsReadAgainWhenItChanges(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	f.readChanged()
+	f.files.readChanged()
 	if !opens("key-a") || strings.Contains(log.String(), "has been read") {
 		t.Errorf("nothing has changed, and the log says\n%s", log)
 	}
 	rewrite("alice: key-a2\nbob: key-b2")
-	f.readChanged()
+	f.files.readChanged()
 	if opens("key-a") || !opens("key-a2") || !opens("key-b2") {
 		t.Error("the new keys are not used")
 	}
 	for _, wrong := range []string{"", "alice: key-a3\nalice: key-b3"} {
 		rewrite(wrong)
-		f.readChanged()
+		f.files.readChanged()
 		if !opens("key-a2") || opens("key-a3") || !strings.Contains(log.String(), "the changed file was refused") {
 			t.Errorf("after a wrong file %q: log\n%s", wrong, log)
 		}
@@ -280,7 +280,7 @@ func TestAFileOfKeysIsReadAgainWhenItChanges(t *testing.T) {
 	if err := os.Remove(file); err != nil {
 		t.Fatal(err)
 	}
-	f.readChanged() // while it is exchanged
+	f.files.readChanged() // while it is exchanged
 	if !opens("key-b2") {
 		t.Error("without a file the keys are gone")
 	}

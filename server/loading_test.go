@@ -236,10 +236,10 @@ func TestOllamasClientsLoadAndUnloadModels(t *testing.T) {
 func TestRequestsForModelsThatDoNotComeAreRefused(t *testing.T) {
 	f := startOnDemand(t, func(_ *Options, o *residency.Options) { o.Queue = 1; o.Room = func() int64 { return 10 } })
 	need := int64(1)
-	sources := must(f.known()).States()
+	sources := must(f.models.known()).States()
 	list := []residency.Source{*sources[0].Source, *sources[1].Source}
 	list[1].Need = func() (int64, error) { return need, nil }
-	if err := must(f.known()).Update(t.Context(), list, nil); err != nil {
+	if err := must(f.models.known()).Update(t.Context(), list, nil); err != nil {
 		t.Fatal(err)
 	}
 	ask := func(want string) {
@@ -253,7 +253,7 @@ func TestRequestsForModelsThatDoNotComeAreRefused(t *testing.T) {
 	waits, left := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(left)
-		lease, err := must(f.known()).Hold(ctx, "late", func(string, func() float64) { close(waits) })
+		lease, err := must(f.models.known()).Hold(ctx, "late", func(string, func() float64) { close(waits) })
 		if err == nil {
 			lease.Release()
 		}
@@ -283,7 +283,7 @@ func TestAClientThatLeavesWhileItsModelLoadsEndsTheLoad(t *testing.T) {
 	resp.Body.Read(make([]byte, 1))
 	cancel()
 	resp.Body.Close()
-	for st := must(must(f.known()).State("late")); st.Status != residency.Unloaded; st = must(must(f.known()).State("late")) {
+	for st := must(must(f.models.known()).State("late")); st.Status != residency.Unloaded; st = must(must(f.models.known()).State("late")) {
 		runtime.Gosched() // the server hears of it by and by
 	}
 }

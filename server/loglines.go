@@ -101,13 +101,13 @@ func (l *LogLines) follow() (leave func(), ok bool) {
 // logs answers with the last lines of the log, one JSON object each, and with follow=true with
 // further ones until the client leaves or the server stops. A client that is too slow misses
 // lines.
-func (s *Server) logs(c *api.Call) error {
+func (a *admin) logs(c *api.Call) error {
 	tail, follow, err := logQuery(c.Request)
 	if err != nil {
 		return err
 	}
 	if follow {
-		leave, ok := s.logLines.follow()
+		leave, ok := a.lines.follow()
 		if !ok {
 			return api.InvalidStatus(http.StatusTooManyRequests, "too_many_followers", "follow", fmt.Sprintf("%d clients follow the log already.", mostFollowers))
 		}
@@ -116,12 +116,12 @@ func (s *Server) logs(c *api.Call) error {
 	c.W.Header().Set("Content-Type", "application/x-ndjson")
 	c.W.Header().Set("X-Accel-Buffering", "no")
 	rc := http.NewResponseController(c.W)
-	_, end, _ := s.logLines.from(0)
+	_, end, _ := a.lines.from(0)
 	for next := end - tail; ; {
-		stopping := s.draining.Load()
-		lines, after, more := s.logLines.from(next)
+		stopping := a.models.draining.Load()
+		lines, after, more := a.lines.from(next)
 		next = after
-		_ = rc.SetWriteDeadline(time.Now().Add(s.opt.WriteTimeout)) // recorders in tests know no deadlines
+		_ = rc.SetWriteDeadline(time.Now().Add(a.writeTimeout)) // recorders in tests know no deadlines
 		if _, err := c.W.Write(bytes.Join(lines, nil)); err != nil {
 			return nil // the client has left
 		}

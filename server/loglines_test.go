@@ -75,9 +75,9 @@ func TestAdminsReadTheLogWithoutPrompts(t *testing.T) {
 
 func TestALogIsFollowedUntilTheServerStops(t *testing.T) {
 	f := withLogs(t)
-	debug := httptest.NewServer(f.debugRoutes())
+	debug := httptest.NewServer(f.debug.routes())
 	defer debug.Close()
-	f.log.Info().Msg("before")
+	f.opt.Log.Info().Msg("before")
 	var all []*bufio.Scanner
 	for range mostFollowers {
 		resp, err := http.Get(debug.URL + "/debug/logs?follow=true&tail=1")
@@ -103,11 +103,11 @@ func TestALogIsFollowedUntilTheServerStops(t *testing.T) {
 	resp.Body.Close()
 	reads(`"status":429`)
 	for i := range 3 {
-		f.log.Info().Msg(fmt.Sprint("line ", i))
+		f.opt.Log.Info().Msg(fmt.Sprint("line ", i))
 		reads(fmt.Sprint("line ", i))
 	}
-	f.draining.Store(true)
-	f.logLines.wake()
+	f.models.draining.Store(true)
+	f.admin.lines.wake()
 	for i, lines := range all {
 		for lines.Scan() {
 			if !strings.Contains(lines.Text(), "/debug/logs") { // the others' ends
@@ -118,5 +118,5 @@ func TestALogIsFollowedUntilTheServerStops(t *testing.T) {
 			t.Errorf("%d ends with %v", i, lines.Err())
 		}
 	}
-	f.draining.Store(false)
+	f.models.draining.Store(false)
 }

@@ -58,7 +58,7 @@ func TestNoRequestMakesMoreOfItsBodyThanTheServerCounts(t *testing.T) {
 		}
 		t.Logf("%s, %s: status %d, factor %.1f", b.Path, b.Name, w.status, float64(made)/float64(len(body)))
 	}
-	if n := f.memory.Bytes(); n != 0 {
+	if n := f.admitter.memory.Bytes(); n != 0 {
 		t.Errorf("%d bytes are held after the last request", n)
 	}
 }

@@ -17,16 +17,28 @@ import (
 	"github.com/lutra-lm/lutra/internal/errtext"
 	"github.com/lutra-lm/lutra/internal/parallel"
 	"github.com/lutra-lm/lutra/server/jsonread"
+	"github.com/lutra-lm/lutra/server/metrics"
 )
 
+// observer owns the record of each request: it makes the record, and tells log, metrics, traces and
+// /debug/requests what has become of the request.
+type observer struct {
+	apis     apis
+	quiet    func(path string) bool // of paths of which nothing is said
+	log      zerolog.Logger
+	tracer   trace.TracerProvider // nil: nothing is traced
+	metrics  *metrics.Metrics
+	requests *requests
+}
+
 // observe gives every request an id and a log line, and counts it.
-func (s *Server) observe(next http.Handler) http.Handler {
+func (o *observer) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id := requestID(r)
 		rec := &record{id: id, start: time.Now()}
-		r, span := s.beginSpan(r)
+		r, span := o.beginSpan(r)
 		w.Header().Set("X-Request-Id", id)
-		if header := s.protocolOf(r).IDHeader; header != "" {
+		if header := o.apis.of(r).IDHeader; header != "" {
 			w.Header().Set(header, id)
 		}
 		w.Header().Set("X-Content-Type-Options", "nosniff")
@@ -39,18 +51,18 @@ func (s *Server) observe(next http.Handler) http.Handler {
 			if rec.err != nil {
 				status = toFault(rec.err).Status
 			}
-			s.metrics.Answered(routeOf(r), status)
+			o.metrics.Answered(routeOf(r), status)
 			if acc := rec.account.Load(); acc != nil {
 				if acc.Model != "" && rec.err == nil {
-					s.metrics.Completed(&acc.Request)
+					o.metrics.Completed(&acc.Request)
 				}
 				if rec.key != nil {
 					rec.key.Answered(acc.Usage.Prompt, acc.Usage.Completion+acc.Usage.Critiques) // as it is charged
 				}
 			}
-			s.requests.leave(rec, status)
-			s.endSpan(span, r, rec, status)
-			s.logRequest(r, rec, status, ww.BytesWritten())
+			o.requests.leave(rec, status)
+			o.endSpan(span, r, rec, status)
+			o.logRequest(r, rec, status, ww.BytesWritten())
 		}()
 		next.ServeHTTP(ww, r.WithContext(cpulimit.Request(context.WithValue(r.Context(), recordKey{}, rec))))
 	})
@@ -83,15 +95,15 @@ func remote(r *http.Request) string {
 }
 
 // logRequest writes the one line a request has.
-func (s *Server) logRequest(r *http.Request, rec *record, status, bytes int) {
+func (o *observer) logRequest(r *http.Request, rec *record, status, bytes int) {
 	var e *zerolog.Event
 	switch {
 	case status == http.StatusInternalServerError:
-		e = s.log.Error()
-	case s.quiet(r.URL.Path):
-		e = s.log.Debug()
+		e = o.log.Error()
+	case o.quiet(r.URL.Path):
+		e = o.log.Debug()
 	default:
-		e = s.log.Info()
+		e = o.log.Info()
 	}
 	e = e.Str("id", rec.id).Str("method", r.Method).Str("path", jsonread.Brief(r.URL.Path)).Int("status", status).
 		Int("bytes", bytes).Str("remote", remote(r)).Dur("duration_ms", time.Since(rec.start))
@@ -112,7 +124,7 @@ func (s *Server) logRequest(r *http.Request, rec *record, status, bytes int) {
 
 // recover answers a panic with 500. When the answer has begun, it cuts the
 // connection, so that nobody takes the answer for whole.
-func (s *Server) recover(next http.Handler) http.Handler {
+func (o *observer) recover(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() {
 			p := parallel.Caught(recover())
@@ -122,8 +134,8 @@ func (s *Server) recover(next http.Handler) http.Handler {
 			if p.Value == http.ErrAbortHandler {
 				panic(p.Value)
 			}
-			s.log.Error().Str("id", recordOf(r.Context()).id).Interface("panic", p.Value).Bytes("stack", p.Stack).Msg("handler panicked")
-			if begun := s.fail(w, r, errPanic); begun {
+			o.log.Error().Str("id", recordOf(r.Context()).id).Interface("panic", p.Value).Bytes("stack", p.Stack).Msg("handler panicked")
+			if begun := o.apis.fail(w, r, errPanic); begun {
 				panic(http.ErrAbortHandler)
 			}
 		}()

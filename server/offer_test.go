@@ -58,7 +58,7 @@ func (f *fixture) cards(t *testing.T) map[string]wireCard {
 func TestACardListsWhatMayBeOffered(t *testing.T) {
 	f := real(t, nil)
 	f.model.MaxTurns = 6
-	prm := must(must(f.registered()).Judge("lutra-tiny-prm"))
+	prm := must(must(f.models.known()).Registry().Judge("lutra-tiny-prm"))
 	if err := f.Publish(registry.Served{Model: f.model, Demo: true, Aliases: []string{"mini"}}, registry.Served{Model: prm.Model, Reward: prm.Reward, Aliases: []string{"prm"}}); err != nil {
 		t.Fatal(err)
 	}

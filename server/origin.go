@@ -15,23 +15,25 @@ import (
 // (DNS rebinding). So requests from other sites' pages are refused, and a server that
 // listens on this machine alone answers to this machine's names alone.
 
-// site refuses requests under a name that is not the server's, and those from pages
+// site refuses requests under a name that is not the server's on addr, and requests from pages
 // of other sites, unless they are configured. Probes are answered under any name: an
 // orchestrator asks by address, and the answers reveal nothing.
-func (s *Server) site(names *hosts, next http.Handler) http.Handler {
+func site(opt *Options, apis apis, addr string) func(next http.Handler) http.Handler {
 	probes := []string{"/healthz", "/readyz", "/health"}
-	cross := crossOrigin(s.opt.CORSOrigins)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch {
-		case !names.allow(r.Host) && !slices.Contains(probes, r.URL.Path):
-			s.fail(w, r, forbidden("host_not_allowed", fmt.Sprintf(
-				"This server does not answer to the name '%s'. If it should, add the name to server.allowed_hosts.", jsonread.Brief(r.Host))))
-		case cross != nil && cross.Check(r) != nil && !names.ownPage(r):
-			s.fail(w, r, crossSite(r))
-		default:
-			next.ServeHTTP(w, r)
-		}
-	})
+	names, cross := newHosts(opt, addr), crossOrigin(opt.CORSOrigins)
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			switch {
+			case !names.allow(r.Host) && !slices.Contains(probes, r.URL.Path):
+				apis.fail(w, r, forbidden("host_not_allowed", fmt.Sprintf(
+					"This server does not answer to the name '%s'. If it should, add the name to server.allowed_hosts.", jsonread.Brief(r.Host))))
+			case cross != nil && cross.Check(r) != nil && !names.ownPage(r):
+				apis.fail(w, r, crossSite(r))
+			default:
+				next.ServeHTTP(w, r)
+			}
+		})
+	}
 }
 
 // crossSite returns the answer to a page of another site, or to one that seems to be: where no
@@ -65,16 +67,16 @@ func crossOrigin(trusted []string) *http.CrossOriginProtection {
 }
 
 // cors lets browsers of the configured origins call.
-func (s *Server) cors(next http.Handler) http.Handler {
-	if len(s.opt.CORSOrigins) == 0 {
+func cors(origins []string, next http.Handler) http.Handler {
+	if len(origins) == 0 {
 		return next
 	}
-	all := slices.Contains(s.opt.CORSOrigins, anyOrigin)
+	all := slices.Contains(origins, anyOrigin)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		origin := r.Header.Get("Origin")
 		h := w.Header()
 		h.Add("Vary", "Origin")
-		if origin == "" || !all && !slices.Contains(s.opt.CORSOrigins, origin) {
+		if origin == "" || !all && !slices.Contains(origins, origin) {
 			next.ServeHTTP(w, r)
 			return
 		}

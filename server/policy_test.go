@@ -131,7 +131,7 @@ func TestARequestThatTakesTooLongGetsATimeout(t *testing.T) {
 func TestAPanicIsAnInternalErrorAndLeavesTheServerUp(t *testing.T) {
 	log := &logged{}
 	s := New(Options{Bounds: Bounds{MaxBody: 1}, Reporting: Reporting{Log: zerolog.New(log)}})
-	h := s.observe(s.recover(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("a secret") })))
+	h := s.observer.observe(s.observer.recover(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("a secret") })))
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
 	wantError(t, "panic", w.Code, w.Body.Bytes(), http.StatusInternalServerError, "internal_error", "")

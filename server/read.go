@@ -16,31 +16,31 @@ import (
 const perText = 1 << 10
 
 // read answers a request for what a model makes of texts.
-func (s *Server) read(c *api.Call, r *api.Reading) error {
-	acc := &account{strategy: r.Task, Request: metrics.Request{Start: c.Start, N: r.Texts}}
-	if r.Model != nil {
-		acc.Model = r.Model.Name
+func (r *runner) read(c *api.Call, reading *api.Reading) error {
+	acc := &account{strategy: reading.Task, Request: metrics.Request{Start: c.Start, N: reading.Texts}}
+	if reading.Model != nil {
+		acc.Model = reading.Model.Name
 	}
 	recordOf(c.Context()).answeredBy(acc)
-	if err := c.Lease.Grow(int64(r.Texts) * (perText + 16*int64(r.Width))); err != nil {
+	if err := c.Lease.Grow(int64(reading.Texts) * (perText + 16*int64(reading.Width))); err != nil {
 		return err
 	}
-	settle, err := s.reserve(c, 0)
+	settle, err := r.reserve(c, 0)
 	if err != nil {
 		return err
 	}
 	defer func() { settle(acc.Usage.Prompt) }()
 	ctx := c.Context()
-	spent, err := r.Read(ctx)
+	spent, err := reading.Read(ctx)
 	acc.read(spent)
 	if err != nil {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		return textFault(r, err)
+		return textFault(reading, err)
 	}
 	acc.finished(tts.FinishStop)
-	return c.Reply(func(p *jsonwrite.Reply) { r.Write(p, spent) })
+	return c.Reply(func(p *jsonwrite.Reply) { reading.Write(p, spent) })
 }
 
 // textFault names the text that an error is about, if it is about one.

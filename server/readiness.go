@@ -1,18 +1,18 @@
 package server
 
 import (
+	"sync"
+
 	"github.com/lutra-lm/lutra/internal/cpulimit"
 	"github.com/lutra-lm/lutra/server/api"
 )
 
-// Loading notes that done of total bytes of a model have been read, for /readyz,
-// until Publish makes models available. Any goroutine may call it.
-func (s *Server) Loading(model string, done, total int64) {
+// note notes that done of total bytes of a model have been read.
+func (l *loading) note(model string, done, total int64) {
 	p := modelProgress{Model: model}
 	if total > 0 {
 		p.Progress = min(1, float64(done)/float64(total))
 	}
-	l := &s.loading
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for i := range l.models {
@@ -33,9 +33,9 @@ type notReady struct {
 }
 
 // readyz tells load balancers whether to send requests here.
-func (s *Server) readyz(c *api.Call) error {
-	err := s.ready()
-	failed := s.failedModels()
+func (a *admin) readyz(c *api.Call) error {
+	err := a.models.ready()
+	failed := a.models.failed()
 	if err == nil && len(failed) > 0 {
 		err = modelFailed(failed...)
 	}
@@ -48,29 +48,27 @@ func (s *Server) readyz(c *api.Call) error {
 	f := toFault(err)
 	answer := notReady{Envelope: api.Failure(f), Failed: failed}
 	if err == errLoading {
-		answer.Loading = s.loading.snapshot()
+		answer.Loading = a.models.loading.snapshot()
 	}
 	writeFailure(c.W, f, answer)
 	return err
 }
 
-// ready returns why no request can be answered; nil: requests can be.
-func (s *Server) ready() error {
-	switch {
-	case s.draining.Load():
-		return errDraining
-	case s.models.Load() == nil:
-		return errLoading
-	}
-	return nil
+// loading is the progress of models that are not published yet.
+type loading struct {
+	mu     sync.Mutex
+	models []modelProgress // in the order in which they were first heard of
 }
 
-// failedModels returns the names of the models whose engines have failed.
-func (s *Server) failedModels() (names []string) {
-	for _, m := range s.loaded() {
-		if m.Engine.Failed() != nil {
-			names = append(names, m.Name)
-		}
-	}
-	return names
+// modelProgress is one model of /readyz while models load.
+type modelProgress struct {
+	Model    string  `json:"model"`
+	Progress float64 `json:"progress"` // 0 to 1
+}
+
+// snapshot returns a copy, never nil.
+func (l *loading) snapshot() []modelProgress {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return append([]modelProgress{}, l.models...)
 }

@@ -20,35 +20,35 @@ import (
 // receive completes a call by its body, of which the route's factor of bytes is made of a byte, and then
 // answers it. A request is admitted before its body is received, and again before it costs more
 // than memory: a body may take a minute to arrive, and has no place until then.
-func (s *Server) receive(c *api.Call, route *api.Route, answer func(*api.Call) error) error {
+func (a *admitter) receive(c *api.Call, route *api.Route, answer func(*api.Call) error) error {
 	if err := wantJSON(c.Request); err != nil {
 		return err
 	}
-	err := s.admit(c.Key)
-	s.showRates(c)
+	err := a.admit(c.Key)
+	a.apis.showRates(c)
 	if err != nil {
 		return err
 	}
-	c.Lease = s.memory.Lease()
+	c.Lease = a.memory.Lease()
 	defer c.Lease.End()
 	if err := c.Lease.Grow(perRequest); err != nil {
 		return err
 	}
-	body, err := s.readBody(c.W, c.Request, c.Lease)
+	body, err := a.readBody(c.W, c.Request, c.Lease)
 	if err != nil {
 		return err
 	}
-	leave, err := s.enter(c.Key)
+	leave, err := a.enter(c.Key)
 	if err != nil {
 		return err
 	}
 	defer leave()
-	s.requests.enter(recordOf(c.Context()), route.Path)
+	a.requests.enter(recordOf(c.Context()), route.Path)
 	if err := c.Lease.Grow(max(0, route.Factor*int64(len(body))-int64(cap(body)))); err != nil {
 		return err
 	}
 	c.Size = len(body)
-	ctx, cancel := s.answerTime(c.Context())
+	ctx, cancel := a.answerTime(c.Context())
 	defer cancel()
 	if route.List != "" && jsonread.Kind(body) == "a list" {
 		body = slices.Concat([]byte(`{"`+route.List+`":`), body, []byte("}"))
@@ -61,9 +61,9 @@ func (s *Server) receive(c *api.Call, route *api.Route, answer func(*api.Call) e
 }
 
 // answerTime returns a context that ends when a whole answer has taken too long.
-func (s *Server) answerTime(ctx context.Context) (context.Context, context.CancelFunc) {
-	if s.opt.RequestTimeout > 0 {
-		return context.WithTimeout(ctx, s.opt.RequestTimeout)
+func (a *admitter) answerTime(ctx context.Context) (context.Context, context.CancelFunc) {
+	if a.opt.RequestTimeout > 0 {
+		return context.WithTimeout(ctx, a.opt.RequestTimeout)
 	}
 	return context.WithCancel(ctx)
 }
@@ -118,17 +118,17 @@ func awaitBody(rc *http.ResponseController, r *http.Request, timeout time.Durati
 }
 
 // readBody receives a request's body within Options.BodyTimeout.
-func (s *Server) readBody(w http.ResponseWriter, r *http.Request, l *admission.Lease) ([]byte, error) {
-	if r.ContentLength > s.opt.MaxBody {
-		return nil, &http.MaxBytesError{Limit: s.opt.MaxBody}
+func (a *admitter) readBody(w http.ResponseWriter, r *http.Request, l *admission.Lease) ([]byte, error) {
+	if r.ContentLength > a.opt.MaxBody {
+		return nil, &http.MaxBytesError{Limit: a.opt.MaxBody}
 	}
-	most := s.opt.MaxBody + 1 // a byte more than allowed shows that there is more
+	most := a.opt.MaxBody + 1 // a byte more than allowed shows that there is more
 	if r.ContentLength >= 0 {
 		most = r.ContentLength + 1 // and a byte more than announced, that there is not
 	}
 	rc := http.NewResponseController(w)
-	awaitBody(rc, r, s.opt.BodyTimeout)
-	body, err := readAll(http.MaxBytesReader(w, r.Body, s.opt.MaxBody), most, l)
+	awaitBody(rc, r, a.opt.BodyTimeout)
+	body, err := readAll(http.MaxBytesReader(w, r.Body, a.opt.MaxBody), most, l)
 	if err == nil {
 		_ = rc.SetReadDeadline(time.Time{}) // it would end long streams
 		return body, nil

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"github.com/lutra-lm/lutra/internal/parallel"
+	"github.com/lutra-lm/lutra/server/admission"
 )
 
 // checkInterval is how often files are looked at that are read again when they change.
@@ -42,33 +44,44 @@ func (w *watched) changed() bool {
 // Reloads tells whether there are files that Server.Reload reads.
 func (o *Options) Reloads() bool { return o.APIKeysFile != "" || o.TLSCert != "" }
 
-// watchFiles notes the files as they are now.
-func (s *Server) watchFiles() {
+// reloader keeps keys and certificate as their files are.
+type reloader struct {
+	opt   *Options
+	keys  *admission.Keys
+	files []*watched
+	// certificate is for new connections; nil without TLS.
+	certificate atomic.Pointer[tls.Certificate]
+}
+
+// newReloader notes the files as they are now.
+func newReloader(opt *Options, keys *admission.Keys) *reloader {
+	r := &reloader{opt: opt, keys: keys}
 	add := func(read func() error, paths ...string) {
 		w := &watched{paths: paths, read: read}
 		w.changed()
-		s.files = append(s.files, w)
+		r.files = append(r.files, w)
 	}
-	if s.opt.APIKeysFile != "" {
-		add(s.readKeys, s.opt.APIKeysFile)
+	if r.opt.APIKeysFile != "" {
+		add(r.readKeys, r.opt.APIKeysFile)
 	}
-	if s.opt.TLSCert != "" {
-		add(s.readCertificate, s.opt.TLSCert, s.opt.TLSKey)
+	if r.opt.TLSCert != "" {
+		add(r.readCertificate, r.opt.TLSCert, r.opt.TLSKey)
 	}
+	return r
 }
 
-// Reload reads the file of keys and the certificate again. What is wrong stays as it was.
-func (s *Server) Reload() error {
+// all reads all files again. What is wrong stays as it was.
+func (r *reloader) all() error {
 	var errs []error
-	for _, w := range s.files {
+	for _, w := range r.files {
 		errs = append(errs, parallel.Try(w.read))
 	}
 	return errors.Join(errs...)
 }
 
-// reloadChanged reads files again that have changed, until done closes.
-func (s *Server) reloadChanged(done <-chan struct{}) {
-	if len(s.files) == 0 {
+// run reads files again that have changed, until done closes.
+func (r *reloader) run(done <-chan struct{}) {
+	if len(r.files) == 0 {
 		return
 	}
 	tick := time.NewTicker(checkInterval)
@@ -76,7 +89,7 @@ func (s *Server) reloadChanged(done <-chan struct{}) {
 	for {
 		select {
 		case <-tick.C:
-			s.readChanged()
+			r.readChanged()
 		case <-done:
 			return
 		}
@@ -84,35 +97,35 @@ func (s *Server) reloadChanged(done <-chan struct{}) {
 }
 
 // readChanged reads files again that have changed.
-func (s *Server) readChanged() {
-	for _, w := range s.files {
+func (r *reloader) readChanged() {
+	for _, w := range r.files {
 		if !w.changed() {
 			continue
 		}
 		if err := parallel.Try(w.read); err != nil {
-			s.log.Error().Err(err).Msg("the changed file was refused; the previous one stays in use")
+			r.opt.Log.Error().Err(err).Msg("the changed file was refused; the previous one stays in use")
 		}
 	}
 }
 
 // readKeys accepts the keys that are configured now.
-func (s *Server) readKeys() error {
-	keys, err := s.opt.readKeys()
+func (r *reloader) readKeys() error {
+	keys, err := r.opt.readKeys()
 	if err != nil {
 		return fmt.Errorf("server.api_keys_file: %w", err)
 	}
-	s.keys.Replace(keys)
-	s.log.Info().Int("keys", len(keys)).Msg("the file of keys has been read")
+	r.keys.Replace(keys)
+	r.opt.Log.Info().Int("keys", len(keys)).Msg("the file of keys has been read")
 	return nil
 }
 
 // readCertificate uses the certificate of the files for new connections.
-func (s *Server) readCertificate() error {
-	pair, err := tls.LoadX509KeyPair(s.opt.TLSCert, s.opt.TLSKey)
+func (r *reloader) readCertificate() error {
+	pair, err := tls.LoadX509KeyPair(r.opt.TLSCert, r.opt.TLSKey)
 	if err != nil {
 		return fmt.Errorf("server.tls_cert: %w", err)
 	}
-	s.certificate.Store(&pair)
-	s.log.Info().Time("expires", pair.Leaf.NotAfter).Msg("the certificate has been read")
+	r.certificate.Store(&pair)
+	r.opt.Log.Info().Time("expires", pair.Leaf.NotAfter).Msg("the certificate has been read")
 	return nil
 }

@@ -20,7 +20,7 @@ func (f *fixture) withKeys(t *testing.T, text string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.keys = admission.NewKeys(list, admission.Limits{})
+	f.admitter.keys = admission.NewKeys(list, admission.Limits{})
 }
 
 func TestOnlyAnAdminKeyChangesWhatOthersGet(t *testing.T) {
@@ -33,7 +33,7 @@ func TestOnlyAnAdminKeyChangesWhatOthersGet(t *testing.T) {
 	}
 	f.withKeys(t, "bob: b\nops: o admin")
 	loaded := func() bool {
-		st, err := must(f.known()).State("late")
+		st, err := must(f.models.known()).State("late")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -54,7 +54,7 @@ func TestOnlyAnAdminKeyChangesWhatOthersGet(t *testing.T) {
 	}
 	for _, keep := range []string{"0", "-1", `"10m"`} {
 		w := f.as("POST", "/api/generate", "b", `{"model":"late",`+hi+keep+`}`)
-		st, _ := must(f.known()).State("late")
+		st, _ := must(f.models.known()).State("late")
 		if w.Code != 200 || !strings.Contains(w.Header().Get(api.Warning), "keep_alive") || !loaded() || !st.Expires.IsZero() {
 			t.Errorf("keep_alive %s: %d %s with %v, and it is %+v", keep, w.Code, w.Body, w.Header(), st)
 		}
@@ -62,7 +62,7 @@ func TestOnlyAnAdminKeyChangesWhatOthersGet(t *testing.T) {
 	if w := f.as("POST", "/api/generate", "o", `{"model":"late",`+hi+`"10m"}`); w.Code != 200 || w.Header().Get(api.Warning) != "" {
 		t.Errorf("an admin's keep_alive: %d with %v", w.Code, w.Header())
 	}
-	if st, _ := must(f.known()).State("late"); st.Expires.IsZero() {
+	if st, _ := must(f.models.known()).State("late"); st.Expires.IsZero() {
 		t.Error("an admin's keep_alive does nothing")
 	}
 	if w := f.as("POST", "/models/unload", "o", `{"model":"late"}`); w.Code != 200 || loaded() {
@@ -80,7 +80,7 @@ func TestEveryRouteThatWritesIsKnownToConcernItsCallerAloneOrTakesAnAdminKey(t *
 		"/api/delete", "/api/pull", "/api/push", "/api/create", "/api/copy", "/api/blobs/{digest}", // refused
 	}
 	rules := map[string]bool{}
-	for at, routes := range f.patterns() {
+	for at, routes := range f.router.routes {
 		for _, r := range routes {
 			switch {
 			case at.method == http.MethodGet:
@@ -136,7 +136,7 @@ func listedFor(t *testing.T, f *fixture, key string) (ids []string) {
 
 func TestAKeysModelsBoundItsVerifiersToo(t *testing.T) {
 	f := judged(t, "math-shepherd.gguf")
-	judge := f.loaded()[1].Name
+	judge := f.models.loaded()[1].Name
 	f.withKeys(t, "all: x\nboth: b models=lutra-tiny-s,"+judge+"\none: o models=lutra-tiny-s")
 	ask := func(key, plan string) (int, string) {
 		w := f.as("POST", "/v1/chat/completions", key, `{"model":"lutra-tiny-s","max_tokens":4,"messages":[{"role":"user","content":"1+1"}],"test_time_scaling":{"method":"best_of_n","n":2`+plan+`}}`)

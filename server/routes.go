@@ -21,10 +21,13 @@ import (
 	"github.com/lutra-lm/lutra/web"
 )
 
-// protocols returns the APIs that the server speaks. Of those that have a route, or of whose
-// clients a request may be, the first counts: OpenAI's, which asks for no more, is the last.
-func protocols() []api.Protocol {
-	return []api.Protocol{
+// apis are what the server speaks. Of the ones that have a route, or whose clients a request may come
+// from, the first counts: OpenAI's, which asks for no more, is the last.
+type apis []api.Protocol
+
+// protocols returns the APIs of a server.
+func protocols() apis {
+	return apis{
 		anthropic.Protocol(),
 		ollama.Protocol(),
 		responses.Protocol(),
@@ -34,31 +37,53 @@ func protocols() []api.Protocol {
 	}
 }
 
-// routes of the server's own.
-func (s *Server) ownRoutes() []api.Route {
+// of returns the API that a request is of, as far as that shows outside of its
+// handler: errors may come before any is found.
+func (a apis) of(r *http.Request) *api.Protocol {
+	for i := range a {
+		if p := &a[i]; p.Owns != nil && p.Owns(r) {
+			return p
+		}
+	}
+	return &a[len(a)-1]
+}
+
+// stored returns how many bytes are kept for later requests.
+func (a apis) stored() (n int64) {
+	for _, p := range a {
+		if p.Stored != nil {
+			n += p.Stored()
+		}
+	}
+	return n
+}
+
+// routes returns the operator's routes, with the state of the engines if that may be shown.
+func (a *admin) routes(state bool) []api.Route {
 	list := []api.Route{
-		{Path: "/usage", Admin: true, Answer: s.usage},
-		{Path: "/debug/requests", Admin: true, Answer: s.debugRequests},
-		{Path: "/debug/logs", Admin: true, Answer: s.logs},
+		{Path: "/usage", Admin: true, Answer: a.usage},
+		{Path: "/debug/requests", Admin: true, Answer: a.debugRequests},
+		{Path: "/debug/logs", Admin: true, Answer: a.logs},
 		{Path: "/debug/pprof/*", Admin: true, Answer: profiles},
 		// Probes come without a key.
 		{Path: "/healthz", Open: true, Answer: healthz},
-		{Path: "/readyz", Open: true, Answer: s.readyz},
-		{Path: "/health", Open: true, Answer: s.readyz}, // what scripts for llama.cpp and vLLM wait for
+		{Path: "/readyz", Open: true, Answer: a.readyz},
+		{Path: "/health", Open: true, Answer: a.readyz}, // what scripts for llama.cpp and vLLM wait for
 	}
-	if s.opt.Debug {
-		list = append(list, api.Route{Path: "/debug/state", Answer: s.debugState})
+	if state {
+		list = append(list, api.Route{Path: "/debug/state", Answer: a.debugState})
 	}
 	return list
 }
 
+// routes returns the handler of the server's address.
 func (s *Server) routes() http.Handler {
 	r := chi.NewRouter()
-	names := newHosts(&s.opt, s.opt.Addr)
-	site := func(next http.Handler) http.Handler { return s.site(names, next) }
-	r.Use(s.observe, s.recover, s.cors, site, middleware.GetHead)
+	fail := s.observer.apis.fail
+	allow := func(next http.Handler) http.Handler { return cors(s.opt.CORSOrigins, next) }
+	r.Use(s.observer.observe, s.observer.recover, allow, site(&s.opt, s.observer.apis, s.opt.Addr), middleware.GetHead)
 	r.NotFound(func(w http.ResponseWriter, r *http.Request) {
-		s.fail(w, r, api.InvalidStatus(http.StatusNotFound, "not_found", "", "There is nothing at "+jsonread.Brief(r.URL.Path)+"."))
+		fail(w, r, api.InvalidStatus(http.StatusNotFound, "not_found", "", "There is nothing at "+jsonread.Brief(r.URL.Path)+"."))
 	})
 	r.MethodNotAllowed(func(w http.ResponseWriter, req *http.Request) {
 		for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodDelete} {
@@ -66,10 +91,9 @@ func (s *Server) routes() http.Handler {
 				w.Header().Add("Allow", method)
 			}
 		}
-		s.fail(w, req, api.InvalidStatus(http.StatusMethodNotAllowed, "method_not_allowed", "", "The method "+req.Method+" is not allowed here."))
+		fail(w, req, api.InvalidStatus(http.StatusMethodNotAllowed, "method_not_allowed", "", "The method "+req.Method+" is not allowed here."))
 	})
 	r.Method(http.MethodGet, "/metrics", s.metrics.Handler()) // scrapers come without a key
-	s.open = map[string]bool{"/": true, "/favicon.ico": true, "/metrics": true}
 
 	// The page asks for a key itself, if the API needs one.
 	page := web.Handler()
@@ -81,14 +105,19 @@ func (s *Server) routes() http.Handler {
 		r.Method(http.MethodGet, "/docs", docs)
 		r.Method(http.MethodGet, manual.Prefix+"*", docs)
 	}
-
-	for at, routes := range s.patterns() {
-		r.Method(at.method, at.path, s.handle(routes))
-		if routes[0].Open {
-			s.open[at.path] = true
-		}
+	for at, routes := range s.router.routes {
+		r.Method(at.method, at.path, s.router.handle(routes))
 	}
 	return r
+}
+
+// router answers a request with the route of its API.
+type router struct {
+	apis     apis
+	routes   map[pattern][]ownedRoute
+	server   api.Server // what the APIs know of it
+	admitter *admitter
+	runner   runner
 }
 
 // pattern is a method and a path.
@@ -104,9 +133,9 @@ type ownedRoute struct {
 func (o *ownedRoute) owns(r *http.Request) bool { return o.protocol.Owns != nil && o.protocol.Owns(r) }
 
 // patterns returns the routes of all APIs, and the server's own, by pattern.
-func (s *Server) patterns() map[pattern][]ownedRoute {
+func (a apis) patterns(own []api.Route) map[pattern][]ownedRoute {
 	all := map[pattern][]ownedRoute{}
-	for _, p := range append(s.protocols, api.Protocol{Routes: s.ownRoutes()}) {
+	for _, p := range append(a, api.Protocol{Routes: own}) {
 		for _, route := range p.Routes {
 			at := pattern{cmp.Or(route.Method, http.MethodGet), route.Path}
 			if route.Method == "" && route.Factor > 0 {
@@ -119,33 +148,26 @@ func (s *Server) patterns() map[pattern][]ownedRoute {
 }
 
 // handle answers with the route of the API that a request is of, or else with the last.
-func (s *Server) handle(routes []ownedRoute) http.HandlerFunc {
+func (rt *router) handle(routes []ownedRoute) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		i := slices.IndexFunc(routes, func(o ownedRoute) bool { return o.owns(r) })
 		if i < 0 {
 			i = len(routes) - 1
 		}
-		if err := s.answer(recordOf(r.Context()), &routes[i], w, r); err != nil {
-			s.fail(w, r, err)
+		if err := rt.answer(recordOf(r.Context()), &routes[i], w, r); err != nil {
+			rt.apis.fail(w, r, err)
 		}
 	}
 }
 
 // answer carries out a route.
-func (s *Server) answer(rec *record, route *ownedRoute, w http.ResponseWriter, r *http.Request) error {
-	c := &api.Call{Request: r, Server: &s.seen, W: w, ID: rec.id, Start: rec.start}
+func (rt *router) answer(rec *record, route *ownedRoute, w http.ResponseWriter, r *http.Request) error {
+	c := &api.Call{Request: r, Server: &rt.server, W: w, ID: rec.id, Start: rec.start}
 	defer release(c)
-	if !route.Open {
-		if c.Key = s.keys.Of(shownKey(r)); c.Key == nil {
-			w.Header().Set("WWW-Authenticate", "Bearer")
-			return errKey
-		}
-		rec.key = c.Key
-		if route.Admin && !c.Key.Admin || route.Rules && !c.Key.Rules() {
-			return api.ErrAdmin
-		}
+	if err := rt.admitter.identify(c, &route.Route); err != nil {
+		return err
 	}
-	carryOut := func(c *api.Call) error {
+	execute := func(c *api.Call) error {
 		switch {
 		case route.Ask != nil:
 			awaitsStream(c, route.protocol)
@@ -153,26 +175,34 @@ func (s *Server) answer(rec *record, route *ownedRoute, w http.ResponseWriter, r
 			if err != nil {
 				return err
 			}
-			return s.generate(c, a)
+			return rt.runner.generate(c, a)
 		case route.Read != nil:
 			reading, err := route.Read(c)
 			if err != nil {
 				return err
 			}
-			return s.read(c, reading)
+			return rt.runner.read(c, reading)
 		}
 		return route.Answer(c)
 	}
 	if route.Factor > 0 {
-		return s.receive(c, &route.Route, carryOut)
+		return rt.admitter.receive(c, &route.Route, execute)
 	}
-	return carryOut(c)
+	return execute(c)
 }
 
-// quiet tells whether nothing is said of the requests for a path: probes and scrapes come every few
+// quietPaths tells whether nothing is said of the requests for a path: probes and scrapes come every few
 // seconds, files of the page and of the documents by the dozen.
-func (s *Server) quiet(path string) bool {
-	return s.open[path] || strings.HasPrefix(path, web.Prefix) || strings.HasPrefix(path, manual.Prefix)
+func quietPaths(routes map[pattern][]ownedRoute) func(path string) bool {
+	open := map[string]bool{"/": true, "/favicon.ico": true, "/metrics": true}
+	for at, list := range routes {
+		if list[0].Open {
+			open[at.path] = true
+		}
+	}
+	return func(path string) bool {
+		return open[path] || strings.HasPrefix(path, web.Prefix) || strings.HasPrefix(path, manual.Prefix)
+	}
 }
 
 func healthz(c *api.Call) error { return c.JSON(map[string]string{"status": "ok"}) }

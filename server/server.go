@@ -1,8 +1,7 @@
 package server
 
 import (
-	"crypto/tls"
-	"errors"
+	"cmp"
 	"net/http"
 	"slices"
 	"sync"
@@ -23,50 +22,47 @@ import (
 	"github.com/lutra-lm/lutra/tts/profile"
 )
 
-// Server answers HTTP requests with the models it has been given. Its methods are many: middleware,
-// handlers and life cycle share what it holds.
+// Server answers HTTP requests with the models it has been given. It composes the owners of single subjects,
+// each with the state of its own.
 type Server struct {
 	opt        Options
-	log        zerolog.Logger
-	models     atomic.Pointer[residency.Set] // nil while loading
-	loading    loading
-	draining   atomic.Bool
-	outOfFiles atomic.Int64      // times that no connection could be accepted for want of a file descriptor
-	places     *admission.Places // of requests under way
-	memory     *admission.Memory
-	keys       *admission.Keys
-	protocols  []api.Protocol
-	seen       api.Server // what they know of it
-	requests   requests
-	logLines   *LogLines  // of the log
-	files      []*watched // that are read again when they change
-	// certificate is that of new connections; nil without TLS.
-	certificate atomic.Pointer[tls.Certificate]
-	metrics     *metrics.Metrics
-	unknown     onceSet // unknown request fields already logged
-	handler     http.Handler
-	open        map[string]bool // paths that need no key
+	models     published
+	admitter   admitter
+	router     router
+	observer   observer
+	admin      admin
+	debug      debugAddress
+	files      *reloader
+	metrics    *metrics.Metrics
+	handler    http.Handler
+	outOfFiles atomic.Int64 // times that no connection could be accepted for want of a file descriptor
 }
 
-// stored returns how many bytes are kept for later requests.
-func (s *Server) stored() (n int64) {
-	for _, p := range s.protocols {
-		if p.Stored != nil {
-			n += p.Stored()
-		}
+// New makes a server of options that Validate has found good; it panics if keys are
+// configured that Validate has not seen. It is not ready until Publish has given it
+// models.
+func New(opt Options) *Server {
+	if opt.NeedsKey() && len(opt.credentials) == 0 {
+		panic("server: New of options with keys that were not validated")
 	}
-	return n
-}
-
-// unknownField refuses a request's field that nobody knows, or logs it once.
-func (s *Server) unknownField(name string) error {
-	if s.opt.Strict {
-		return api.Invalid(jsonread.CodeUnknown, name, "Unknown parameter: '%s'.", jsonread.Brief(name))
-	}
-	if s.unknown.first(name) {
-		s.log.Warn().Str("field", jsonread.Brief(name)).Msg("ignoring an unknown request field")
-	}
-	return nil
+	s := &Server{opt: opt}
+	spoken := protocols()
+	under := &requests{}
+	keys, places, memory := admission.NewKeys(opt.credentials, opt.limits()), admission.NewPlaces(opt.MaxRequests), admission.NewMemory(opt.MaxMemory)
+	s.files = newReloader(&s.opt, keys)
+	s.metrics = metrics.New(metrics.Sources{Requests: places.Taken, Memory: memory.Bytes, Stored: spoken.stored, OutOfFiles: s.outOfFiles.Load,
+		Engines: s.models.engines, Adapters: s.models.adapters, Keys: keys.Usage, CountRequests: opt.CountRequests})
+	s.admitter = admitter{opt: &s.opt, models: &s.models, apis: spoken, keys: keys, places: places, memory: memory, requests: under}
+	s.admin = admin{models: &s.models, keys: keys, places: places, requests: under, lines: cmp.Or(opt.LogLines, &LogLines{}), writeTimeout: opt.WriteTimeout}
+	standard, _ := opt.defaultPlan() // Validate has tried it
+	unknown := &unknownFields{strict: opt.Strict, log: opt.Log}
+	s.router = router{apis: spoken, routes: spoken.patterns(s.admin.routes(opt.Debug)), admitter: &s.admitter, runner: runner{apis: spoken, log: opt.Log},
+		server: api.Server{Models: s.models.known, Hold: s.models.hold, MaxChoices: opt.MaxChoices, ReasoningFormat: opt.ReasoningFormat, Limits: opt.Limits,
+			Standard: standard, Alternates: opt.Alternates, Unknown: unknown.met, WriteTimeout: opt.WriteTimeout, KeepAlive: opt.KeepAlive}}
+	s.observer = observer{apis: spoken, quiet: quietPaths(s.router.routes), log: opt.Log, tracer: opt.Tracer, metrics: s.metrics, requests: under}
+	s.debug = debugAddress{opt: &s.opt, observer: &s.observer, admin: &s.admin}
+	s.handler = s.routes()
+	return s
 }
 
 // Publish makes models available that are in memory as long as the process, and the server
@@ -87,7 +83,11 @@ func (s *Server) Publish(served ...registry.Served) error {
 
 // PublishSet does as Publish with models that come and go. The caller closes set once the
 // server has stopped.
-func (s *Server) PublishSet(set *residency.Set) { s.models.Store(set) }
+func (s *Server) PublishSet(set *residency.Set) { s.models.set.Store(set) }
+
+// Loading notes that done of total bytes of a model have been read, for /readyz,
+// until Publish makes models available. Any goroutine may call it.
+func (s *Server) Loading(model string, done, total int64) { s.models.loading.note(model, done, total) }
 
 // Settings returns what holds for all models.
 func (s *Server) Settings() (*registry.Settings, error) {
@@ -108,53 +108,6 @@ var shipped = sync.OnceValue(func() *profile.Profile {
 	return p
 })
 
-// errLoading says that there are no models yet.
-var errLoading = errors.New("server: the model is being loaded")
-
-// known returns the models that the server can answer with, once there are any.
-func (s *Server) known() (*residency.Set, error) {
-	if set := s.models.Load(); set != nil {
-		return set, nil
-	}
-	return nil, errLoading
-}
-
-// registered returns the models in memory, once there are any.
-func (s *Server) registered() (*registry.Registry, error) {
-	set, err := s.known()
-	if err != nil {
-		return nil, err
-	}
-	return set.Registry(), nil
-}
-
-// loaded returns the models in memory.
-func (s *Server) loaded() []*registry.Model {
-	if r, err := s.registered(); err == nil {
-		return r.Models
-	}
-	return nil
-}
-
-// engines yields the engines of all models in memory.
-func (s *Server) engines(yield func(model string, e *batcher.Engine) bool) {
-	for _, m := range s.loaded() {
-		if !yield(m.Name, m.Engine) {
-			return
-		}
-	}
-}
-
-// adapters returns how many adapters a model in memory has.
-func (s *Server) adapters(model string) int {
-	for _, m := range s.loaded() {
-		if m.Name == model {
-			return len(m.Adapters.Names())
-		}
-	}
-	return 0
-}
-
 // Register adds metrics that the server knows nothing of, such as kernels', to
 // /metrics. It panics for names that are taken.
 func (s *Server) Register(c prometheus.Collector) { s.metrics.Register(c) }
@@ -168,21 +121,23 @@ func (s *Server) StepObserver(model string) func(batcher.StepStats) {
 // Handler returns the whole API, for tests and for servers that embed it.
 func (s *Server) Handler() http.Handler { return s.handler }
 
-// loading is the progress of models that are not published yet.
-type loading struct {
-	mu     sync.Mutex
-	models []modelProgress // in the order in which they were first heard of
+// Reload reads the file of keys and the certificate again. What is wrong stays as it was.
+func (s *Server) Reload() error { return s.files.all() }
+
+// unknownFields decides what becomes of a request's field that nobody knows.
+type unknownFields struct {
+	strict bool // refuse it, instead of logging it once
+	log    zerolog.Logger
+	seen   onceSet
 }
 
-// modelProgress is one model of /readyz while models load.
-type modelProgress struct {
-	Model    string  `json:"model"`
-	Progress float64 `json:"progress"` // 0 to 1
-}
-
-// snapshot returns a copy, never nil.
-func (l *loading) snapshot() []modelProgress {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return append([]modelProgress{}, l.models...)
+// met takes in the name of such a field.
+func (u *unknownFields) met(name string) error {
+	if u.strict {
+		return api.Invalid(jsonread.CodeUnknown, name, "Unknown parameter: '%s'.", jsonread.Brief(name))
+	}
+	if u.seen.first(name) {
+		u.log.Warn().Str("field", jsonread.Brief(name)).Msg("ignoring an unknown request field")
+	}
+	return nil
 }

@@ -59,24 +59,24 @@ func TestACertificateIsReadAgainWhenItChanges(t *testing.T) {
 	if err := s.Reload(); err != nil {
 		t.Fatal(err)
 	}
-	first := s.certificate.Load()
-	s.readChanged()
-	if s.certificate.Load() != first {
+	first := s.files.certificate.Load()
+	s.files.readChanged()
+	if s.files.certificate.Load() != first {
 		t.Error("nothing has changed, and another certificate is used")
 	}
 	newCert, newKey, _ := certificate(t)
 	if err := os.Rename(newCert, cert); err != nil {
 		t.Fatal(err)
 	}
-	s.readChanged() // one half is there
-	if s.certificate.Load() != first || !strings.Contains(log.String(), "server.tls_cert") {
+	s.files.readChanged() // one half is there
+	if s.files.certificate.Load() != first || !strings.Contains(log.String(), "server.tls_cert") {
 		t.Errorf("a certificate without its key is used, or not told of:\n%s", log)
 	}
 	if err := os.Rename(newKey, key); err != nil {
 		t.Fatal(err)
 	}
-	s.readChanged()
-	if now := s.certificate.Load(); now == first || now.Leaf.Equal(first.Leaf) {
+	s.files.readChanged()
+	if now := s.files.certificate.Load(); now == first || now.Leaf.Equal(first.Leaf) {
 		t.Error("the new certificate is not used")
 	}
 }

@@ -16,19 +16,19 @@ const traceScope = "github.com/lutra-lm/lutra/server"
 
 // beginSpan begins the span of a request, which continues that of its traceparent header, unless
 // nothing is traced. Probes, scrapes and the page's files have none.
-func (s *Server) beginSpan(r *http.Request) (*http.Request, trace.Span) {
-	if s.opt.Tracer == nil || s.quiet(r.URL.Path) {
+func (o *observer) beginSpan(r *http.Request) (*http.Request, trace.Span) {
+	if o.tracer == nil || o.quiet(r.URL.Path) {
 		return r, nil
 	}
 	ctx := propagation.TraceContext{}.Extract(r.Context(), propagation.HeaderCarrier(r.Header))
-	ctx, span := s.opt.Tracer.Tracer(traceScope).Start(ctx, r.Method, trace.WithSpanKind(trace.SpanKindServer),
+	ctx, span := o.tracer.Tracer(traceScope).Start(ctx, r.Method, trace.WithSpanKind(trace.SpanKindServer),
 		trace.WithAttributes(attribute.String("http.request.method", r.Method)))
 	return r.WithContext(ctx), span
 }
 
 // endSpan ends the span of a request with what has become of it, in the words of OpenTelemetry's
 // conventions for HTTP and generative AI.
-func (s *Server) endSpan(span trace.Span, r *http.Request, rec *record, status int) {
+func (o *observer) endSpan(span trace.Span, r *http.Request, rec *record, status int) {
 	if span == nil {
 		return
 	}
@@ -59,7 +59,7 @@ func (s *Server) endSpan(span trace.Span, r *http.Request, rec *record, status i
 			set = append(set, attribute.String("gen_ai.operation.name", op))
 		}
 		set = append(set, a.attributes()...)
-		s.stageSpans(span, r, rec, a)
+		o.stageSpans(span, r, rec, a)
 	}
 	span.SetName(strings.TrimSpace(name))
 	span.SetAttributes(set...)
@@ -101,13 +101,13 @@ func (a *account) attributes() []attribute.KeyValue {
 }
 
 // stageSpans adds the stages of the first prompt and answer, whose times are known by now. Locked.
-func (s *Server) stageSpans(span trace.Span, r *http.Request, rec *record, a *account) {
+func (o *observer) stageSpans(span trace.Span, r *http.Request, rec *record, a *account) {
 	ctx := trace.ContextWithSpan(r.Context(), span)
 	stage := func(name string, from, to time.Time) {
 		if from.IsZero() || to.IsZero() {
 			return
 		}
-		_, s := s.opt.Tracer.Tracer(traceScope).Start(ctx, name, trace.WithTimestamp(from))
+		_, s := o.tracer.Tracer(traceScope).Start(ctx, name, trace.WithTimestamp(from))
 		s.End(trace.WithTimestamp(to))
 	}
 	started, first := a.stages()

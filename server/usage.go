@@ -33,8 +33,8 @@ type rateLeft struct {
 }
 
 // usage answers GET /usage: what clients have had with each key since the server started.
-func (s *Server) usage(c *api.Call) error {
-	list, since := s.keys.Usage()
+func (a *admin) usage(c *api.Call) error {
+	list, since := a.keys.Usage()
 	data := make([]keyUsage, len(list))
 	left := func(r *admission.Rate) *rateLeft {
 		if r == nil {
