@@ -350,3 +350,29 @@ func TestTheReferenceAndThePageNameEverySearchMethod(t *testing.T) {
 		}
 	}
 }
+
+var errorCode = regexp.MustCompile(`(?:unavailable|broken|forbidden|InvalidStatus\([^",]+, )\(?"([a-z_]+)"|Code\w*:? += ?"([a-z_]+)"|Code: +"([a-z_]+)"`)
+
+func TestTheReferenceListsEveryErrorCode(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(repository, "docs", "api.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(text), "\n## Status codes\n")
+	_, sources := repositoryFiles(t)
+	codes := map[string]bool{}
+	for _, folder := range []string{"server", "server/api", "server/jsonread", "tts/scaling"} {
+		for _, m := range errorCode.FindAllStringSubmatch(sources[folder], -1) {
+			codes[m[1]+m[2]+m[3]] = true
+		}
+	}
+	delete(codes, "client_closed_request") // nobody receives it
+	for _, code := range slices.Sorted(maps.Keys(codes)) {
+		if !strings.Contains(table, "`"+code+"`") {
+			t.Errorf("the table of status codes lacks %s", code)
+		}
+	}
+	if len(codes) < 30 {
+		t.Errorf("only %d codes were found: %v", len(codes), slices.Sorted(maps.Keys(codes)))
+	}
+}

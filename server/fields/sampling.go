@@ -43,29 +43,29 @@ type sampled struct {
 // Sampled are the fields besides sampling.Fields that say how answers are sampled and where they
 // end, in all APIs that take OpenAI's names.
 var Sampled = []Row{
-	{"`ignore_eos`", "default false", "tokens that end a turn end no answer, as in vLLM", func(s *sampled) { s.Bool("ignore_eos", &s.req.Sampling.IgnoreEOS) }},
-	{"`stop_token_ids`", count(MaxStopTokens, "token ids"), "they end an answer", func(s *sampled) {
+	{"`ignore_eos`", "default false", "an answer goes on past tokens that end a turn, as in vLLM", func(s *sampled) { s.Bool("ignore_eos", &s.req.Sampling.IgnoreEOS) }},
+	{"`stop_token_ids`", count(MaxStopTokens, "token ids"), "each ends an answer", func(s *sampled) {
 		s.req.Sampling.Stop = sampling.NewTokenSet(s.IDs("stop_token_ids", MaxStopTokens, s.model.Vocab))
 	}},
-	{"`min_tokens`", "0 up", "neither a token nor a stop string ends a choice earlier; at most as many as it may have", func(s *sampled) { s.Int("min_tokens", &s.req.MinTokens, 0, math.MaxInt32) }},
-	{"`repetition_detection`", "an object", "vLLM's: `max_pattern_size` to 1024, `min_pattern_size` to that, default 1, `min_count` from 2: an answer in which a pattern of that many tokens comes `min_count` times in a row ends with finish reason `repetition`", func(s *sampled) {
+	{"`min_tokens`", "0 up", "no token or stop string ends a choice earlier; at most `max_tokens`", func(s *sampled) { s.Int("min_tokens", &s.req.MinTokens, 0, math.MaxInt32) }},
+	{"`repetition_detection`", "an object", "vLLM's: `max_pattern_size` (to 1024), `min_pattern_size` (default 1), `min_count` (from 2). A pattern of so many tokens that comes `min_count` times in a row ends the answer with finish reason `repetition`", func(s *sampled) {
 		s.req.Repetition = s.repetitionDetection()
 	}},
-	{"`bad_words`", count(MaxBadWords, fmt.Sprintf("of 1 to %d bytes", MaxBadWordLen)), "never completed, spelt with the tokens that the word has at a text's beginning or after a space", func(s *sampled) { s.req.BadWords = s.badWords() }},
-	{"`allowed_token_ids`", count(MaxAllowed, "token ids"), "no other token is sampled, not even the one that ends a turn", func(s *sampled) { s.req.Allowed = s.allowed(s.model.Vocab) }},
-	{"`include_stop_str_in_output`", "default false", "what ended the answer stays in its text", func(s *sampled) { s.Bool("include_stop_str_in_output", &s.req.KeepStop) }},
+	{"`bad_words`", count(MaxBadWords, fmt.Sprintf("of 1 to %d bytes", MaxBadWordLen)), "words that are never completed, in their tokens at a text's beginning and after a space", func(s *sampled) { s.req.BadWords = s.badWords() }},
+	{"`allowed_token_ids`", count(MaxAllowed, "token ids"), "only these are sampled, so a turn ends only if its token is listed", func(s *sampled) { s.req.Allowed = s.allowed(s.model.Vocab) }},
+	{"`include_stop_str_in_output`", "default false", "the answer's text keeps what ended it", func(s *sampled) { s.Bool("include_stop_str_in_output", &s.req.KeepStop) }},
 	{"`skip_special_tokens`", "default true", "false writes special tokens out", func(s *sampled) {
 		skip := true
 		s.Bool("skip_special_tokens", &skip)
 		s.req.Special = !skip
 	}},
-	{"`n`", "1 to `server.max_choices`", "choices; the prompt is computed once for all. In completions, n times the prompts", func(s *sampled) {
+	{"`n`", "1 to `server.max_choices`", "choices of each prompt, which is computed once", func(s *sampled) {
 		s.req.N = 1
 		s.Int("n", &s.req.N, 1, s.choices)
 	}},
-	{"`seed`", "64 bits", "the same request and seed give the same answer whatever else is running; random if absent", func(s *sampled) { s.req.Sampling.Seed = s.seed() }},
-	{"`stop`", count(MaxStops, fmt.Sprintf("strings of 1 to %d bytes", MaxStopLen)), "a string or a list; the one that ends first wins, and nothing of it is delivered", func(s *sampled) { s.req.Stop = s.stop() }},
-	{"`logit_bias`", count(MaxLogitBias, "tokens, -100 to 100"), "token id → bias; or llama.cpp's list of pairs of a token id, or a text for each of its tokens, and a bias, or `false` for never", func(s *sampled) {
+	{"`seed`", "64 bits", "same request and seed, same answer, whatever else runs; random if absent", func(s *sampled) { s.req.Sampling.Seed = s.seed() }},
+	{"`stop`", count(MaxStops, fmt.Sprintf("strings of 1 to %d bytes", MaxStopLen)), "a string or a list; the first to be complete ends the answer and is not delivered", func(s *sampled) { s.req.Stop = s.stop() }},
+	{"`logit_bias`", count(MaxLogitBias, "tokens, -100 to 100"), "token id → bias; or llama.cpp's list of pairs: a token id, or a text for all its tokens, and a bias, or `false` for never", func(s *sampled) {
 		s.req.Sampling.LogitBias = s.logitBias(s.model)
 	}},
 }
