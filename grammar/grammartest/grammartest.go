@@ -37,13 +37,9 @@ func Mask(s *grammar.State, v Vocabulary) (grammar.Mask, error) {
 	if err := s.Allow(v.Vocabulary, mask, nil); err != nil {
 		return nil, err
 	}
-	first := map[byte]bool{}
-	for b := range 256 {
-		_, n, err := s.Read([]byte{byte(b)})
-		if err != nil {
-			return nil, err
-		}
-		first[byte(b)] = n == 1
+	first, err := firstBytes(s)
+	if err != nil {
+		return nil, err
 	}
 	forced := s.Forced()
 	count, within := 0, true
@@ -84,6 +80,18 @@ func Mask(s *grammar.State, v Vocabulary) (grammar.Mask, error) {
 		return nil, fmt.Errorf("the mask has %d tokens, %d may follow", mask.Count(), count)
 	}
 	return mask, nil
+}
+
+// firstBytes returns the bytes that may follow s.
+func firstBytes(s *grammar.State) (may [256]bool, err error) {
+	for b := range may {
+		_, n, err := s.Read([]byte{byte(b)})
+		if err != nil {
+			return may, err
+		}
+		may[b] = n == 1
+	}
+	return may, nil
 }
 
 // Accepts returns an error unless g accepts text however it is cut into tokens of v, some ways

@@ -15,6 +15,12 @@ var (
 	spaces = Runes{{'\t', '\r'}, {' ', ' '}, {0xa0, 0xa0}, {0x1680, 0x1680}, {0x2000, 0x200a}, {0x2028, 0x2029}, {0x202f, 0x202f}, {0x205f, 0x205f}, {0x3000, 0x3000}, {0xfeff, 0xfeff}}
 )
 
+// classEscapes and controlEscapes are the letters after a backslash that stand for classes and for control characters.
+var (
+	classEscapes   = map[rune]Runes{'d': digits, 'D': digits.Except(), 'w': words, 'W': words.Except(), 's': spaces, 'S': spaces.Except()}
+	controlEscapes = map[rune]rune{'t': '\t', 'n': '\n', 'r': '\r', 'f': '\f', 'v': '\v'}
+)
+
 // escape reads what follows a backslash; single: it is one character.
 func (p *parser) escape(inClass bool) (r Runes, single bool, err error) {
 	c, size := utf8.DecodeRuneInString(p.src[p.at:])
@@ -23,29 +29,13 @@ func (p *parser) escape(inClass bool) (r Runes, single bool, err error) {
 	}
 	p.at += size
 	one := func(c rune) (Runes, bool, error) { return Runes{{c, c}}, true, nil }
+	if class, ok := classEscapes[c]; ok {
+		return class, false, nil
+	}
+	if control, ok := controlEscapes[c]; ok {
+		return one(control)
+	}
 	switch c {
-	case 'd':
-		return digits, false, nil
-	case 'D':
-		return digits.Except(), false, nil
-	case 'w':
-		return words, false, nil
-	case 'W':
-		return words.Except(), false, nil
-	case 's':
-		return spaces, false, nil
-	case 'S':
-		return spaces.Except(), false, nil
-	case 't':
-		return one('\t')
-	case 'n':
-		return one('\n')
-	case 'r':
-		return one('\r')
-	case 'f':
-		return one('\f')
-	case 'v':
-		return one('\v')
 	case 'b':
 		if inClass {
 			return one('\b')

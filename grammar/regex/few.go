@@ -41,13 +41,7 @@ func (a *Arena) few(e Expr, most int) ([]string, bool) {
 		if !ok || len(heads)*len(tails) > most {
 			return nil, false
 		}
-		var texts []string
-		for _, head := range heads {
-			for _, tail := range tails {
-				texts = append(texts, head+tail)
-			}
-		}
-		return texts, true
+		return joined(heads, tails), true
 	case kAlt:
 		var texts []string
 		for _, k := range a.lists[t.a] {
@@ -67,26 +61,34 @@ func (a *Arena) few(e Expr, most int) ([]string, bool) {
 		if !ok {
 			return nil, false
 		}
-		var texts []string
-		last := []string{""}
-		for n := 0; ; n++ {
-			if n >= int(t.min) {
-				texts = append(texts, last...)
-			}
-			if len(texts) > most || len(last)*len(some) > most {
-				return nil, false
-			}
-			if n == int(t.max) {
-				return texts, true
-			}
-			var next []string
-			for _, head := range last {
-				for _, tail := range some {
-					next = append(next, head+tail)
-				}
-			}
-			last = next
-		}
+		return times(some, int(t.min), int(t.max), most)
 	}
 	return nil, false
+}
+
+// joined returns each head with each tail behind it.
+func joined(heads, tails []string) (texts []string) {
+	for _, head := range heads {
+		for _, tail := range tails {
+			texts = append(texts, head+tail)
+		}
+	}
+	return texts
+}
+
+// times returns the texts of lo to hi of some, unless there are more than most.
+func times(some []string, lo, hi, most int) (texts []string, ok bool) {
+	last := []string{""}
+	for n := 0; ; n++ {
+		if n >= lo {
+			texts = append(texts, last...)
+		}
+		if len(texts) > most || len(last)*len(some) > most {
+			return nil, false
+		}
+		if n == hi {
+			return texts, true
+		}
+		last = joined(last, some)
+	}
 }

@@ -32,45 +32,9 @@ func (e *evaluation) apply(k keyword, v *value, at *path, m *marks) error {
 			return err
 		}
 	case "if":
-		err := e.also(k.value, v, at, m)
-		next := "then"
-		if err != nil {
-			if next = "else"; !mismatched(err) {
-				return err
-			}
-		}
-		if s := k.of.get(next); s != nil {
-			return e.also(s, v, at, m)
-		}
+		return e.choose(k, v, at, m)
 	case "dependentRequired", "dependentSchemas", "dependencies":
-		if v.kind != objects {
-			return nil
-		}
-		there, err := e.named(v)
-		if err != nil {
-			return err
-		}
-		for _, d := range k.value.members {
-			if err := e.budget.Work(1); err != nil {
-				return err
-			}
-			if !there[d.name] {
-				continue
-			}
-			if d.value.kind != arrays {
-				if err := e.also(d.value, v, at, m); err != nil {
-					return err
-				}
-				continue
-			}
-			names, err := texts(k.name, d.value)
-			if err == nil {
-				err = e.has(v, names, at)
-			}
-			if err != nil {
-				return err
-			}
-		}
+		return e.depend(k, v, at, m)
 	case "propertyNames":
 		if v.kind != objects {
 			return nil
@@ -79,6 +43,54 @@ func (e *evaluation) apply(k keyword, v *value, at *path, m *marks) error {
 			if _, err := e.meets(k.value, &value{kind: strs, text: member.name}, at.to(member.name)); err != nil {
 				return err
 			}
+		}
+	}
+	return nil
+}
+
+// choose checks the schema under then where the one under if is met, or else the one under else.
+func (e *evaluation) choose(k keyword, v *value, at *path, m *marks) error {
+	err := e.also(k.value, v, at, m)
+	next := "then"
+	if err != nil {
+		if next = "else"; !mismatched(err) {
+			return err
+		}
+	}
+	if s := k.of.get(next); s != nil {
+		return e.also(s, v, at, m)
+	}
+	return nil
+}
+
+// depend checks what the presence of a property asks for.
+func (e *evaluation) depend(k keyword, v *value, at *path, m *marks) error {
+	if v.kind != objects {
+		return nil
+	}
+	there, err := e.named(v)
+	if err != nil {
+		return err
+	}
+	for _, d := range k.value.members {
+		if err := e.budget.Work(1); err != nil {
+			return err
+		}
+		if !there[d.name] {
+			continue
+		}
+		if d.value.kind != arrays {
+			if err := e.also(d.value, v, at, m); err != nil {
+				return err
+			}
+			continue
+		}
+		names, err := texts(k.name, d.value)
+		if err == nil {
+			err = e.has(v, names, at)
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil

@@ -136,19 +136,9 @@ func Engine(ctx context.Context, o EngineOptions, errOut io.Writer) (Report, err
 	if o.Reps < 1 || o.ParTokens < 1 {
 		return nil, usage.Errorf("--reps and --par-tokens must be positive")
 	}
-	var tests []engineTest
-	for _, name := range o.Tests {
-		t, err := parseEngineTest(name, o.ParTokens)
-		if err != nil {
-			return nil, err
-		}
-		if t.dictate && o.Draft == "" {
-			return nil, usage.Errorf("--tests: %s requires a --draft-model", name)
-		}
-		if t.structured && o.Schema == "" {
-			return nil, usage.Errorf("--tests: %s requires a --schema", name)
-		}
-		tests = append(tests, t)
+	tests, err := o.parseTests()
+	if err != nil {
+		return nil, err
 	}
 	opt := batcher.DefaultOptions()
 	opt.Speculation = batcher.Speculation(o.Speculation)
@@ -227,6 +217,24 @@ func Engine(ctx context.Context, o EngineOptions, errOut io.Writer) (Report, err
 		results = append(results, EngineResult{Model: o.name(bundle), Threads: pool.Threads(), Test: t.name, TokS: s.Median, Min: s.Min, Max: s.Max, Fill: steps.fill()})
 	}
 	return results.ended(ctx)
+}
+
+// parseTests returns the tests by their names.
+func (o EngineOptions) parseTests() (tests []engineTest, err error) {
+	for _, name := range o.Tests {
+		t, err := parseEngineTest(name, o.ParTokens)
+		if err != nil {
+			return nil, err
+		}
+		if t.dictate && o.Draft == "" {
+			return nil, usage.Errorf("--tests: %s requires a --draft-model", name)
+		}
+		if t.structured && o.Schema == "" {
+			return nil, usage.Errorf("--tests: %s requires a --schema", name)
+		}
+		tests = append(tests, t)
+	}
+	return tests, nil
 }
 
 // ended returns what has been measured, and why no more is. Nothing is no report.

@@ -20,30 +20,62 @@ const narrow = 32
 // FromFile returns the model of a GGUF file, without the experts of its mixtures.
 func FromFile(name string, f *gguf.File) (soc.Model, error) {
 	m := soc.Model{Name: name}
+	if err := readHeads(&m, f); err != nil {
+		return m, fmt.Errorf("%s: %w", name, err)
+	}
+	if err := readMatrices(&m, f); err != nil {
+		return m, fmt.Errorf("%s: %w", name, err)
+	}
+	head := f.Tensor("output.weight")
+	if head == nil {
+		head = f.Tensor("token_embd.weight")
+	}
+	if head == nil || len(m.Matrices) == 0 {
+		return m, fmt.Errorf("%s: the file has no matrices of a language model", name)
+	}
+	if kind, _ := number(f, "pooling_type"); kind != 4 { // of reward models: one row
+		m.Matrices = append(m.Matrices, matrixOf("output", head))
+	}
+	return m, nil
+}
+
+// number returns a number of an architecture's metadata.
+func number(f *gguf.File, key string) (int, bool) {
 	arch, _ := f.Metadata.String("general.architecture")
+	return f.Metadata.Int(arch + "." + key)
+}
+
+// readHeads sets the numbers of heads and experts, and the sizes of heads and of recurrent states.
+func readHeads(m *soc.Model, f *gguf.File) error {
 	number := func(key string) int {
-		n, _ := f.Metadata.Int(arch + "." + key)
+		n, _ := number(f, key)
 		return n
 	}
 	m.Heads, m.Experts = number("attention.head_count"), max(0, number("expert_count"))
 	m.KVHeads = cmp.Or(number("attention.head_count_kv"), m.Heads)
+	arch, _ := f.Metadata.String("general.architecture")
 	if list, ok := f.Metadata.Ints(arch + ".attention.head_count_kv"); ok && len(list) > 0 { // one a layer, 0 of short convolutions
 		m.KVHeads = slices.Max(list)
 	}
 	const most = 1 << 16
 	if m.Heads < 1 || m.Heads > most || m.KVHeads < 1 || m.Heads%m.KVHeads != 0 {
-		return m, fmt.Errorf("%s: %d heads and %d of keys: no model to plan", name, m.Heads, m.KVHeads)
+		return fmt.Errorf("%d heads and %d of keys: no model to plan", m.Heads, m.KVHeads)
 	}
 	m.HeadDim = cmp.Or(number("attention.key_length"), number("embedding_length")/m.Heads)
 	if m.HeadDim < 1 || m.HeadDim > most {
-		return m, fmt.Errorf("%s: heads of %d elements", name, m.HeadDim)
+		return fmt.Errorf("heads of %d elements", m.HeadDim)
 	}
 	if heads, width := number("ssm.time_step_rank"), number("ssm.state_size"); f.Tensor("blk.0.ssm_out.weight") != nil && f.Tensor("blk.0.ssm_beta.weight") != nil {
 		if heads < 1 || width < 1 || max(heads, width) > 1<<12 {
-			return m, fmt.Errorf("%s: %d states of %d rows: no model to plan", name, heads, width)
+			return fmt.Errorf("%d states of %d rows: no model to plan", heads, width)
 		}
 		m.State = 4 * heads * width * width
 	}
+	return nil
+}
+
+// readMatrices counts the layers and their matrices, equal ones once.
+func readMatrices(m *soc.Model, f *gguf.File) error {
 	at := map[string]int{}
 	for i := range f.Tensors {
 		t := &f.Tensors[i]
@@ -54,15 +86,14 @@ func FromFile(name string, f *gguf.File) (soc.Model, error) {
 		case len(t.Dims) > 2 && strings.HasSuffix(found[1], "_exps"):
 			continue // planned apart: see Mixture
 		case len(t.Dims) > 2:
-			return m, fmt.Errorf("%s: tensor %s has %d dimensions: no matrix to plan", name, t.Name, len(t.Dims))
+			return fmt.Errorf("tensor %s has %d dimensions: no matrix to plan", t.Name, len(t.Dims))
 		}
-		if found[1] == "attn_k" || found[1] == "attn_qkv" && f.Tensor("blk.0.ssm_out.weight") == nil {
+		switch {
+		case found[1] == "attn_k" || found[1] == "attn_qkv" && f.Tensor("blk.0.ssm_out.weight") == nil:
 			m.Layers++
-		}
-		if found[1] == "shortconv.in_proj" {
+		case found[1] == "shortconv.in_proj":
 			m.Convs++
-		}
-		if found[1] == "ssm_out" && m.State > 0 {
+		case found[1] == "ssm_out" && m.State > 0:
 			m.Deltas++
 		}
 		if t.Rows() < narrow || t.Cols() < narrow {
@@ -77,17 +108,7 @@ func FromFile(name string, f *gguf.File) (soc.Model, error) {
 		at[key] = len(m.Matrices)
 		m.Matrices = append(m.Matrices, x)
 	}
-	head := f.Tensor("output.weight")
-	if head == nil {
-		head = f.Tensor("token_embd.weight")
-	}
-	if head == nil || len(m.Matrices) == 0 {
-		return m, fmt.Errorf("%s: the file has no matrices of a language model", name)
-	}
-	if kind, _ := f.Metadata.Int(arch + ".pooling_type"); kind != 4 { // of reward models: one row
-		m.Matrices = append(m.Matrices, matrixOf("output", head))
-	}
-	return m, nil
+	return nil
 }
 
 // stored tells how the device stores what a file stores as t. What it does not hold

@@ -18,28 +18,10 @@ var ErrNoBlocks = errors.New("kv: out of blocks")
 // first written. The error is cpu.ErrMemory if there is no room. The caller
 // closes the cache.
 func New(shape Shape, opt Options) (*Cache, error) {
-	if attends := shape.Layers > 0; attends && (shape.Heads < 1 || shape.HeadDim < 1) || !attends && (shape.Layers < 0 || shape.State < 1) {
-		return nil, fmt.Errorf("kv: cache for %d layers of %d heads of %d", shape.Layers, shape.Heads, shape.HeadDim)
-	}
-	if opt.BlockLen < 1 || opt.BlockLen > 1<<16 || opt.Blocks < 1 || opt.Blocks > math.MaxInt32 {
-		return nil, fmt.Errorf("kv: cache of %d blocks of %d tokens", opt.Blocks, opt.BlockLen)
-	}
-	if int(opt.Type) >= len(typeNames) {
-		return nil, fmt.Errorf("kv: unknown type %d", opt.Type)
-	}
-	if shape.State < 0 || shape.State > maxState || shape.State > 0 && (opt.States < 1 || opt.States > math.MaxInt32) {
-		return nil, fmt.Errorf("kv: cache of %d recurrent states of %d numbers", opt.States, shape.State)
-	}
-	if o := shape.Others; o != (Others{}) && (o.Layers < 1 || o.Heads < 1 || o.HeadDim < 1) {
-		return nil, fmt.Errorf("kv: cache for %d further layers of %d heads of %d", o.Layers, o.Heads, o.HeadDim)
+	if err := check(shape, opt); err != nil {
+		return nil, err
 	}
 	per := BytesPerBlock(shape, opt)
-	if per < 1 || int64(opt.Blocks) > min(maxBytes, math.MaxInt)/per || int64(opt.Blocks)*int64(max(shape.Heads, shape.Others.Heads))*int64(wholeGroups(opt.BlockLen)) > math.MaxInt32 {
-		return nil, fmt.Errorf("kv: cache of %d blocks of %d bytes is beyond %d bytes", opt.Blocks, per, int64(maxBytes))
-	}
-	if perState := BytesPerState(shape); perState > 0 && int64(opt.States) > min(maxBytes, math.MaxInt)/perState-per*int64(opt.Blocks)/perState {
-		return nil, fmt.Errorf("kv: cache of %d recurrent states of %d bytes is beyond %d bytes", opt.States, perState, int64(maxBytes))
-	}
 	c := &Cache{opt: opt, shape: shape, layers: make([]Layer, shape.Layers+shape.Others.Layers), states: newStates(shape.State, opt.States)}
 	if err := c.reserve(per*int64(opt.Blocks) + BytesPerState(shape)*int64(c.States())); err != nil {
 		return nil, errors.Join(fmt.Errorf("kv: cache of %d blocks of %d bytes: %w", opt.Blocks, per, err), c.Close())
@@ -52,6 +34,41 @@ func New(shape Shape, opt Options) (*Cache, error) {
 	c.index = index{seed: maphash.MakeSeed(), mask: math.MaxUint64, first: map[uint64]int32{}, oldest: none, youngest: none}
 	c.highWater.moved = make(chan struct{}, 1)
 	return c, nil
+}
+
+// check holds a cache against the bounds of shapes, options and memory.
+func check(shape Shape, opt Options) error {
+	if err := shape.check(); err != nil {
+		return err
+	}
+	if opt.BlockLen < 1 || opt.BlockLen > 1<<16 || opt.Blocks < 1 || opt.Blocks > math.MaxInt32 {
+		return fmt.Errorf("kv: cache of %d blocks of %d tokens", opt.Blocks, opt.BlockLen)
+	}
+	if int(opt.Type) >= len(typeNames) {
+		return fmt.Errorf("kv: unknown type %d", opt.Type)
+	}
+	if shape.State < 0 || shape.State > maxState || shape.State > 0 && (opt.States < 1 || opt.States > math.MaxInt32) {
+		return fmt.Errorf("kv: cache of %d recurrent states of %d numbers", opt.States, shape.State)
+	}
+	per := BytesPerBlock(shape, opt)
+	if per < 1 || int64(opt.Blocks) > min(maxBytes, math.MaxInt)/per || int64(opt.Blocks)*int64(max(shape.Heads, shape.Others.Heads))*int64(wholeGroups(opt.BlockLen)) > math.MaxInt32 {
+		return fmt.Errorf("kv: cache of %d blocks of %d bytes is beyond %d bytes", opt.Blocks, per, int64(maxBytes))
+	}
+	if perState := BytesPerState(shape); perState > 0 && int64(opt.States) > min(maxBytes, math.MaxInt)/perState-per*int64(opt.Blocks)/perState {
+		return fmt.Errorf("kv: cache of %d recurrent states of %d bytes is beyond %d bytes", opt.States, perState, int64(maxBytes))
+	}
+	return nil
+}
+
+// check holds the numbers of layers, heads and states against each other.
+func (s Shape) check() error {
+	if attends := s.Layers > 0; attends && (s.Heads < 1 || s.HeadDim < 1) || !attends && (s.Layers < 0 || s.State < 1) {
+		return fmt.Errorf("kv: cache for %d layers of %d heads of %d", s.Layers, s.Heads, s.HeadDim)
+	}
+	if o := s.Others; o != (Others{}) && (o.Layers < 1 || o.Heads < 1 || o.HeadDim < 1) {
+		return fmt.Errorf("kv: cache for %d further layers of %d heads of %d", o.Layers, o.Heads, o.HeadDim)
+	}
+	return nil
 }
 
 // smallCache is the size below which a cache is not worth memory of its own.

@@ -55,12 +55,7 @@ func (w *written) parse(s *Setting, dst any) (err error) {
 			*d = time.Duration(ms) * time.Millisecond
 		}
 	case *float64:
-		var v float64
-		if v, err = strconv.ParseFloat(w.value, 64); err == nil && !(v >= s.Lo && v <= s.Hi) {
-			err = Errorf(CodeValue, s.Key, "%v is not between %v and %v", v, s.Lo, s.Hi)
-		} else if err == nil {
-			*d = v
-		}
+		*d, err = w.number(s, *d)
 	case **float32:
 		var v float64
 		if v, err = strconv.ParseFloat(w.value, 32); err == nil {
@@ -74,15 +69,7 @@ func (w *written) parse(s *Setting, dst any) (err error) {
 			*d = Negated(!on)
 		}
 	case *[]float64:
-		var list []float64
-		for word := range strings.SplitSeq(w.value, ",") {
-			v, err := strconv.ParseFloat(strings.TrimSpace(word), 64)
-			if err != nil {
-				return err
-			}
-			list = append(list, v)
-		}
-		*d = list
+		*d, err = w.numbers(*d)
 	case *[]string:
 		*d = append(*d, w.value)
 	case *Delimiters:
@@ -97,6 +84,30 @@ func (w *written) parse(s *Setting, dst any) (err error) {
 		}
 	}
 	return err
+}
+
+// number returns the value as a number within a setting's bounds, or what there was before if it is none.
+func (w *written) number(s *Setting, before float64) (float64, error) {
+	v, err := strconv.ParseFloat(w.value, 64)
+	if err == nil && !(v >= s.Lo && v <= s.Hi) {
+		err = Errorf(CodeValue, s.Key, "%v is not between %v and %v", v, s.Lo, s.Hi)
+	}
+	if err != nil {
+		return before, err
+	}
+	return v, nil
+}
+
+// numbers returns the value as numbers between commas, or what there was before if it is none.
+func (w *written) numbers(before []float64) (list []float64, err error) {
+	for word := range strings.SplitSeq(w.value, ",") {
+		v, err := strconv.ParseFloat(strings.TrimSpace(word), 64)
+		if err != nil {
+			return before, err
+		}
+		list = append(list, v)
+	}
+	return list, nil
 }
 
 // count returns the value as a count, or what there was before if it is none.

@@ -44,45 +44,23 @@ func inObject(p *Parser, _ bool) bool {
 		b := p.held[n]
 		n++
 		ev := o.next(b)
-		what := p.format.member(string(o.key))
-		if ev == valueByte && p.format.unmarked && !o.opened && what == otherMember && string(o.key) != "type" {
-			o.at = broken // an object of another kind
-			break
-		}
-		switch what {
+		is := false // b is sent
+		switch p.format.member(string(o.key)) {
+		case otherMember:
+			if ev == valueByte && p.format.unmarked && !o.opened && string(o.key) != "type" {
+				o.at = broken // an object of another kind
+			}
 		case eitherMember:
-			if ev == valueByte && !o.opened {
-				o.name = jsonText(string(o.key))
-				if !p.openObject() {
-					o.at = broken
-					break
-				}
-			}
-			if ev == valueByte || ev == valueEnd {
-				o.begun = true
-				send = append(send, b)
-			}
+			is = o.keyed(p, ev)
 		case nameMember:
-			if ev == valueByte || ev == valueEnd {
-				o.name = append(o.name, b)
-			}
-			if ev == valueEnd && !o.opened && !p.openObject() {
+			if o.named(ev, b) && !p.openObject() {
 				o.at = broken
 			}
 		case argumentsMember:
-			switch {
-			case ev == nothing || ev == valueEnded:
-				continue
-			case !o.begun:
-				o.begun, o.whole = true, b == '"'
-			}
-			if o.opened && !o.whole {
-				send = append(send, b)
-				continue
-			}
-			if o.args = append(o.args, b); ev == valueEnd && o.opened {
-				p.late()
-			}
+			is = o.argument(p, ev, b)
+		}
+		if is {
+			send = append(send, b)
 		}
 	}
 	if o.opened {
@@ -91,18 +69,63 @@ func inObject(p *Parser, _ bool) bool {
 	} else {
 		p.take(n)
 	}
-	switch {
-	case o.at != broken && o.at != afterObject:
+	if o.at != broken && o.at != afterObject {
 		return false
+	}
+	endObject(p)
+	return true
+}
+
+// endObject ends a call that is an object.
+func endObject(p *Parser) {
+	switch o := &p.object; {
 	case !o.opened:
 		p.fail()
+		return
 	case !o.begun:
 		p.arguments("{}")
-		fallthrough
-	default:
-		p.after()
 	}
+	p.after()
+}
+
+// keyed takes in a byte of a member whose key is the name, and tells whether it is the arguments'.
+func (o *objects) keyed(p *Parser, ev event) bool {
+	if ev != valueByte && ev != valueEnd {
+		return false
+	}
+	if ev == valueByte && !o.opened {
+		if o.name = jsonText(string(o.key)); !p.openObject() {
+			o.at = broken
+			return false
+		}
+	}
+	o.begun = true
 	return true
+}
+
+// named takes in a byte of the name, and tells whether the call begins with it.
+func (o *objects) named(ev event, b byte) bool {
+	if ev == valueByte || ev == valueEnd {
+		o.name = append(o.name, b)
+	}
+	return ev == valueEnd && !o.opened
+}
+
+// argument takes in a byte of the arguments, and tells whether it is sent at once.
+func (o *objects) argument(p *Parser, ev event, b byte) bool {
+	if ev == nothing || ev == valueEnded {
+		return false
+	}
+	if !o.begun {
+		o.begun, o.whole = true, b == '"'
+	}
+	if o.opened && !o.whole {
+		return true
+	}
+	if o.args = append(o.args, b); ev == valueEnd && o.opened {
+		p.late()
+	}
+	return false
 }
 
 // openObject begins the call when its name is complete. False: it can be none.

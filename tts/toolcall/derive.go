@@ -216,6 +216,11 @@ func (d *derivation) finish(f *form) error {
 	if f.arguments != objectKind {
 		return nil
 	}
+	return f.findMembers()
+}
+
+// findMembers finds the members of a call that is an object: its name and its arguments.
+func (f *form) findMembers() error {
 	brace := strings.LastIndex(f.begin, "{")
 	if brace < 0 {
 		return nil // a name before the arguments

@@ -96,20 +96,39 @@ func newFormat(name string, f form) *Format {
 		}
 		return inCall
 	}}
-	for _, text := range f.texts() {
+	out.collectMarks()
+	out.answer = pattern(f.all)
+	preamble, open := out.opening()
+	if strings.Contains(f.begin+f.middle+f.end, holeID) {
+		out.newID = func(int, string) string { return rand.Text()[:idLength] } // the letters and digits that templates want
+	}
+	if at := strings.Index(f.begin, "functions."); at >= 0 && strings.HasPrefix(f.middle, ":"+holeIndex) { // the id has all
+		out.newID = func(index int, name string) string { return fmt.Sprintf("functions.%s:%d", name, index) }
+	}
+	out.frame(preamble, open)
+	return out
+}
+
+// collectMarks sets the tokens that belong to a call.
+func (out *Format) collectMarks() {
+	for _, text := range out.form.texts() {
 		out.Marks = append(out.Marks, template.Marks(text)...)
 		out.Inner = append(out.Inner, innerMarks(text)...)
 	}
 	if len(out.Inner) > 0 { // of a mark of several tokens words would be left
-		out.Marks = append(out.Marks, template.Marks(f.tail)...)
+		out.Marks = append(out.Marks, template.Marks(out.form.tail)...)
 	}
 	out.Marks = slices.DeleteFunc(out.Marks, func(m string) bool { return slices.Contains(out.Inner, m) })
 	for _, list := range []*[]string{&out.Marks, &out.Inner} {
 		slices.Sort(*list)
 		*list = slices.Compact(*list)
 	}
-	out.answer = pattern(f.all)
-	written, preamble, open := f.begin, f.open, f.begin
+}
+
+// opening sets what a call is told by, and returns what stands before all calls and what opens one.
+func (out *Format) opening() (preamble, open string) {
+	f := &out.form
+	written := f.begin
 	if before, behind, named := strings.Cut(f.begin, holeName); named {
 		mark := template.Marks(behind)[0]
 		out.lead = &lead{word: lastWord(f.between), before: strings.TrimSpace(before), after: mark}
@@ -122,6 +141,7 @@ func newFormat(name string, f form) *Format {
 			out.nameMark = out.nameMark[at+len(hole):]
 		}
 	}
+	around := strings.TrimRight(strings.TrimSpace(f.open), "[{ \n")
 	switch marks := template.Marks(written); {
 	case f.open+f.begin == "":
 		out.opens, out.unmarked, out.first = []string{strings.TrimSpace(f.between)}, true, inRecipient
@@ -130,39 +150,46 @@ func newFormat(name string, f form) *Format {
 	case len(marks) > 0 && slices.Contains(out.Inner, marks[0]): // which begins much else
 		out.opens, out.nameMark = []string{begin}, ""
 	case len(marks) > 0:
-		out.opens = marks[:1]
-		if words, _, ok := strings.Cut(begin, "{"); ok && f.objects.whole && !strings.ContainsAny(words, holeID+holeIndex) && len(template.Marks(words)) > 0 {
-			out.opens = []string{strings.TrimRight(words, " \n[")}
-		}
-		_, behind, _ := strings.Cut(out.nameMark, marks[0])
-		if strings.Contains(out.nameMark, marks[0]) {
-			out.nameMark = strings.TrimSpace(behind)
-		}
-		if strings.HasPrefix(out.nameMark, "<") && !strings.Contains(out.nameMark, ">") {
-			out.opens = append(slices.Clip(out.opens), out.nameMark)
-		}
+		out.openedBy(begin, marks[0])
 	case len(template.Marks(f.open)) > 0:
 		out.opens = template.Marks(f.open)[:1]
-		if strings.HasPrefix(out.nameMark, "<") && !strings.Contains(out.nameMark, ">") {
-			out.opens = append(slices.Clip(out.opens), out.nameMark)
-		}
-		preamble, open = "", f.open+f.begin
+		out.openedByTag()
+		return "", f.open + f.begin
 	case strings.HasPrefix(begin, "<"):
 		out.opens = []string{out.nameMark}
-	case strings.TrimRight(strings.TrimSpace(f.open), "[{ \n") != "":
-		out.opens = []string{strings.TrimRight(strings.TrimSpace(f.open), "[{ \n")}
+	case around != "":
+		out.opens = []string{around}
 		out.closing = strings.Trim(f.close, "] \n")
-		preamble, open = "", f.open+f.begin
+		return "", f.open + f.begin
 	default:
 		out.bare, out.unmarked = strings.TrimSpace(f.open + begin)[:1], true
-		preamble, open = "", f.open+f.begin
+		return "", f.open + f.begin
 	}
-	if strings.Contains(f.begin+f.middle+f.end, holeID) {
-		out.newID = func(int, string) string { return rand.Text()[:idLength] } // the letters and digits that templates want
+	return f.open, f.begin
+}
+
+// openedBy has a call told by the mark that it begins with.
+func (out *Format) openedBy(begin, mark string) {
+	out.opens = []string{mark}
+	if words, _, ok := strings.Cut(begin, "{"); ok && out.form.objects.whole && !strings.ContainsAny(words, holeID+holeIndex) && len(template.Marks(words)) > 0 {
+		out.opens = []string{strings.TrimRight(words, " \n[")}
 	}
-	if at := strings.Index(f.begin, "functions."); at >= 0 && strings.HasPrefix(f.middle, ":"+holeIndex) { // the id has all
-		out.newID = func(index int, name string) string { return fmt.Sprintf("functions.%s:%d", name, index) }
+	if _, behind, ok := strings.Cut(out.nameMark, mark); ok {
+		out.nameMark = strings.TrimSpace(behind)
 	}
+	out.openedByTag()
+}
+
+// openedByTag has a call told by a tag before the name too.
+func (out *Format) openedByTag() {
+	if strings.HasPrefix(out.nameMark, "<") && !strings.Contains(out.nameMark, ">") {
+		out.opens = append(slices.Clip(out.opens), out.nameMark)
+	}
+}
+
+// frame sets how calls that are held to a grammar are written.
+func (out *Format) frame(preamble, open string) {
+	f := &out.form
 	open, again, named := strings.Cut(open, holeName)
 	space := ""
 	if named {
@@ -191,7 +218,6 @@ func newFormat(name string, f form) *Format {
 			out.bars = append(out.bars, pattern(o))
 		}
 	}
-	return out
 }
 
 // lead is what a part of a message begins with that is a call: the name of the tool, which stands again behind it.

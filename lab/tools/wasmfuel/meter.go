@@ -210,31 +210,49 @@ func (r *reader) limits() {
 	}
 }
 
-// operands skips those of an instruction (§5.4). moves tells of memory.copy and memory.fill.
+// indices is how many indices or constants of variable length an instruction has, where that is all it has.
+func indices(op byte) (n int, known bool) {
+	for _, row := range []struct {
+		lo, hi byte
+		n      int
+	}{
+		{0x00, 0x01, 0}, {0x02, 0x04, 1}, // block, loop, if: a type
+		{0x05, 0x05, 0}, {0x0b, 0x0b, 0}, {0x0c, 0x0d, 1}, {0x0f, 0x0f, 0}, {0x10, 0x10, 1},
+		{0x11, 0x11, 2}, // call_indirect
+		{0x1a, 0x1b, 0}, {0x20, 0x26, 1},
+		{0x28, 0x3e, 2}, // loads and stores
+		{0x3f, 0x42, 1}, {0x45, 0xc4, 0}, {0xd1, 0xd1, 0}, {0xd2, 0xd2, 1},
+	} {
+		if op >= row.lo && op <= row.hi {
+			return row.n, true
+		}
+	}
+	return 0, false
+}
+
+// operands skips an instruction's operands (§5.4). moves tells of memory.copy and memory.fill.
 func (r *reader) operands(op byte) (moves bool) {
-	switch {
-	case op >= 0x02 && op <= 0x04: // block, loop, if: a type
-		r.skip()
-	case op == 0x0c || op == 0x0d || op == 0x10 || op >= 0x20 && op <= 0x26 || op == 0x3f || op == 0x40 || op == 0x41 || op == 0x42 || op == 0xd2: // one index, or a constant
-		r.skip()
-	case op == 0x0e: // br_table
+	if n, ok := indices(op); ok {
+		for range n {
+			r.skip()
+		}
+		return false
+	}
+	switch op {
+	case 0x0e: // br_table
 		for range r.uint() + 1 {
 			r.skip()
 		}
-	case op == 0x11 || op >= 0x28 && op <= 0x3e: // call_indirect; loads and stores
-		r.skip()
-		r.skip()
-	case op == 0x1c: // select with types
+	case 0x1c: // select with types
 		r.take(int(r.uint()))
-	case op == 0x43: // f32.const
+	case 0x43: // f32.const
 		r.take(4)
-	case op == 0x44: // f64.const
+	case 0x44: // f64.const
 		r.take(8)
-	case op == 0xd0: // ref.null
+	case 0xd0: // ref.null
 		r.byte()
-	case op == 0xfc:
+	case 0xfc:
 		return r.extended(r.uint())
-	case op <= 0x01 || op == 0x05 || op == 0x0b || op == 0x0f || op == 0x1a || op == 0x1b || op >= 0x45 && op <= 0xc4 || op == 0xd1: // none
 	default:
 		panic(fmt.Sprintf("instruction %#x", op))
 	}

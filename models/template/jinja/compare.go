@@ -39,12 +39,8 @@ func (r *renderer) equal(a, b any, depth int) (bool, error) {
 	if depth > MaxNesting {
 		return false, fmt.Errorf("%w: a value nested deeper than %d", ErrLimit, MaxNesting)
 	}
-	if i, f, aInt, ok := number(a); ok {
-		j, g, bInt, ok := number(b)
-		if aInt && bInt {
-			return ok && i == j, nil
-		}
-		return ok && f == g, nil
+	if _, _, _, ok := number(a); ok {
+		return equalNumbers(a, b), nil
 	}
 	switch a := a.(type) {
 	case nil:
@@ -63,7 +59,7 @@ func (r *renderer) equal(a, b any, depth int) (bool, error) {
 		return a == b, nil
 	case *List:
 		b, ok := b.(*List)
-		if !ok || a.Tuple != b.Tuple || len(a.Items) != len(b.Items) {
+		if !ok || !a.alike(b) {
 			return false, nil
 		}
 		for i := range a.Items {
@@ -94,6 +90,21 @@ func (r *renderer) equal(a, b any, depth int) (bool, error) {
 		return a == b, nil
 	}
 	return false, nil // functions, which Go cannot compare
+}
+
+// equalNumbers tells whether a number equals a value.
+func equalNumbers(a, b any) bool {
+	i, f, aInt, _ := number(a)
+	j, g, bInt, ok := number(b)
+	if aInt && bInt {
+		return i == j
+	}
+	return ok && f == g
+}
+
+// alike tells whether lists are of one kind and length.
+func (l *List) alike(other *List) bool {
+	return l.Tuple == other.Tuple && len(l.Items) == len(other.Items)
 }
 
 // order returns negative, zero or positive as a sorts before, with or after b.

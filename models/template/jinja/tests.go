@@ -9,52 +9,11 @@ func (r *renderer) test(name string, v any, a args) (bool, error) {
 	if err := r.charge(len(name)); err != nil {
 		return false, err
 	}
+	if is, ok := kindTests[name]; ok {
+		return is(v), nil
+	}
 	arg := a.get(0, "", nil)
 	switch name {
-	case "defined":
-		_, is := v.(undefined)
-		return !is, nil
-	case "undefined":
-		_, is := v.(undefined)
-		return is, nil
-	case "none":
-		return v == nil, nil
-	case "boolean":
-		_, is := v.(bool)
-		return is, nil
-	case "true":
-		return v == true, nil
-	case "false":
-		return v == false, nil
-	case "integer":
-		_, is := v.(int64)
-		return is, nil
-	case "float":
-		_, is := v.(float64)
-		return is, nil
-	case "number":
-		_, _, _, is := number(v)
-		return is, nil
-	case "string":
-		_, is := v.(string)
-		return is, nil
-	case "mapping":
-		_, is := v.(*Dict)
-		return is, nil
-	case "sequence", "iterable":
-		switch v.(type) {
-		case string, *List, *Dict, undefined:
-			return true, nil
-		}
-		return false, nil
-	case "callable":
-		switch v.(type) {
-		case Func, builtin, *macro:
-			return true, nil
-		}
-		return false, nil
-	case "escaped":
-		return false, nil
 	case "lower", "upper":
 		s, err := r.str(v)
 		if err != nil {
@@ -83,6 +42,34 @@ func (r *renderer) test(name string, v any, a args) (bool, error) {
 	}
 	return false, fmt.Errorf("no test named %.100q", name)
 }
+
+// kindTests ask for the kind of a value.
+var kindTests = map[string]func(v any) bool{
+	"defined":   func(v any) bool { return !of[undefined](v) },
+	"undefined": of[undefined],
+	"none":      func(v any) bool { return v == nil },
+	"boolean":   of[bool],
+	"true":      func(v any) bool { return v == true },
+	"false":     func(v any) bool { return v == false },
+	"integer":   of[int64],
+	"float":     of[float64],
+	"number":    func(v any) bool { _, _, _, is := number(v); return is },
+	"string":    of[string],
+	"mapping":   of[*Dict],
+	"sequence":  iterable,
+	"iterable":  iterable,
+	"callable":  func(v any) bool { return of[Func](v) || of[builtin](v) || of[*macro](v) },
+	"escaped":   func(any) bool { return false },
+}
+
+// of tells whether a value is of a type.
+func of[T any](v any) bool {
+	_, is := v.(T)
+	return is
+}
+
+// iterable tells whether a loop may go through a value.
+func iterable(v any) bool { return of[string](v) || of[*List](v) || of[*Dict](v) || of[undefined](v) }
 
 // comparisonTests are the operators that have names as tests.
 var comparisonTests = map[string]string{

@@ -1,0 +1,155 @@
+package main
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Bounds of what a reader keeps in mind at once.
+const (
+	mostMethods    = 20 // of a type
+	mostComplexity = 25 // of a function: its branches, loops, cases and && and ||, and one
+)
+
+// manyMethods has the types of more than mostMethods methods, by folder and name. It only gets shorter.
+var manyMethods = map[string]int{
+	"grammar Grammar":                27,
+	"grammar/regex Arena":            74,
+	"grammar/schema compiler":        74,
+	"hexagon/device checker":         22,
+	"internal/chat session":          36,
+	"internal/engines Runtime":       30,
+	"kernels/_gen/grouped gfni":      26,
+	"kernels/_gen/grouped tile":      82,
+	"kernels/acts Rows":              36,
+	"kernels/grouped kernel":         32,
+	"models/huggingface builder":     75,
+	"models/kv Cache":                48,
+	"models/kv Sequence":             23,
+	"models/template Template":       24,
+	"models/template/jinja parser":   49,
+	"models/template/jinja renderer": 47,
+	"server/anthropic reader":        22,
+	"server/fields Reader":           43,
+	"server/jsonread Fields":         38,
+	"server/residency Set":           38,
+	"server/responses encoder":       22,
+	"server/responses reader":        22,
+	"tts Model":                      31,
+	"tts/toolcall Parser":            23,
+}
+
+// complexFunctions has the functions over mostComplexity, by folder and name. It only gets shorter.
+var complexFunctions = map[string]int{
+	"internal/config Config.Validate": 32,
+}
+
+func TestNoTypeGetsMoreMethodsAndNoFunctionMoreBranches(t *testing.T) {
+	methods, complexity := map[string]int{}, map[string]int{}
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			if path != "." && strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" || d.Name() == "node_modules" {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return nil
+		}
+		source, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, source, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		folder := filepath.ToSlash(filepath.Dir(path))
+		for _, decl := range file.Decls {
+			f, ok := decl.(*ast.FuncDecl)
+			if !ok {
+				continue
+			}
+			name := folder + " " + f.Name.Name
+			if f.Recv != nil {
+				receiver := folder + " " + receiverOf(f.Recv.List[0].Type)
+				methods[receiver]++
+				name = receiver + "." + f.Name.Name
+			}
+			complexity[name] = max(complexity[name], branches(f)) // of one file for each system, the largest
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	hold(t, "methods", methods, mostMethods, manyMethods)
+	hold(t, "complexity", complexity, mostComplexity, complexFunctions)
+}
+
+// hold compares the counts over most with the ones that are recorded.
+func hold(t *testing.T, what string, counts map[string]int, most int, recorded map[string]int) {
+	t.Helper()
+	maps.DeleteFunc(counts, func(_ string, n int) bool { return n <= most })
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		if n := counts[name]; n > recorded[name] {
+			t.Errorf("%s: %s %d, at most %d: divide it into owners or steps", name, what, n, max(most, recorded[name]))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(recorded)) {
+		if n := counts[name]; n < recorded[name] {
+			t.Errorf("%s: %s fell from %d to %d: record that (nothing at all if it is at most %d)", name, what, recorded[name], n, most)
+		}
+	}
+}
+
+// receiverOf returns the name of a receiver's type.
+func receiverOf(e ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.StarExpr:
+		return receiverOf(e.X)
+	case *ast.IndexExpr:
+		return receiverOf(e.X)
+	case *ast.IndexListExpr:
+		return receiverOf(e.X)
+	case *ast.Ident:
+		return e.Name
+	}
+	return ""
+}
+
+// branches returns the cyclomatic complexity of a function, the functions within it included.
+func branches(f *ast.FuncDecl) int {
+	n := 1
+	ast.Inspect(f, func(node ast.Node) bool {
+		switch node := node.(type) {
+		case *ast.IfStmt, *ast.ForStmt, *ast.RangeStmt:
+			n++
+		case *ast.CaseClause:
+			if node.List != nil {
+				n++
+			}
+		case *ast.CommClause:
+			if node.Comm != nil {
+				n++
+			}
+		case *ast.BinaryExpr:
+			if node.Op == token.LAND || node.Op == token.LOR {
+				n++
+			}
+		}
+		return true
+	})
+	return n
+}
