@@ -214,8 +214,7 @@ func (a *architecture) deviceLayers() bool {
 	return !(ungated || a.norms.postEps > 0 || v.latent || a.states.kind == stateSpaces || a.states.kind == besideStates || v.valueNorm || v.otherHeads || v.tempered || a.positions.alibi || a.layerInputs || a.norms.kind == rmsNormBias)
 }
 
-// The row of each architecture says what the code does: directories, and with them conversions and
-// PEFT's adapters, are those of package huggingface.
+// The row of each architecture has what the code does: package huggingface knows the directories.
 func TestTheGuidesTableOfArchitecturesSaysWhatTheCodeDoes(t *testing.T) {
 	text, err := os.ReadFile("../docs/models.md")
 	if err != nil {
@@ -239,12 +238,12 @@ func TestTheGuidesTableOfArchitecturesSaysWhatTheCodeDoes(t *testing.T) {
 	}
 	types := huggingface.ModelTypes()
 	for _, name := range architectureNames() {
-		a, want := architectures[name], []string{"", "yes", "–", "–", "yes", "GGUF", "matrices"} // the first names models
+		a, want := architectures[name], []string{"", "–", "matrices"} // the first names models
 		if of := types[name]; of != nil {
-			want[2], want[3], want[5] = "`"+strings.Join(of, "`, `")+"`", "yes", "GGUF, PEFT"
+			want[1] = "`" + strings.Join(of, "`, `") + "`"
 		}
 		if a.deviceLayers() {
-			want[6] = "layers"
+			want[2] = "layers"
 		}
 		got := rows[name]
 		if len(got) == len(want) {
