@@ -56,10 +56,17 @@ var families = map[string]func(){
 func main() {
 	family := flag.String("family", "", "kernels to write")
 	header := flag.String("header", "", "file of headers/ to copy, instead of writing kernels")
-	to := flag.String("to", "", "folder to copy it to")
+	to := flag.String("to", "", "folder to copy it to, or to write tables to")
+	tables := flag.String("tables", "", "room whose tables of routines to write, instead of the routines")
 	flag.Parse()
 	if *header != "" {
 		if err := copyHeader(*header, *to); err != nil {
+			log.Fatal("gen: ", err)
+		}
+		return
+	}
+	if *tables != "" {
+		if err := writeTables(*tables, *to); err != nil {
 			log.Fatal("gen: ", err)
 		}
 		return
@@ -73,6 +80,31 @@ func main() {
 	ConstraintExpr("amd64,!purego")
 	write()
 	Generate()
+}
+
+// rooms are the tables of each room's routines, what they import, and the families that they are of.
+var rooms = map[string]struct {
+	tables   []*emit.Routines
+	imports  []string
+	families []string
+}{
+	"dense":   {dense.RoutineTables, []string{kernels + "bands", kernels + "cpu", kernels + "matrix"}, []string{"dense"}},
+	"grouped": {grouped.RoutineTables, []string{kernels + "bands", kernels + "matrix"}, []string{"grouped", "grouped_dot", "grouped_low", "grouped_gfni", "grouped_halves", "grouped_levels"}},
+	"ternary": {ternary.RoutineTables, []string{kernels + "cpu"}, []string{"ternary_mad", "ternary_dot", "ternary_vnni", "ternary_gfni"}},
+}
+
+const kernels = "github.com/lutra-lm/lutra/kernels/"
+
+// writeTables writes a room's tables: it runs the families without writing their assembly.
+func writeTables(room, dir string) error {
+	r, ok := rooms[room]
+	if !ok {
+		return fmt.Errorf("no tables of room %q", room)
+	}
+	for _, f := range r.families {
+		families[f]()
+	}
+	return emit.WriteTables(filepath.Join(dir, "routines_amd64.go"), room, r.imports, r.tables)
 }
 
 // copyHeader gives a package its own copy of a header that several include: what

@@ -2,6 +2,7 @@
 package dense
 
 //go:generate go -C ../_gen run . -family dense -pkg dense -out ../dense/asm_amd64.s -stubs ../dense/asm_amd64.go
+//go:generate go -C ../_gen run . -tables dense -to ../dense
 //go:generate go -C ../_gen run . -header neon_arm64.h -to ../dense
 
 import (

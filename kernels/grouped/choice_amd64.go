@@ -16,7 +16,7 @@ import (
 
 // Methods lists how this machine can multiply matrices of a packing.
 func Methods(p matrix.Packing) []string {
-	if cpu.Active() == cpu.AVX512 && cpu.HasGFNI && gfniAVX512[p] != nil {
+	if cpu.Active() == cpu.AVX512 && cpu.HasGFNI && gfniOf(p) != nil {
 		return []string{MAD, GFNI}
 	}
 	return []string{MAD}

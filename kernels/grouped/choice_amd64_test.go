@@ -40,7 +40,7 @@ func TestWithoutGFNIThereIsNothingToChoose(t *testing.T) {
 	}
 	tiles := tilesFor(cpu.AVX512, &matrix.Matrix{Packing: matrix.Q4})
 	for _, w := range widths {
-		if tiles.forPorts(w.From) != nil || tiles.pair == nil {
+		if tiles.forPorts(w.From) != nil || tiles.pair.None() {
 			t.Errorf("tiles of GFNI for %d tokens without it", w.From)
 		}
 	}

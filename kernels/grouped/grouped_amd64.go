@@ -13,39 +13,63 @@ import (
 	"github.com/lutra-lm/lutra/kernels/pool"
 )
 
-// tileFunc adds to y[tokens][16·bands] the products of some groups. One of
-// a single band may prefetch as many bytes stride further on.
-type tileFunc func(y *float32, ld int, codes, scales *byte, stride int, acts *byte, lda, groups int)
+// Routines of tiles add products to y; how many tokens and bands they multiply is their place in the tables of
+// routines_amd64.go. next is where they prefetch as many bytes as they read, which need not be memory.
+type (
+	// tileFunc adds to y[tokens][16] the products of some groups of a band, and may prefetch stride bytes further on.
+	tileFunc func(y *float32, ld int, codes, scales *byte, stride int, acts *byte, lda, groups int)
+	// streamTile adds to y[16·bands] the products of some groups with one token.
+	streamTile func(y *float32, codes, scales *byte, stride int, acts *byte, groups int, next uintptr)
+	// pairTile adds to y[tokens][32] the products of some groups of two bands.
+	pairTile func(y *float32, ld int, codes, scales *byte, stride int, acts *byte, lda, groups int, next uintptr)
+	// panelTile adds to y[tokens][16] the products of the groups of a panel.
+	panelTile func(y *float32, ld int, panel, acts *byte, lda int, fetch *byte, ahead, lines, groups int)
+	// panelWriter unfolds some groups of a band.
+	panelWriter func(dst, codes, scales *byte, ahead, groups int)
+)
 
-// streamTile adds to y[16·bands] the products of some groups with one token
-// and prefetches as many bytes from next on, which need not be memory.
-type streamTile func(y *float32, codes, scales *byte, stride int, acts *byte, groups int, next uintptr)
+// family names the routines of an instruction set; gfni names AVX-512 for two ports of 512 bits.
+type family uint8
 
-// pairTile is a tileFunc of two bands that prefetches as many bytes from next on,
-// which need not be memory.
-type pairTile func(y *float32, ld int, codes, scales *byte, stride int, acts *byte, lda, groups int, next uintptr)
+const (
+	portable family = iota
+	avx2
+	avx2Small // of levels of five bits
+	avxvnni
+	avx512
+	gfni
+)
 
-// panelTile adds to y[tokens][16] the products of the groups of a panel.
-type panelTile func(y *float32, ld int, panel, acts *byte, lda int, fetch *byte, ahead, lines, groups int)
-
-// tileSet are the kernels of one packing and instruction set, the i-th
-// of direct for i+1 tokens.
-type tileSet struct {
-	one     streamTile        // one token
-	bands   int               // of one
-	nibbles bool              // one reads nibble records
-	direct  []tileFunc        // one band
-	pair    []pairTile        // two bands, i+2 tokens for the i-th; nil: one by one
-	gfni    *gfniTiles        // instead of pair at some widths; nil: there are none
-	ports   [len(widths)]bool // which of widths gfni multiplies
-	panel   *panelTiles       // nil where unfolding never pays
-	lookup  *lookupTile       // nil where there is none
-	quads   quadTile          // of two bands, in place of one too; nil: there is none
-	halves  *halfTiles        // in place of all these, but for bands, where codes have levels; else nil
+// familyOf returns the family that every processor with the instruction set can run.
+func familyOf(i cpu.ISA) family {
+	return map[cpu.ISA]family{cpu.AVX2: avx2, cpu.AVXVNNI: avxvnni, cpu.AVX512: avx512}[i]
 }
 
-// panelFrom is the least number of tokens of a tile over a panel.
-const panelFrom = 3
+// streamBands returns the number of bands of a tile for one token.
+func (f family) streamBands() int {
+	switch f {
+	case portable:
+		return 0
+	case avx512, gfni:
+		return 4
+	}
+	return 2
+}
+
+// tileSet are the kernels of one packing and instruction set.
+type tileSet struct {
+	one     streamTile            // one token
+	bands   int                   // of one
+	nibbles bool                  // one reads nibble records
+	direct  bands.Tiles[tileFunc] // one band
+	pair    bands.Tiles[pairTile] // two bands, two tokens at least; none: one by one
+	gfni    *gfniTiles            // instead of pair at some widths; nil: there are none
+	ports   [len(widths)]bool     // which of widths gfni multiplies
+	panel   *panelTiles           // nil where unfolding never pays
+	lookup  *lookupTile           // nil where there is none
+	quads   quadTile              // of two bands, in place of one too; nil: there is none
+	halves  *halfTileSet          // in place of all these, but for bands, where codes have levels; else nil
+}
 
 // panelFetchers tiles over a panel, where there are several, prefetch the codes
 // of another one. To let each prefetch a share was slower from memory.
@@ -54,54 +78,46 @@ const panelFetchers = 2
 // panelTiles multiply groups that write unfolds first. _gen/grouped/panel.go
 // states what a panel is.
 type panelTiles struct {
-	from  int // tokens from which the faster products outweigh the unfolding, 5 at least
-	write func(dst, codes, scales *byte, ahead, groups int)
-	group int         // bytes of a group
-	mixed bool        // tiles read mixed records
-	tiles []panelTile // the i-th for panelFrom+i tokens
+	from  int // tokens from which the faster products outweigh the unfolding
+	write panelWriter
+	group int  // bytes of a group
+	mixed bool // tiles read mixed records
+	tiles bands.Tiles[panelTile]
 }
 
-var avx2Tiles = map[matrix.Packing]tileSet{
-	matrix.Q4: {one: groupedQ4AVX2x2x1, bands: 2, direct: []tileFunc{groupedQ4AVX2x1x1, groupedQ4AVX2x1x2, groupedQ4AVX2x1x3, groupedQ4AVX2x1x4},
-		panel: &panelTiles{24, panelQ4AVX2, 576, false, []panelTile{groupedQ4PanelAVX2x3, groupedQ4PanelAVX2x4}}},
-	matrix.Q4M: {one: groupedQ4MAVX2x2x1, bands: 2, direct: []tileFunc{groupedQ4MAVX2x1x1, groupedQ4MAVX2x1x2, groupedQ4MAVX2x1x3, groupedQ4MAVX2x1x4},
-		panel: &panelTiles{24, panelQ4MAVX2, 704, false, []panelTile{groupedQ4MPanelAVX2x3, groupedQ4MPanelAVX2x4}}},
-	matrix.Q41: {one: groupedQ41AVX2x2x1, bands: 2, direct: []tileFunc{groupedQ41AVX2x1x1, groupedQ41AVX2x1x2, groupedQ41AVX2x1x3, groupedQ41AVX2x1x4},
-		panel: &panelTiles{24, panelQ41AVX2, 640, false, []panelTile{groupedQ41PanelAVX2x3, groupedQ41PanelAVX2x4}}},
-	matrix.Q6: {one: groupedQ6AVX2x2x1, bands: 2, direct: []tileFunc{groupedQ6AVX2x1x1, groupedQ6AVX2x1x2, groupedQ6AVX2x1x3, groupedQ6AVX2x1x4},
-		panel: &panelTiles{5, panelQ6AVX2, 640, true, []panelTile{groupedQ6PanelAVX2x3, groupedQ6PanelAVX2x4, groupedQ6PanelAVX2x5, groupedQ6PanelAVX2x6}}},
-	matrix.Q8: {one: groupedQ8AVX2x2x1, bands: 2, direct: []tileFunc{groupedQ8AVX2x1x1, groupedQ8AVX2x1x2, groupedQ8AVX2x1x3, groupedQ8AVX2x1x4,
-		groupedQ8AVX2x1x5, groupedQ8AVX2x1x6, groupedQ8AVX2x1x7, groupedQ8AVX2x1x8}},
-	matrix.FP4: {one: groupedFP4AVX2x2x1, bands: 2, direct: []tileFunc{groupedFP4AVX2x1x1, groupedFP4AVX2x1x2, groupedFP4AVX2x1x3, groupedFP4AVX2x1x4},
-		panel: &panelTiles{24, panelFP4AVX2, 576, false, []panelTile{groupedFP4PanelAVX2x3, groupedFP4PanelAVX2x4}}},
+// panelOf returns AVX2's panels of a packing; nil where unfolding never pays.
+func panelOf(p matrix.Packing) *panelTiles {
+	group, ok := map[matrix.Packing]int{matrix.Q4: 576, matrix.FP4: 576, matrix.Q4M: 704, matrix.Q41: 640, matrix.Q6: 640}[p]
+	if !ok {
+		return nil
+	}
+	t := &panelTiles{from: 24, write: writers[p], group: group, tiles: panels[p]}
+	if p == matrix.Q6 {
+		t.from, t.mixed = 5, true
+	}
+	return t
 }
 
-var avx512Tiles = map[matrix.Packing]tileSet{
-	matrix.Q4: {one: groupedQ4AVX512x4x1, bands: 4, direct: []tileFunc{groupedQ4AVX512x1x1, groupedQ4AVX512x1x2, groupedQ4AVX512x1x3, groupedQ4AVX512x1x4},
-		pair: []pairTile{groupedQ4AVX512x2x2, groupedQ4AVX512x2x3, groupedQ4AVX512x2x4, groupedQ4AVX512x2x5, groupedQ4AVX512x2x6}},
-	matrix.Q4M: {one: groupedQ4MAVX512x4x1, bands: 4, direct: []tileFunc{groupedQ4MAVX512x1x1, groupedQ4MAVX512x1x2, groupedQ4MAVX512x1x3, groupedQ4MAVX512x1x4},
-		pair: []pairTile{groupedQ4MAVX512x2x2, groupedQ4MAVX512x2x3, groupedQ4MAVX512x2x4, groupedQ4MAVX512x2x5, groupedQ4MAVX512x2x6}},
-	matrix.Q41: {one: groupedQ41AVX512x4x1, bands: 4, direct: []tileFunc{groupedQ41AVX512x1x1, groupedQ41AVX512x1x2, groupedQ41AVX512x1x3, groupedQ41AVX512x1x4},
-		pair: []pairTile{groupedQ41AVX512x2x2, groupedQ41AVX512x2x3, groupedQ41AVX512x2x4, groupedQ41AVX512x2x5, groupedQ41AVX512x2x6}},
-	matrix.Q6: {one: groupedQ6AVX512x4x1, bands: 4, direct: []tileFunc{groupedQ6AVX512x1x1, groupedQ6AVX512x1x2, groupedQ6AVX512x1x3, groupedQ6AVX512x1x4},
-		pair: []pairTile{groupedQ6AVX512x2x2, groupedQ6AVX512x2x3, groupedQ6AVX512x2x4, groupedQ6AVX512x2x5, groupedQ6AVX512x2x6}},
-	matrix.Q8: {one: groupedQ8AVX512x4x1, bands: 4, direct: []tileFunc{groupedQ8AVX512x1x1, groupedQ8AVX512x1x2, groupedQ8AVX512x1x3, groupedQ8AVX512x1x4},
-		pair: []pairTile{groupedQ8AVX512x2x2, groupedQ8AVX512x2x3, groupedQ8AVX512x2x4, groupedQ8AVX512x2x5, groupedQ8AVX512x2x6}},
-	matrix.FP4: {one: groupedFP4AVX512x4x1, bands: 4, direct: []tileFunc{groupedFP4AVX512x1x1, groupedFP4AVX512x1x2, groupedFP4AVX512x1x3, groupedFP4AVX512x1x4},
-		pair: []pairTile{groupedFP4AVX512x2x2, groupedFP4AVX512x2x3, groupedFP4AVX512x2x4, groupedFP4AVX512x2x5, groupedFP4AVX512x2x6}},
+// lookups are the tiles of tables, by family.
+var lookups = map[family]*lookupTile{
+	avx2:    {16, tablesQ1G128AVX2, lookupQ1G128AVX2, storeSums16AVX2},
+	avxvnni: {16, tablesQ1G128AVX2, lookupQ1G128AVX2, storeSums16AVX2},
+	avx512:  {32, tablesQ1G128AVX512, lookupQ1G128AVX512, storeSums32AVX2},
 }
 
 // tilesFor returns the kernels that this machine multiplies w with in an instruction set.
 func tilesFor(i cpu.ISA, w *matrix.Matrix) tileSet {
 	p := w.Packing
 	switch {
-	case levelRoutines[p].one != nil:
-		return levelTilesOf(i, p, w.Levels)
+	case i == cpu.Generic:
+		return tileSet{}
+	case levelStreams[avx2][p] != nil:
+		return levelTilesOf(familyOf(i), p, w.Levels)
 	case formats[p].halves:
-		return halfTilesOf(i, p, w.Levels)
+		return halfTilesOf(familyOf(i), p, w.Levels)
 	}
 	if i != cpu.AVX512 {
-		return tilesOf(i, p)
+		return tilesOf(familyOf(i), p)
 	}
 	rules, _ := Choice(p)
 	return tilesBy(rules, p)
@@ -109,17 +125,34 @@ func tilesFor(i cpu.ISA, w *matrix.Matrix) tileSet {
 
 // tilesBy returns the tiles of AVX512 that rules name.
 func tilesBy(rules choice.Rules, p matrix.Packing) tileSet {
-	t := tilesOf(cpu.AVX512, p)
-	g := gfniAVX512[p]
-	if g == nil {
+	t := tilesOf(avx512, p)
+	t.gfni = gfniOf(p)
+	if t.gfni == nil {
 		return t
 	}
-	t.gfni = g
 	for i, w := range widths {
 		t.ports[i] = rules.For(w.From) == GFNI
 	}
-	if t.ports[0] && g.one != nil {
-		t.one = g.one
+	if t.ports[0] && t.gfni.one != nil {
+		t.one = t.gfni.one
+	}
+	return t
+}
+
+// tilesOf returns the tiles that every processor with the instruction set can run.
+func tilesOf(f family, p matrix.Packing) tileSet {
+	if p == matrix.Q2G64 || p == matrix.Q2G128 {
+		return unitTilesOf(f, formats[p].unit)
+	}
+	t := tileSet{one: streams[f][p], bands: f.streamBands(), direct: tiles[f][p], pair: pairs[f][p]}
+	if f == avx2 {
+		t.panel = panelOf(p)
+	}
+	if p == matrix.Q1G128 {
+		t.lookup, t.nibbles = lookups[f], f == avx512
+		if f == avx2 {
+			t.quads = quadsQ1G128AVX2
+		}
 	}
 	return t
 }
@@ -139,22 +172,6 @@ func widthOf(n int) int {
 		i++
 	}
 	return i
-}
-
-// tilesOf returns the tiles that every processor with the instruction set can run.
-func tilesOf(i cpu.ISA, p matrix.Packing) tileSet {
-	if t, ok := lowTiles[i][p]; ok {
-		return t
-	}
-	switch i {
-	case cpu.AVX2:
-		return avx2Tiles[p]
-	case cpu.AVXVNNI:
-		return avxvnniTiles[p]
-	case cpu.AVX512:
-		return avx512Tiles[p]
-	}
-	return tileSet{}
 }
 
 // Prepare quantises the rows of x in groups.
@@ -202,7 +219,7 @@ func (q *kernel) Add(scratch *bands.Scratch, y []float32, ld, s, n int, x *acts.
 			i += 2
 			continue
 		}
-		if q.tiles.pair != nil && n-i >= 2 && tEnd-t >= 2 {
+		if !q.tiles.pair.None() && n-i >= 2 && tEnd-t >= 2 {
 			q.addPair(y[i*bands.Rows:], ld, s+i, x, t, tEnd, gLo, gHi)
 			i += 2
 			continue
@@ -223,10 +240,10 @@ func (q *kernel) addPair(y []float32, ld, s int, x *acts.Rows, t, tEnd, gLo, gHi
 	here := uintptr(unsafe.Pointer(unsafe.SliceData(codes)))
 	next := here - uintptr(gLo*f.codeBytes) + uintptr(2*q.BandBytes()+2*gLo*(f.codeBytes+f.unitBytes/f.unit))
 	for t < tEnd {
-		n := cpu.TileWidth(tEnd-t, len(q.tiles.pair)+1) // two at least, for there are two or more
+		tile, n := q.tiles.pair.Next(tEnd - t)
 		rec := x.Groups(q.f.limit)[t*lda+gLo*acts.RecordBytes:]
 		_, _ = y[(n-1)*ld+2*bands.Rows-1], rec[(n-1)*lda+(gHi-gLo)*acts.RecordBytes-1]
-		q.tiles.pair[n-2](&y[0], ld, &codes[0], &scales[0], q.BandBytes(), &rec[0], lda, gHi-gLo, next)
+		tile(&y[0], ld, &codes[0], &scales[0], q.BandBytes(), &rec[0], lda, gHi-gLo, next)
 		next = here
 		if t += n; t < tEnd {
 			y = y[n*ld:]
@@ -272,7 +289,7 @@ func (q *kernel) Stream(scratch *bands.Scratch, y []float32, s int, x *acts.Rows
 
 func (q *kernel) addBand(scratch *bands.Scratch, y []float32, ld, s int, x *acts.Rows, t, tEnd, gLo, gHi int) {
 	switch {
-	case q.tiles.direct == nil:
+	case q.tiles.direct.None():
 		q.addGeneric(y, ld, s, x, t, tEnd, gLo, gHi)
 	case q.tiles.panel != nil && tEnd-t >= q.tiles.panel.from:
 		for g := gLo; g < gHi; g += bands.PanelGroups {
@@ -295,17 +312,16 @@ func (q *kernel) addPanel(panel []byte, y []float32, ld, s int, x *acts.Rows, t,
 	if tiles.mixed {
 		recs = x.Mixed(q.f.limit)
 	}
-	widest := panelFrom - 1 + len(tiles.tiles)
 	fetch, ahead := codes, q.BandBytes() // the same groups of the next band
 	lines := f.codeBytes / 64            // a group
-	if tEnd-t > widest {
+	if _, tokens := tiles.tiles.Next(tEnd - t); tokens < tEnd-t {
 		lines = max(1, lines/panelFetchers)
 	}
 	for t < tEnd {
-		tokens := cpu.TileWidth(tEnd-t, widest)
+		tile, tokens := tiles.tiles.Next(tEnd - t)
 		rec := recs[t*lda+gLo*acts.RecordBytes:]
 		_, _ = y[(tokens-1)*ld+bands.Rows-1], rec[(tokens-1)*lda+n*acts.RecordBytes-1]
-		tiles.tiles[tokens-panelFrom](&y[0], ld, &panel[0], &rec[0], lda, &fetch[0], ahead, lines, n)
+		tile(&y[0], ld, &panel[0], &rec[0], lda, &fetch[0], ahead, lines, n)
 		if ahead += 64 * lines * n; ahead >= q.BandBytes()+len(codes) {
 			fetch, ahead, lines = panel, 0, 1 // all is on its way
 		}
@@ -317,17 +333,17 @@ func (q *kernel) addPanel(panel []byte, y []float32, ld, s int, x *acts.Rows, t,
 
 // addTiles adds groups [gLo, gHi) tile by tile.
 func (q *kernel) addTiles(y []float32, ld, s int, x *acts.Rows, t, tEnd, gLo, gHi int) {
-	f, tiles := q.f, q.tiles.direct
+	f := q.f
 	codes, scales := bandOf(q.w, s)
 	codes = codes[gLo*f.codeBytes : gHi*f.codeBytes]
 	scales = scales[gLo/f.unit*f.unitBytes : gHi/f.unit*f.unitBytes]
 	lda := x.GroupStride()
 	next := q.BandBytes() + gLo*f.unitBytes/f.unit // the same part of the next band, scales included
 	for t < tEnd {
-		n := cpu.TileWidth(tEnd-t, len(tiles))
+		tile, n := q.tiles.direct.Next(tEnd - t)
 		rec := x.Groups(q.f.limit)[t*lda+gLo*acts.RecordBytes:]
 		_, _ = y[(n-1)*ld+bands.Rows-1], rec[(n-1)*lda+(gHi-gLo)*acts.RecordBytes-1]
-		tiles[n-1](&y[0], ld, &codes[0], &scales[0], next, &rec[0], lda, gHi-gLo)
+		tile(&y[0], ld, &codes[0], &scales[0], next, &rec[0], lda, gHi-gLo)
 		next = 0 // is there already
 		if t += n; t < tEnd {
 			y = y[n*ld:]

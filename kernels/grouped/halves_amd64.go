@@ -8,7 +8,6 @@ import (
 
 	"github.com/lutra-lm/lutra/kernels/acts"
 	"github.com/lutra-lm/lutra/kernels/bands"
-	"github.com/lutra-lm/lutra/kernels/cpu"
 	"github.com/lutra-lm/lutra/kernels/matrix"
 )
 
@@ -20,22 +19,25 @@ type halfTile func(y *float32, ld int, codes *byte, stride int, scales *float32,
 // half, and prefetches some lines a group.
 type unfolding func(d *float32, stride int, scales *byte, factor *float32, fetch uintptr, lines, groups int)
 
-// halfTiles are the tiles of an instruction set, and what unfolds for them.
-type halfTiles struct {
+// halfWriter unfolds the levels of some halves of groups.
+type halfWriter func(panel, codes *byte, levels *int8, halves int)
+
+// halfTileSet are the tiles of an instruction set, and what unfolds for them.
+type halfTileSet struct {
 	unfold unfolding
-	one    halfTile   // of as many bands as the set's one
-	single []halfTile // one band, i+1 tokens for the i-th
-	pair   []halfTile // two bands, i+2 tokens; nil: one by one
-	panel  *halfPanel // for halfPanelFrom tokens and more; nil: none
+	one    bands.Tiles[halfTile] // one token, of as many bands as the set's one
+	single bands.Tiles[halfTile] // one band
+	pair   bands.Tiles[halfTile] // two bands, two tokens at least; none: one by one
+	panel  *halfPanel            // for halfPanelFrom tokens and more; nil: none
 }
 
 // halfPanel unfolds the levels of a band, and multiplies what is unfolded.
 // _gen/grouped/halves_panel.go states what a panel is.
 type halfPanel struct {
-	write func(panel, codes *byte, levels *int8, halves int)
-	half  int             // bytes of half a group, of which the last are the scales
-	wide  bool            // tiles read wide records, not records of halves
-	tiles []halfPanelTile // the i-th for panelFrom+i tokens
+	write halfWriter
+	half  int  // bytes of half a group, of which the last are the scales
+	wide  bool // tiles read wide records, not records of halves
+	tiles bands.Tiles[halfPanelTile]
 }
 
 // halfPanelTile adds to y[tokens][16] the products of some halves of a panel, and prefetches some
@@ -43,41 +45,20 @@ type halfPanel struct {
 type halfPanelTile func(y *float32, ld int, panel, acts *byte, lda int, fetch uintptr, lines, halves int)
 
 // halfPanelFrom is the number of tokens from which unfolding pays: all that there are tiles for.
-const halfPanelFrom = panelFrom
-
-var (
-	largePanel = &halfPanel{panelHalvesAVX2, 576, true, []halfPanelTile{
-		halvesPanelAVX2x3, halvesPanelAVX2x4, halvesPanelAVX2x5, halvesPanelAVX2x6}}
-	smallPanel = &halfPanel{panelHalvesSmallAVX2, 320, false, []halfPanelTile{
-		halvesPanelSmallAVX2x3, halvesPanelSmallAVX2x4, halvesPanelSmallAVX2x5, halvesPanelSmallAVX2x6}}
-)
-
-// unfoldings is by packing.
-var unfoldings = map[matrix.Packing]unfolding{matrix.NL4: unfoldNL4AVX2, matrix.NL4K: unfoldNL4KAVX2, matrix.NVFP4: unfoldNVFP4AVX2}
+const halfPanelFrom = 3
 
 // halfTilesOf returns the tiles of a packing with levels.
-func halfTilesOf(i cpu.ISA, p matrix.Packing, levels *matrix.Levels) (t tileSet) {
-	h := &halfTiles{unfold: unfoldings[p]}
-	t.halves, t.bands = h, 2
-	switch i {
-	case cpu.AVX2:
+func halfTilesOf(f family, p matrix.Packing, levels *matrix.Levels) tileSet {
+	h := &halfTileSet{unfold: unfoldings[p]}
+	if f == avx2 {
+		h.panel = &halfPanel{half: 576, wide: true}
 		if small(levels) {
-			h.panel = smallPanel
-			h.one, h.single = halvesSmallAVX2x2x1, []halfTile{halvesSmallAVX2x1x1, halvesSmallAVX2x1x2}
-			break
+			f, h.panel.half, h.panel.wide = avx2Small, 320, false
 		}
-		h.panel = largePanel
-		h.one, h.single = halvesAVX2x2x1, []halfTile{halvesAVX2x1x1, halvesAVX2x1x2}
-	case cpu.AVXVNNI:
-		h.one, h.single = halvesAVXVNNIx2x1, []halfTile{halvesAVXVNNIx1x1, halvesAVXVNNIx1x2, halvesAVXVNNIx1x3, halvesAVXVNNIx1x4}
-	case cpu.AVX512:
-		t.bands = 4
-		h.one, h.single = halvesAVX512x4x1, []halfTile{halvesAVX512x1x1, halvesAVX512x1x2, halvesAVX512x1x3, halvesAVX512x1x4}
-		h.pair = []halfTile{halvesAVX512x2x2, halvesAVX512x2x3, halvesAVX512x2x4, halvesAVX512x2x5, halvesAVX512x2x6}
-	default:
-		return tileSet{}
+		h.panel.write, h.panel.tiles = halfWriters[f], halfPanels[f]
 	}
-	return t
+	h.one, h.single, h.pair = bands.TilesOf([]halfTile{1: halfStreams[f]}), halfTiles[f], halfPairs[f]
+	return tileSet{halves: h, bands: f.streamBands()}
 }
 
 // small reports whether levels are of five bits, as signed numbers.
@@ -95,9 +76,9 @@ const (
 // addHalves adds groups [gLo, gHi) of n bands from s on.
 func (q *kernel) addHalves(scratch *bands.Scratch, y []float32, ld, s, n int, x *acts.Rows, t, tEnd, gLo, gHi int) {
 	for n > 0 {
-		take, tiles, least := 1, q.tiles.halves.single, 1
-		if n >= 2 && tEnd-t >= 2 && q.tiles.halves.pair != nil {
-			take, tiles, least = 2, q.tiles.halves.pair, 2
+		take, tiles := 1, q.tiles.halves.single
+		if n >= 2 && tEnd-t >= 2 && !q.tiles.halves.pair.None() {
+			take, tiles = 2, q.tiles.halves.pair
 		}
 		f := q.f
 		here, _ := bandOf(q.w, s)
@@ -110,7 +91,7 @@ func (q *kernel) addHalves(scratch *bands.Scratch, y []float32, ld, s, n int, x 
 				continue
 			}
 			c := q.unfoldHalves(scratch, s, take, g, end, next+uintptr((g-gLo)*f.codeBytes), uintptr(q.BandBytes()))
-			q.multiplyHalves(c, tiles, least, y, ld, x, t, tEnd, g, end)
+			q.multiplyHalves(c, tiles, y, ld, x, t, tEnd, g, end)
 		}
 		y, s, n = y[take*bands.Rows:], s+take, n-take
 	}
@@ -141,15 +122,14 @@ func (q *kernel) unfoldHalves(scratch *bands.Scratch, s, n, g, end int, next, ah
 	return u
 }
 
-// multiplyHalves adds those groups for all tokens, by tiles of which the first is of least
-// tokens.
-func (q *kernel) multiplyHalves(u unfolded, tiles []halfTile, least int, y []float32, ld int, x *acts.Rows, t, tEnd, g, end int) {
+// multiplyHalves adds those groups for all tokens.
+func (q *kernel) multiplyHalves(u unfolded, tiles bands.Tiles[halfTile], y []float32, ld int, x *acts.Rows, t, tEnd, g, end int) {
 	lda, groups := x.GroupStride(), end-g
 	for t < tEnd {
-		n := cpu.TileWidth(tEnd-t, len(tiles)+least-1)
+		tile, n := tiles.Next(tEnd - t)
 		rec := x.Halves(q.f.limit)[t*lda+g*acts.RecordBytes:]
 		_, _ = y[(n-1)*ld+u.bands*bands.Rows-1], rec[(n-1)*lda+groups*acts.RecordBytes-1]
-		tiles[n-least](&y[0], ld, &u.codes[0], u.stride, (*float32)(unsafe.Pointer(&u.scales[0])), &q.w.Levels.Of[0], &rec[0], lda, 2*groups)
+		tile(&y[0], ld, &u.codes[0], u.stride, (*float32)(unsafe.Pointer(&u.scales[0])), &q.w.Levels.Of[0], &rec[0], lda, 2*groups)
 		if t += n; t < tEnd {
 			y = y[n*ld:]
 		}
@@ -170,16 +150,15 @@ func (q *kernel) addHalfPanel(panel []byte, y []float32, ld, s int, x *acts.Rows
 	if tiles.wide {
 		recs, lda, size = x.Wide(), x.WideStride(), acts.WideBytes
 	}
-	widest := panelFrom - 1 + len(tiles.tiles)
 	last, lines := next+uintptr(len(codes)), f.codeBytes/2/64 // half a group
-	if tEnd-t > widest {
+	if _, n := tiles.tiles.Next(tEnd - t); n < tEnd-t {
 		lines = max(1, lines/panelFetchers)
 	}
 	for t < tEnd {
-		n := cpu.TileWidth(tEnd-t, widest)
+		tile, n := tiles.tiles.Next(tEnd - t)
 		rec := recs[t*lda+g*size:]
 		_, _ = y[(n-1)*ld+bands.Rows-1], rec[(n-1)*lda+groups*size-1]
-		tiles.tiles[n-panelFrom](&y[0], ld, &panel[0], &rec[0], lda, next, lines, 2*groups)
+		tile(&y[0], ld, &panel[0], &rec[0], lda, next, lines, 2*groups)
 		if next += uintptr(2 * groups * lines * 64); next >= last {
 			next, lines = uintptr(unsafe.Pointer(&panel[0])), 1 // all is on its way
 		}
@@ -200,6 +179,6 @@ func (q *kernel) streamHalves(scratch *bands.Scratch, y []float32, s int, x *act
 		ahead := uintptr((end - g) * lines * 64)
 		u := q.unfoldHalves(scratch, s, n, g, end, next, ahead)
 		next += uintptr(n) * ahead
-		q.multiplyHalves(u, []halfTile{q.tiles.halves.one}, 1, y, 0, x, 0, 1, g, end)
+		q.multiplyHalves(u, q.tiles.halves.one, y, 0, x, 0, 1, g, end)
 	}
 }

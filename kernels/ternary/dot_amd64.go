@@ -21,13 +21,7 @@ var dotKernel = &kernel{
 	},
 }
 
-var dotAVXVNNI = madKernels{
-	one: [2]madStream{dot4x1AVXVNNI, dot5x1AVXVNNI},
-	tiles: [2][]madFunc{
-		{2: dot4x2AVXVNNI, 3: dot4x3AVXVNNI, 4: dot4x4AVXVNNI, 5: dot4x5AVXVNNI, 6: dot4x6AVXVNNI, 7: dot4x7AVXVNNI},
-		{2: dot5x2AVXVNNI, 3: dot5x3AVXVNNI, 4: dot5x4AVXVNNI, 5: dot5x5AVXVNNI, 6: dot5x6AVXVNNI, 7: dot5x7AVXVNNI, 8: dot5x8AVXVNNI},
-	},
-}
+var dotAVXVNNI = madKernels{madStreams[cpu.AVXVNNI], madTiles[cpu.AVXVNNI]}
 
 // dotWidth returns the width of tiles for n tokens. Eight of I2 are five and three,
 // for two tiles of four wait longer (_gen/ternary/dot.go counts the cycles).

@@ -26,7 +26,7 @@ var gfniKernel = &kernel{
 }
 
 const (
-	gfniTall = 5  // tokens of the widest tile of 64 rows
+	gfniFew  = 5  // tokens of the widest tile of 64 rows
 	gfniRows = 32 // of wider tiles, and of a panel
 	gfniMost = 14 // tokens of the widest tile, of 16 rows
 )
@@ -35,28 +35,13 @@ const (
 // vnniFunc of gfniPanels multiplies.
 type gfniKeep func(w *byte, act *int8, blocks int, negSum *int32, tokens, rows, y *float32, ldy int, panel *byte)
 
-// gfniTalls are tiles of 64 rows of I2 and I1 by tokens, gfniTiles of 32
-// rows, of 16 where there is no panel tile as wide, and
-// gfniKeeps the tiles among them that keep a panel. Where few tokens gain nothing, the tiles are
-// vnniKernel's.
-var (
-	gfniTalls = [2][gfniTall + 1]vnniFunc{
-		{1: gfni4x64x1AVX512, gfni4x64x2AVX512, gfni4x64x3AVX512, gfni4x64x4AVX512, gfni4x64x5AVX512},
-		{1: vnni5x64x1AVX512, vnni5x64x2AVX512, vnni5x64x3AVX512, gfni5x64x4AVX512, gfni5x64x5AVX512},
+// gfniTall returns the tile of 64 rows; where few tokens gain nothing, vnniKernel has it.
+func gfniTall(g, tokens int) vnniFunc {
+	if t := gfniTalls[g-4][tokens]; t != nil {
+		return t
 	}
-	gfniTiles = [2][]vnniFunc{
-		{6: gfni4x32x6AVX512, gfni4x32x7AVX512, gfni4x32x8AVX512, gfni4x32x9AVX512, gfni4x32x10AVX512, gfni4x32x11AVX512, gfni4x32x12AVX512, gfni4x32x13AVX512,
-			14: gfni4x16x14AVX512},
-		{6: gfni5x32x6AVX512, gfni5x32x7AVX512, gfni5x32x8AVX512, gfni5x32x9AVX512, gfni5x32x10AVX512, gfni5x32x11AVX512, gfni5x32x12AVX512,
-			13: gfni5x16x13AVX512, gfni5x16x14AVX512},
-	}
-	gfniKeeps = [2][]gfniKeep{
-		{6: gfniKeep4x32x6AVX512, gfniKeep4x32x7AVX512, gfniKeep4x32x8AVX512, gfniKeep4x32x9AVX512, gfniKeep4x32x10AVX512, gfniKeep4x32x11AVX512, gfniKeep4x32x12AVX512, gfniKeep4x32x13AVX512},
-		{6: gfniKeep5x32x6AVX512, gfniKeep5x32x7AVX512, gfniKeep5x32x8AVX512, gfniKeep5x32x9AVX512, gfniKeep5x32x10AVX512, gfniKeep5x32x11AVX512, gfniKeep5x32x12AVX512},
-	}
-	gfniPanels = [...]vnniFunc{1: gfniPanel32x1AVX512, gfniPanel32x2AVX512, gfniPanel32x3AVX512, gfniPanel32x4AVX512, gfniPanel32x5AVX512, gfniPanel32x6AVX512, gfniPanel32x7AVX512,
-		gfniPanel32x8AVX512, gfniPanel32x9AVX512, gfniPanel32x10AVX512, gfniPanel32x11AVX512, gfniPanel32x12AVX512, gfniPanel32x13AVX512}
-)
+	return vnniTiles[g-4][tokens]
+}
 
 // gfniPanelBytes is the largest panel kept: what is unpacked again is faster than what
 // has left L2. Tests set it.
@@ -66,7 +51,7 @@ func mulGFNI(m *Task, r *segmentRun, s *scratch, strips, tokens extent) {
 	l := m.l
 	rows := StripRows // multiplied with all tokens before the next ones
 	size := l.blocks * acts.BlockBytes * l.g * gfniRows
-	keep := r.width > gfniTall && tokens.hi-tokens.lo > r.width && size <= gfniPanelBytes
+	keep := r.width > gfniFew && tokens.hi-tokens.lo > r.width && size <= gfniPanelBytes
 	if keep {
 		rows = gfniRows
 		s.panel = cpu.Grow(s.panel, size)
@@ -77,7 +62,7 @@ func mulGFNI(m *Task, r *segmentRun, s *scratch, strips, tokens extent) {
 			switch {
 			case keep:
 				m.gfniTile(r, s, lo, t, gfniRows, true, n == tokens.lo)
-			case t.hi-t.lo <= gfniTall:
+			case t.hi-t.lo <= gfniFew:
 				m.gfniTile(r, s, lo, t, StripRows, false, false)
 			default:
 				step := gfniRows
@@ -110,7 +95,7 @@ func (m *Task) gfniTile(r *segmentRun, s *scratch, row int, tokens extent, rows 
 	case keep:
 		gfniPanels[width](&s.panel[0], act, l.blocks*l.g, neg, scale, of, &y[0], ldy)
 	case rows == StripRows:
-		gfniTalls[l.g-4][width](w, act, l.blocks, neg, scale, of, &y[0], ldy)
+		gfniTall(l.g, width)(w, act, l.blocks, neg, scale, of, &y[0], ldy)
 	default:
 		gfniTiles[l.g-4][width](w, act, l.blocks, neg, scale, of, &y[0], ldy)
 	}

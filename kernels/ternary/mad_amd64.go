@@ -34,20 +34,14 @@ type (
 	madStream func(w *byte, act *int8, blocks, strips int, negSum *int32, tokens, rows, y *float32, ldy int, acc *int32, next uintptr)
 )
 
-// madKernels holds the kernels of I2 or of I1: for one token, and the i-th tile for i
-// tokens, two at least.
+// madKernels holds the kernels of an instruction set for I2 and I1. The i-th tile multiplies i tokens, two at
+// least.
 type madKernels struct {
 	one   [2]madStream
 	tiles [2][]madFunc
 }
 
-var madAVX2 = madKernels{
-	one: [2]madStream{mad4x1AVX2, mad5x1AVX2},
-	tiles: [2][]madFunc{
-		{2: mad4x2AVX2, 3: mad4x3AVX2, 4: mad4x4AVX2, 5: mad4x5AVX2, 6: mad4x6AVX2, 7: mad4x7AVX2, 8: mad4x8AVX2},
-		{2: mad5x2AVX2, 3: mad5x3AVX2, 4: mad5x4AVX2, 5: mad5x5AVX2, 6: mad5x6AVX2, 7: mad5x7AVX2, 8: mad5x8AVX2},
-	},
-}
+var madAVX2 = madKernels{madStreams[cpu.AVX2], madTiles[cpu.AVX2]}
 
 func (k *madKernels) mul(m *Task, r *segmentRun, s *scratch, strips, tokens extent) {
 	l := m.l

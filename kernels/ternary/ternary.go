@@ -8,6 +8,7 @@ package ternary
 //go:generate go -C ../_gen run . -family ternary_vnni -pkg ternary -out ../ternary/asm_vnni_amd64.s -stubs ../ternary/asm_vnni_amd64.go
 //go:generate go -C ../_gen run . -family ternary_hybrid -pkg ternary -out ../ternary/asm_hybrid_amd64.s -stubs ../ternary/asm_hybrid_amd64.go
 //go:generate go -C ../_gen run . -family ternary_gfni -pkg ternary -out ../ternary/asm_gfni_amd64.s -stubs ../ternary/asm_gfni_amd64.go
+//go:generate go -C ../_gen run . -tables ternary -to ../ternary
 //go:generate go -C ../_gen run . -header vex_amd64.h -to ../ternary
 //go:generate go -C ../_gen run . -header neon_arm64.h -to ../ternary
 

@@ -20,12 +20,6 @@ var vnniKernel = &kernel{
 
 type vnniFunc func(w *byte, act *int8, blocks int, negSum *int32, tokens, rows, y *float32, ldy int)
 
-// vnniTiles are the kernels of tiles of 1 to 4 tokens, for I2 and I1.
-var vnniTiles = [2][acts.QuadTokens]vnniFunc{
-	{vnni4x64x1AVX512, vnni4x64x2AVX512, vnni4x64x3AVX512, vnni4x64x4AVX512},
-	{vnni5x64x1AVX512, vnni5x64x2AVX512, vnni5x64x3AVX512, vnni5x64x4AVX512},
-}
-
 func mulVNNI(m *Task, r *segmentRun, s *scratch, strips, tokens extent) {
 	l := m.l
 	kp := l.blocks * acts.BlockBytes * l.g
@@ -38,7 +32,7 @@ func mulVNNI(m *Task, r *segmentRun, s *scratch, strips, tokens extent) {
 			if rows < StripRows {
 				y, ldy = s.edge, StripRows
 			}
-			vnniTiles[l.g-4][width-1](&w[0], act, l.blocks, &m.t.NegSum[n], &m.t.Scale[n], &l.scale[i*StripRows], &y[0], ldy)
+			vnniTiles[l.g-4][width](&w[0], act, l.blocks, &m.t.NegSum[n], &m.t.Scale[n], &l.scale[i*StripRows], &y[0], ldy)
 			if rows < StripRows {
 				for t := range width {
 					copy(m.y[(n+t)*l.w.Rows+i*StripRows:][:rows], s.edge[t*StripRows:])

@@ -40,6 +40,15 @@ var weights = []weight{
 	{"BF16", 2, func(m Mem, v reg.VecVirtual) { VPMOVZXWD(m, v); VPSLLD(Imm(16), v, v) }},
 }
 
+// The tables of routines.
+var (
+	streams = &emit.Routines{Name: "streams", Doc: "multiply four bands with one token: enough independent sums to keep up with memory.", Type: "tileFunc", By: []string{"cpu.ISA", "matrix.Packing"}}
+	tiles   = &emit.Routines{Name: "tiles", Doc: "multiply one band.", Type: "tileFunc", By: []string{"cpu.ISA", "matrix.Packing"}, Leaf: emit.Tiles}
+)
+
+// RoutineTables lists the tables.
+var RoutineTables = []*emit.Routines{streams, tiles}
+
 // Kernels emits products with float weights.
 func Kernels() {
 	for _, i := range isas {
@@ -60,6 +69,11 @@ func Kernels() {
 func denseTile(i isa, w weight, bands, tokens int) {
 	name := fmt.Sprintf("dense%s%sx%dx%d", w.name, i.name, bands, tokens)
 	emit.Text(name, "func(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)")
+	if bands > 1 {
+		streams.Add(tokens, "cpu."+i.name, "matrix."+w.name)
+	} else {
+		tiles.Add(tokens, "cpu."+i.name, "matrix."+w.name)
+	}
 	emit.Contract(fmt.Sprintf("%s adds to y[%d][%d] (ld values a token) the products of k ≥ 1 columns", name, tokens, bands*BandRows),
 		fmt.Sprintf("of %d band(s) of %s, stride bytes apart, with rows of x that are ldx values apart.", bands, w.name))
 	wp := Load(Param("w"), GP64())

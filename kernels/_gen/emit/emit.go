@@ -15,6 +15,7 @@ import (
 
 // Text begins a kernel. None keeps its pointers, so arguments need not escape.
 func Text(name, signature string) {
+	begun = name
 	TEXT(name, NOSPLIT, signature)
 	Pragma("noescape")
 }

@@ -161,6 +161,7 @@ func gfniTile(p packing, tokens int) {
 	}
 	name := fmt.Sprintf("grouped%sGFNIAVX512x%d", p.name, tokens)
 	emit.Text(name, p.signature(pairSignature))
+	p.in(pairTables).Add(tokens, p.keys("GFNIAVX512")...)
 	bands := "a band"
 	if n == 2 {
 		bands = "two bands"

@@ -73,6 +73,7 @@ func gfniWriter(p packing) {
 	f := panelOf(p)
 	name := "gfniPanel" + p.name + "AVX512"
 	emit.Text(name, p.signature("func(panel *byte, codes *byte, scales *byte, stride int, groups int)"))
+	gfniWriters.Add(0, p.keys("")...)
 	emit.Contract(fmt.Sprintf("%s unpacks groups ≥ 1 groups of two bands of %s, whole scale units, that are stride bytes apart,", name, p.name),
 		fmt.Sprintf("into a panel of %d bytes a group. It prefetches the same scales of the next two bands.", f.groupBytes()))
 	t := gfni{tile: &tile{packing: p, bands: 1}, n: 2}
@@ -141,6 +142,7 @@ func (t *gfni) panelScales() []reg.VecVirtual {
 func gfniPanelTile(f gfniPanel, tokens int) {
 	name := fmt.Sprintf("gfni%sPanelAVX512x%d", f.name, tokens)
 	emit.Text(name, f.signature("func(y *float32, ld int, panel *byte, acts *byte, lda int, groups int, fetch uintptr, lines int)"))
+	gfniPanelTiles.Add(tokens, fmt.Sprintf("%q", f.name))
 	emit.Contract(fmt.Sprintf("%s adds to y[%d][%d] (ld values a token) the products of groups ≥ 1 groups of a", name, tokens, 2*dense.BandRows),
 		"panel, whole scale units, with rows of activation records that are lda bytes apart. It prefetches",
 		"groups · lines ≥ 1 lines of 64 bytes from fetch on.")

@@ -74,6 +74,14 @@ func Halves() {
 func beginHalves(isa string, bands, tokens, bytes int) *halves {
 	name := fmt.Sprintf("halves%sx%dx%d", isa, bands, tokens)
 	emit.Text(name, halfSignature)
+	switch {
+	case bands > 1 && tokens == 1:
+		halfStreams.Add(1, families[isa])
+	case bands > 1:
+		halfPairs.Add(tokens, families[isa])
+	default:
+		halfTiles.Add(tokens, families[isa])
+	}
 	emit.Contract(fmt.Sprintf("%s adds to y[%d][%d] (ld values a token) the products of halves ≥ 1 halves of groups,", name, tokens, bands*dense.BandRows),
 		"codes of bands stride bytes apart and scales [half][bands·16], with rows of half records that",
 		"are lda bytes apart. levels are what the 16 codes stand for.")

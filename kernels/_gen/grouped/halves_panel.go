@@ -56,6 +56,7 @@ func halvesPanels() {
 func (h halfPanel) writer() {
 	name := h.name("panelHalves")
 	emit.Text(name, "func(panel *byte, codes *byte, levels *int8, halves int)")
+	halfWriters.Add(0, families[narrowISA(h.small)])
 	emit.Contract(name + " unfolds halves ≥ 1 halves of groups of a band into a panel, but for their scales.")
 	panel, codes, table, low := emit.Arg("panel"), emit.Arg("codes"), YMM(), YMM()
 	VBROADCASTI128(Mem{Base: emit.Arg("levels")}, table)
@@ -102,6 +103,7 @@ func (h halfPanel) tile(tokens int) {
 	name := fmt.Sprintf("%sx%d", h.name("halvesPanel"), tokens)
 	records := map[bool]string{false: "wide records", true: "half records"}[h.small]
 	emit.Text(name, "func(y *float32, ld int, panel *byte, acts *byte, lda int, fetch uintptr, lines int, halves int)")
+	halfPanels.Add(tokens, families[narrowISA(h.small)])
 	emit.Contract(fmt.Sprintf("%s adds to y[%d][%d] (ld values a token) the products of halves ≥ 1 halves of a panel", name, tokens, dense.BandRows),
 		"with rows of "+records+" that are lda bytes apart. It prefetches lines ≥ 1 lines of 64",
 		"bytes a half from fetch on, which need not be memory at all.")

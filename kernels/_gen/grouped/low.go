@@ -293,6 +293,7 @@ const lowPanelBytes = panelSmall
 func lowPanelWriter(p packing) {
 	name := "panel" + p.name + "AVX2"
 	emit.Text(name, p.signature("func(dst *byte, codes *byte, scales *byte, ahead int, groups int)"))
+	p.in(writerTables).Add(0, p.keys("")...)
 	emit.Contract(name+" unfolds groups ≥ 1 groups of "+p.name+", whole scale units, into a panel; it prefetches",
 		"the scales that lie ahead bytes further on.")
 	t := &tile{packing: p, bands: 1}

@@ -66,6 +66,7 @@ func begin(p packing, isa string, bands, tokens int) *tile {
 	}
 	name := fmt.Sprintf("grouped%s%sx%dx%d", p.name, isa, bands, tokens)
 	emit.Text(name, p.signature(groupedSignature))
+	p.in(tileTables).Add(tokens, p.keys(isa)...)
 	emit.Contract(fmt.Sprintf("%s adds to y[%d][%d] (ld values a token) the products of bands of %s that are", name, tokens, bands*dense.BandRows, p.name),
 		"stride bytes apart with rows of activation records that are lda bytes apart.")
 	t := &tile{packing: p, bands: bands, tokens: tokens}

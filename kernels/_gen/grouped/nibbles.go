@@ -72,6 +72,7 @@ func (n *nibbleTables) make(t *tile) {
 func lowNibbles(p packing, bands int) {
 	name := fmt.Sprintf("grouped%sNibblesAVX512x%dx1", p.name, bands)
 	emit.Text(name, streamSignature)
+	p.in(streamTables).Add(1, p.keys("AVX512")...)
 	emit.Contract(fmt.Sprintf("%s adds to y[%d] the products of bands of %s that are stride bytes apart with", name, bands*dense.BandRows, p.name),
 		"nibble records. It prefetches as many bytes at next, which need not be memory at all.")
 	t := &tile{packing: p, bands: bands, tokens: 1, record: acts.NibbleRecord, near: true}

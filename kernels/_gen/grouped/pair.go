@@ -48,6 +48,7 @@ const pairSignature = "func(y *float32, ld int, codes *byte, scales *byte, strid
 func beginPair(p packing, tokens int) *tile {
 	name := fmt.Sprintf("grouped%sAVX512x2x%d", p.name, tokens)
 	emit.Text(name, p.signature(pairSignature))
+	p.in(pairTables).Add(tokens, p.keys("AVX512")...)
 	emit.Contract(fmt.Sprintf("%s adds to y[%d][%d] (ld values a token) the products of two bands of %s that are", name, tokens, 2*dense.BandRows, p.name),
 		"stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at",
 		"next, which need not be memory at all.")

@@ -34,6 +34,7 @@ func panelTile(p packing, tokens int) {
 // beginPanel begins such a tile. prefetch fetches what is a group's part.
 func beginPanel(p packing, name string, tokens int) (t *tile, groups reg.GPVirtual, prefetch func()) {
 	emit.Text(name, p.signature("func(y *float32, ld int, panel *byte, acts *byte, lda int, fetch *byte, ahead int, lines int, groups int)"))
+	p.in(panelTables).Add(tokens, p.keys("")...)
 	emit.Contract(fmt.Sprintf("%s adds to y[%d][%d] (ld values a token) the products of groups ≥ 1 groups of a", name, tokens, dense.BandRows),
 		fmt.Sprintf("panel of %s with rows of activation records that are lda bytes apart. It prefetches", p.name),
 		"groups · lines ≥ 1 lines of 64 bytes that lie ahead bytes from fetch.")

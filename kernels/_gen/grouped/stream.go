@@ -28,6 +28,7 @@ const streamSignature = "func(y *float32, codes *byte, scales *byte, stride int,
 func beginStream(p packing, isa string, bands int) *tile {
 	name := fmt.Sprintf("grouped%s%sx%dx1", p.name, isa, bands)
 	emit.Text(name, p.signature(streamSignature))
+	p.in(streamTables).Add(1, p.keys(isa)...)
 	emit.Contract(fmt.Sprintf("%s adds to y[%d] the products of bands of %s that are stride bytes apart with a row of", name, bands*dense.BandRows, p.name),
 		"activation records. It prefetches as many bytes at next, which need not be memory at all.")
 	t := &tile{packing: p, bands: bands, tokens: 1, near: isa == "AVX512"}

@@ -29,6 +29,7 @@ func unfold() {
 func beginUnfold(packing string) *unfolding {
 	name := "unfold" + packing + "AVX2"
 	emit.Text(name, unfoldSignature)
+	unfoldings.Add(0, "matrix."+packing)
 	emit.Contract(name+" writes the scales of groups ≥ 1 groups of a band of "+packing+" times factor to d, two a",
 		"group and row, stride bytes from half to half; it prefetches",
 		"lines ≥ 1 lines of 64 bytes a group from fetch on, which need not be memory at all.")

@@ -47,7 +47,7 @@ type dotDigits interface {
 // dotTile emits the product of whole strips with n tokens.
 func dotTile(d dotDigits, g, n int) {
 	name := fmt.Sprintf("dot%dx%d%s", g, n, emit.VexSuffix)
-	ahead, prefetch := beginMAD(name, g, n)
+	ahead, prefetch := beginMAD(name, "cpu.AVXVNNI", g, n)
 	w, act, strips, rows, y, acc := emit.Arg("w"), emit.Arg("act"), emit.Arg("strips"), emit.Arg("rows"), emit.Arg("y"), emit.Arg("acc")
 	rm, apart := d.shape(n)
 	groups := 8 / rm

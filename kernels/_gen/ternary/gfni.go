@@ -182,6 +182,14 @@ func gfniTile(t *gfniDigits, g, rm, n int, keep bool) {
 	}
 	name := fmt.Sprintf("gfni%s%dx%dx%dAVX512", kind, g, 16*rm, n)
 	emit.Text(name, "func(w *byte, act *int8, blocks int, negSum *int32, tokens, rows, y *float32, ldy int"+param+")")
+	switch {
+	case keep:
+		gfniKeeps.Add(n, byTrits(g))
+	case rm == gfniRows || n > gfniTall:
+		gfniTiles.Add(n, byTrits(g))
+	default:
+		gfniTalls.Add(n, byTrits(g))
+	}
 	emit.Contract(fmt.Sprintf("%s sets y[%d][%d] = float32(sum)·(tokens·rows) for as many first rows of w[blocks][64][4] and", name, n, 16*rm),
 		fmt.Sprintf("act[blocks][%d][%d][4]; rows of y are ldy floats apart. blocks is positive.%s", g, n, also))
 	w, act, blocks := emit.Arg("w"), emit.Arg("act"), emit.Arg("blocks")
@@ -254,6 +262,7 @@ func zmms(n int) []reg.VecVirtual {
 func gfniPanel(n int) {
 	name := fmt.Sprintf("gfniPanel%dx%dAVX512", 16*gfniRows, n)
 	emit.Text(name, "func(panel *byte, act *int8, words int, negSum *int32, tokens, rows, y *float32, ldy int)")
+	gfniPanels.Add(n)
 	emit.Contract(fmt.Sprintf("%s sets y[%d][%d] = float32(sum)·(tokens·rows) for panel[words][%d][16][4] and", name, n, 16*gfniRows, gfniRows),
 		fmt.Sprintf("act[words][%d][4]; rows of y are ldy floats apart. words is positive.", n))
 	panel, act, words := emit.Arg("panel"), emit.Arg("act"), emit.Arg("words")

@@ -56,7 +56,7 @@ type digits interface {
 // madTile emits the product of whole strips with n tokens.
 func madTile(d digits, g, n int) {
 	name := fmt.Sprintf("mad%dx%dAVX2", g, n)
-	ahead, prefetch := beginMAD(name, g, n)
+	ahead, prefetch := beginMAD(name, "cpu.AVX2", g, n)
 	w, act, strips, rows, y, acc := emit.Arg("w"), emit.Arg("act"), emit.Arg("strips"), emit.Arg("rows"), emit.Arg("y"), emit.Arg("acc")
 	Label("strip")
 	tmp := beginSums(n, acc)
@@ -97,12 +97,17 @@ func madTile(d digits, g, n int) {
 
 // beginMAD begins the product of whole strips with n tokens, and gives the address to
 // prefetch from, which for several tokens is set once, and the instruction.
-func beginMAD(name string, g, n int) (ahead reg.Register, prefetch func(Op)) {
+func beginMAD(name, isa string, g, n int) (ahead reg.Register, prefetch func(Op)) {
 	more := ""
 	if n == 1 {
 		more = ", next uintptr"
 	}
 	emit.Text(name, "func(w *byte, act *int8, blocks, strips int, negSum *int32, tokens, rows, y *float32, ldy int, acc *int32"+more+")")
+	if n == 1 {
+		madStreams.Add(n, isa, byTrits(g))
+	} else {
+		madTiles.Add(n, isa, byTrits(g))
+	}
 	emit.Contract(fmt.Sprintf("%s sets y[%d][strips·64] = float32(sum)·(tokens·rows) for strips w[strips][blocks][64][4] and", name, n),
 		fmt.Sprintf("act[blocks][%d][%d][4]; rows of y are ldy floats apart. acc[%d][64] is scratch. strips and blocks are positive.", g, n, n))
 	ahead, prefetch = GP64(), PREFETCHT0

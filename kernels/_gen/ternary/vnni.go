@@ -41,6 +41,7 @@ func bitPairTable() Mem {
 func vnni(bitPairs Mem, g, n int) {
 	name := fmt.Sprintf("vnni%dx64x%dAVX512", g, n)
 	emit.Text(name, "func(w *byte, act *int8, blocks int, negSum *int32, tokens, rows, y *float32, ldy int)")
+	vnniTiles.Add(n, byTrits(g))
 	emit.Contract(fmt.Sprintf("%s sets y[%d][64] = float32(sum)·(tokens·rows) for w[blocks][64][4] and", name, n),
 		fmt.Sprintf("act[blocks][%d][%d][4]; rows of y are ldy floats apart. blocks is positive.", g, n))
 	w, act, blocks := emit.Arg("w"), emit.Arg("act"), emit.Arg("blocks")
