@@ -12,7 +12,7 @@ import (
 // documents are README.md and what its links lead to, which the server shows under /docs.
 //
 //go:embed README.md CHANGELOG.md CONTRIBUTING.md config.yaml
-//go:embed docs/*.md docs/*.svg docs/*.png docs/adr/*.md docs/adr/*.webp docs/data/*.md
+//go:embed docs/*.md docs/*.svg docs/*.png docs/adr/*.md docs/data/*.md
 //go:embed docs/examples/*.py docs/examples/*.mjs docs/examples/*.txt docs/examples/package.json docs/examples/goopenai/main.go
 //go:embed deploy/helm/lutra/README.md tools/train/README.md
 //go:embed models/testdata/huggingface/README.md models/testdata/transformers/README.md tts/testdata/search/README.md
