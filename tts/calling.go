@@ -62,11 +62,10 @@ func (c *Calling) divide(t Text, p *toolcall.Parser) (reasoning Reasoning, rest 
 	return reasoning, t, calls
 }
 
-// Hold prepares a request whose answers may be calls, or must be of any tool, or with
-// a name of that one. Where one must be made, may be of a strict tool, or may not be of
-// all that the prompt tells of, an answer's calls are held to the names and schemas of the
-// tools: it ends with the last of them. What holds them is in use until ctx ends.
-// Errors: *toolcall.SchemaError of a strict tool, and those of Model.Format.
+// Hold prepares a request whose answers may be calls. With must they have to be calls, with a name calls of
+// that tool. If a call must be made, may be of a strict tool, or may not be of all tools in the prompt, it
+// is held to the tools' names and schemas, and the last call ends the answer. The grammar is in use until
+// ctx ends. Errors: *toolcall.SchemaError of a strict tool, and the errors of Model.Format.
 func (c *Calling) Hold(ctx context.Context, req *Request, m *Model, must bool, name string) error {
 	req.Marks, req.Calling = slices.Concat(c.Format.Marks, c.Format.Inner), c
 	tools := c.Tools
@@ -84,8 +83,8 @@ func (c *Calling) Hold(ctx context.Context, req *Request, m *Model, must bool, n
 	return c.hold(ctx, req, m, "")
 }
 
-// HoldAnswer holds the answers of a request, which Hold has prepared, to a format as well: whoever calls no
-// tool answers so. Errors are those of Hold and of constrain.Formats.Format.
+// HoldAnswer holds the answers of a request that Hold has prepared to a format as well, for answers without
+// calls. Its errors are the errors of Hold and of constrain.Formats.Format.
 func (c *Calling) HoldAnswer(ctx context.Context, req *Request, m *Model, kind constrain.Kind, text string) error {
 	if _, err := m.Formats.Format(ctx, kind, text); err != nil || c.bound.Required {
 		return err

@@ -8,7 +8,7 @@ import (
 	"github.com/lutra-lm/lutra/tts/verify"
 )
 
-// ByCheck scores by what a check makes of candidates' texts, which takes no tokens.
+// ByCheck scores candidates by a check of their texts, which takes no tokens.
 func ByCheck(c verify.Check) Scorer { return checkScorer{c} }
 
 type checkScorer struct{ check verify.Check }

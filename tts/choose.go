@@ -24,17 +24,17 @@ type ranking struct {
 	order     []*Candidate
 	side      answerGroup    // candidates that could have voted, and call tools as the first choice does or write text as it does
 	rivals    answerGroup    // the others that could have voted
-	groups    []*answerGroup // those of side, in order of preference
+	groups    []*answerGroup // the groups of side, in order of preference
 	answered  int            // candidates of side that did vote
 	sel       scaling.Select // the rule that made the order
 	agreement float64
 }
 
-// rank orders candidates, the best first, and fills their Votes. Those that
-// were cut off, or filtered, come last and have no vote, unless all were.
+// rank orders candidates, the best first, and fills their Votes. Candidates that were cut off, or filtered,
+// come last and have no vote, unless all were.
 //
-// Calls of tools and texts are no answers to one question: where there are both, a vote is about
-// that first, which of the two has more votes or weight, and then about which calls or which text.
+// Calls of tools and texts do not answer one question. If there are both, the first vote decides between
+// them by votes or weight, and the next between the calls or the texts.
 func rank(cands []*Candidate, sel scaling.Select) ranking {
 	voters, cut := voters(cands)
 	rk := ranking{sel: sel}
@@ -208,9 +208,9 @@ func (r *searchRun) unbeatable() (n int) {
 	return n
 }
 
-// majority returns the probability that the first of two answers is the more
-// frequent one, after a and b votes and from a uniform prior: P(p > 1/2) for
-// p ~ Beta(a+1, b+1), which is P(k ≤ a) for k of a+b+1 fair coins.
+// majority returns the probability that the first of two answers is the more frequent one, after a and b
+// votes and from a uniform prior. It is P(p > 1/2) for p ~ Beta(a+1, b+1), which is P(k ≤ a) for k of
+// a+b+1 fair coins.
 func majority(a, b int) float64 {
 	n := a + b + 1
 	p, term := 0.0, math.Exp2(-float64(n)) // of k = 0

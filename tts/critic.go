@@ -16,12 +16,11 @@ type Critic interface {
 	Judge
 	// Grant bounds the tokens of all critiques that a later Score writes.
 	Grant(tokens int)
-	// Written counts the tokens of critiques: those of candidates that have been charged
-	// for, and all.
+	// Written counts the tokens of critiques: of candidates that have been charged for, and of all.
 	Written() (charged, all int)
 }
 
-// Critique is what a verifier has written of a candidate or a solution step.
+// Critique is a verifier's text about a candidate or a solution step.
 type Critique struct {
 	Step   int // solution steps of the candidate that it judges
 	Text   string

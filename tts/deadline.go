@@ -9,10 +9,10 @@ import (
 	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
-// ends returns when the work of a search has to end for its answer to be there at the
-// deadline, which counts from the request's arrival; the search itself began at begun. The
-// step under way does not matter: nobody waits for it. What is left is for the choice and for
-// writing the answer.
+// ends returns the time at which the work of a search has to end for its answer to be there at the
+// deadline. That counts from the request's arrival; the search itself began at begun. The step under way
+// does not matter, since nobody waits for it. The remaining time is for the choice and for writing the
+// answer.
 func (s *Search) ends(begun time.Time, p *scaling.Plan) time.Time {
 	start := s.Start
 	if start.IsZero() {
@@ -21,8 +21,8 @@ func (s *Search) ends(begun time.Time, p *scaling.Plan) time.Time {
 	return start.Add(p.Deadline - min(mostHandover, p.Deadline/4))
 }
 
-// mostHandover is the most time that is kept for what follows the work of a search: on a busy
-// machine whoever waits for a processor to do it has to wait.
+// mostHandover is the most time kept for what follows the work of a search. On a busy machine the
+// goroutine that does it waits for a processor.
 const mostHandover = 50 * time.Millisecond
 
 // outOfTime tells whether an error says no more than that the time for the work is over.

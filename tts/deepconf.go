@@ -20,11 +20,10 @@ func byConfidence() Scorer {
 // mostAutoWindow is the window of the paper.
 const mostAutoWindow = 2048
 
-// deepConf writes some answers to their end, finds the confidence that most of them keep up,
-// and samples others of which each ends where it falls below that (Fu et al. 2025, "Deep
-// Think with Confidence", Algorithm 2). Those that keep it up vote with the weight of their
-// confidence, until an answer has a large enough share. Rounds have as many candidates as
-// the first.
+// deepConf writes some answers to their end and finds the confidence that most of them keep up. It then
+// samples others, and ends each once it falls below that (Fu et al. 2025, "Deep Think with Confidence",
+// Algorithm 2). The complete ones vote with the weight of their confidence, until an answer has a large
+// enough share. Rounds have as many candidates as the first.
 type deepConf struct {
 	run    *searchRun
 	set    *scaling.DeepConf
@@ -132,7 +131,7 @@ func confidence(top []sampling.TokenLogprob, k int) float32 {
 	return float32(sum / float64(max(n, 1)))
 }
 
-// tokenConfidence is how confident the model was of a candidate's tokens.
+// tokenConfidence measures the model's confidence in a candidate's tokens.
 type tokenConfidence struct {
 	tokens []float32
 	latest group // once an answer may end for the lack of it

@@ -19,8 +19,8 @@ func (m *Model) SampleAs(author, configured sampling.Config, builtIn bool) {
 	}
 }
 
-// Defaults returns what holds for requests that say nothing of their sampling, in an API of which
-// custom has the defaults; an empty one has those of OpenAI's, temperature 1.
+// Defaults returns the sampling of requests that name none. custom has the defaults of the API; if it is
+// empty, they are OpenAI's, temperature 1.
 func (m *Model) Defaults(custom sampling.Config) sampling.Config {
 	if custom.Empty() {
 		custom = m.custom

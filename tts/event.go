@@ -4,8 +4,8 @@ import (
 	"github.com/lutra-lm/lutra/tts/toolcall"
 )
 
-// Event is what happens to a choice of an answer. The first of a run is its Opening: errors
-// of the request itself come before it. The last of a choice is its End.
+// Event tells of a change in a choice of an answer. The first of a run is its Opening: errors of the
+// request itself come before it. The last of a choice is its End.
 type Event struct {
 	Choice int  // the first of the run's where it happens to all of them
 	More   bool // the choice's next event comes without waiting
@@ -19,11 +19,11 @@ type What interface{ event() }
 type Opening struct {
 	Prompt  []int32 // tokens
 	Dropped int     // messages that were left out of the prompt
-	// Thinking and ContinuesText are those of Prepared.
+	// Thinking and ContinuesText are Prepared's.
 	Thinking, ContinuesText bool
 }
 
-// Text is what a choice gains.
+// Text is new text of a choice.
 type Text struct {
 	Text    string  // may be empty while bytes are held back
 	Tokens  []Token // whose text begins in Text, where log-probabilities are wanted
@@ -57,7 +57,7 @@ func (*Outcome) event()  {} // of a search, before its choices end
 // Usage counts tokens.
 type Usage struct {
 	Prompt     int // tokens of the prompt, once for all choices
-	Cached     int // those of them that the prefix cache saved
+	Cached     int // tokens of these that the prefix cache saved
 	Completion int // tokens generated for candidates that took part in the answer's choice
 	Verifier   int // tokens that a verifier read of these, each different beginning once
 	Critiques  int // tokens that it wrote of these

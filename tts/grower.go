@@ -109,8 +109,8 @@ func halveWhileBusy[T any](n int, ask func(n int) ([]T, error)) ([]T, error) {
 	return nil, nil
 }
 
-// tokensPerWake is how many tokens a beam takes in at once: few enough for a budget of
-// time to end the work in time.
+// tokensPerWake is the number of tokens that a beam takes in at once, few enough for a budget of time to
+// end the work in time.
 const tokensPerWake = 16
 
 // begin makes beams ready to be extended, each to the end of its solution step

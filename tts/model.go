@@ -48,12 +48,12 @@ type Model struct {
 	forms  *forms // what the template has shown; nil: it is asked each time
 }
 
-// forms is what probes of a template show.
+// forms holds the findings of a template's probes.
 type forms struct {
 	sync.Mutex
 	of     *template.Template
 	calls  *toolcall.Format
-	why    error // the calls are not those of the template
+	why    error // the reason why calls do not follow the template
 	thinks text.Marks
 }
 

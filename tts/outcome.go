@@ -23,7 +23,7 @@ type Candidate struct {
 	Answer     string // extracted, or the calls of tools that it ends in, a line each; empty: none found
 	Votes      int    // candidates with the same answer, itself included
 	Node       int    // its last node in Outcome.Tree
-	// Readings are those of the engine's probes; empty: it has none.
+	// Readings has the sums of the engine's probe; empty: it has none.
 	Readings Readings
 
 	key        string          // equal for equal answers
@@ -54,7 +54,7 @@ const (
 	StopDeadline     StopReason = "deadline"      // Plan.Deadline
 )
 
-// Outcome is what a search came to.
+// Outcome is the result of a search.
 type Outcome struct {
 	Plan       scaling.Plan   // as applied, with its defaults
 	Method     scaling.Method // what was done: for Auto, the method it chose
@@ -90,7 +90,7 @@ type Node struct {
 	Fate   Fate
 }
 
-// Fate is what became of a solution step.
+// Fate says whether a solution step was kept.
 type Fate string
 
 // The fates.

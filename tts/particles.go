@@ -13,12 +13,12 @@ func init() {
 	methods[scaling.ParticleFiltering] = methodRow{start: startParticles, choose: func(bool) scaling.Select { return scaling.SelectMax }}
 }
 
-// particles goes on with solution steps in proportion to what the verifier makes of
-// them (Puri et al. 2025, "A Probabilistic Inference Approach to Inference-Time Scaling of
-// LLMs using Particle-Based Monte Carlo Methods", Algorithm 1, as its_hub carries it out), in as
-// many iterations as the plan says. In each but the first, some particles of the one before take
-// part as references: they stay as they are, and may be drawn, as far as the others have come
-// (§3.3, particle Gibbs). The last iteration's particles are the candidates.
+// particles goes on with solution steps in proportion to the verifier's scores (Puri et al. 2025, "A
+// Probabilistic Inference Approach to Inference-Time Scaling of LLMs using Particle-Based Monte Carlo
+// Methods", Algorithm 1, as in its_hub), in as many iterations as the plan says. In each but the first,
+// some particles of the one before take part as references. They stay as they are, and may be drawn up to
+// the step that the others have reached (§3.3, particle Gibbs). The last iteration's particles are the
+// candidates.
 type particles struct {
 	run        *searchRun
 	set        *scaling.Particles
@@ -148,7 +148,7 @@ func drawParticles(set *scaling.Particles, seed uint64, round, step, n int, scor
 	})
 }
 
-// resampling sets its random numbers apart from those of tokens.
+// resampling keeps its random numbers apart from the tokens'.
 const resampling = 0x7061727469636c65
 
 // copyDrawn puts forks in the places of live particles that were drawn more than once. There

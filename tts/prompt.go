@@ -6,8 +6,7 @@ import (
 	"github.com/lutra-lm/lutra/models/template"
 )
 
-// Prompt is what a model goes on from: the first of Messages, Tokens and Text
-// that is set.
+// Prompt is the text that a model continues: the first of Messages, Tokens and Text that is set.
 type Prompt struct {
 	Messages        []template.Message // a conversation, rendered with the model's template
 	Before          []int32            // token ids that stand before a conversation
@@ -22,7 +21,7 @@ type Prompt struct {
 	NoSpecialTokens bool               // take the names of special tokens in Text for plain text
 }
 
-// Infill is what stands around a gap that the answer fills, besides the text before it.
+// Infill is the text around a gap that the answer fills, besides the text before it.
 type Infill struct {
 	Suffix string // the text after the gap
 	Files  []File // others of the same project
@@ -31,7 +30,7 @@ type Infill struct {
 // File is a text with a name.
 type File struct{ Name, Text string }
 
-// Ending is how a rendered conversation ends.
+// Ending says how a rendered conversation ends.
 type Ending uint8
 
 // The endings.
@@ -68,8 +67,7 @@ func (p *Prompt) part() Part {
 	return PartPrompt
 }
 
-// thinkingVariable is the variable of chat templates that switches thinking, as
-// those of Qwen3 and SmolLM3 have it.
+// thinkingVariable is the variable that switches thinking in chat templates such as Qwen3's and SmolLM3's.
 const thinkingVariable = "enable_thinking"
 
 // SwitchThinking switches thinking on or off where the prompt does not say itself.

@@ -6,8 +6,8 @@ import (
 	"github.com/lutra-lm/lutra/batcher/sampling"
 )
 
-// Readings is what the engine's probe has read of a candidate's tokens so far, of the states that
-// they were sampled from, added up in their order.
+// Readings sums up, in order, the engine's probe of the states that a candidate's tokens so far were sampled
+// from.
 type Readings struct {
 	Tokens int
 	Sum    []float32 // [Width] over the tokens

@@ -52,8 +52,7 @@ func (p *reporter) candidateReasoning(c *Candidate, total int) error {
 	return p.reasoning(&out)
 }
 
-// writeSteps writes a candidate's lines, each with its score if the scores are
-// those of lines.
+// writeSteps writes a candidate's lines, each with its score if the scores belong to lines.
 func writeSteps(out *strings.Builder, c *Candidate) {
 	lines := slices.DeleteFunc(strings.Split(c.Text, "\n"), func(s string) bool { return strings.TrimSpace(s) == "" })
 	for i, line := range lines {

@@ -20,9 +20,8 @@ type remote struct {
 	wrong  sync.Map // names of machines that have sent wrong tokens
 }
 
-// share makes the candidates of this search known to the model's source, if they are
-// of a kind that other machines can go on with: what constrains them, and what probes read of
-// states, is known here alone.
+// share makes the candidates of this search known to the model's source, if other machines can go on with
+// them. Only this one knows constraints, and the states that probes read.
 func (m *remote) share() {
 	p := &m.decoding.params
 	if p.Constraint == nil && p.TopLogprobs == 0 && !readsStates(m.scorer) {
@@ -124,14 +123,14 @@ func (m *remote) believes(ctx context.Context, b *beam, w *Work, job *Job, n int
 	return err == nil
 }
 
-// checkedTokens is how many tokens of a run are computed again, from a random place on.
+// checkedTokens is the number of tokens of a run that are computed again, from a random place on.
 const checkedTokens = 4
 
 // errUnchecked says that tokens could not be computed again: there is no room for
 // another sequence, or the search has ended.
 var errUnchecked = errors.New("tts: not checked")
 
-// recompute generates some of tokens, which follow those of b, and compares.
+// recompute generates some of tokens, which follow b's, and compares.
 func (m *remote) recompute(ctx context.Context, b *beam, tokens []sampling.Token) error {
 	at := rand.IntN(len(tokens))
 	seq, err := m.model.Engine.OpenBackground(ctx, m.prompt.ids)

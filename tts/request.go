@@ -22,17 +22,16 @@ type Request struct {
 	Marks      []string // special tokens that are written out by name all the same
 	Echo       bool     // begin every choice with the prompt
 	NoTokens   bool     // generate nothing: with Echo, the prompt and its log-probabilities are the answer
-	// Rules are what answers are held to. Their Format excludes MinTokens, Allowed,
-	// Sampling.IgnoreEOS and answers that continue a message.
+	// Rules constrain the answers. Their Format excludes MinTokens, Allowed, Sampling.IgnoreEOS and answers
+	// that continue a message.
 	constrain.Rules
-	// MaxLogprobs bounds the log-probabilities that the answer may list, those
-	// of alternatives included; 0: no bound.
+	// MaxLogprobs bounds the log-probabilities that the answer may list, alternatives included; 0: no bound.
 	MaxLogprobs int
 	// Calling reads the calls of tools in answers, which candidates of a search agree on as
 	// on any other answer. nil: there are none.
 	Calling *Calling
-	// Sampled gets the tokens of each choice of a plain answer as they are sampled, those
-	// of one choice in their order and those of several at once; nil: nobody wants them.
+	// Sampled gets the tokens of each choice of a plain answer as they are sampled: one choice's in their
+	// order, several choices' at once. It may be nil.
 	Sampled func(choice int, id int32)
 	// Opened gets a way to ask for the times of the prompt's sequence, at any time from then on;
 	// nil: nobody wants them.
@@ -42,8 +41,7 @@ type Request struct {
 	Continued []Continued
 	// Delimiters end a choice with the first token that holds one of them.
 	Delimiters []string
-	// Background makes the choices give way to other requests' as far as those of
-	// a search do.
+	// Background makes the choices yield to other requests' as a search's candidates do.
 	Background bool
 }
 

@@ -9,16 +9,15 @@ import (
 	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
-// Search is the strategy that carries out a Plan: parallel test-time scaling.
-// All candidates of a request decode in shared batches, forked from one
-// computed prompt; losers give back their memory at once.
+// Search is the strategy that runs a Plan: parallel test-time scaling. All candidates of a request decode
+// in shared batches, forked from one computed prompt; losers give back their memory at once.
 //
-// Where the model has a Source, other machines go on with some of the candidates; what
-// they gain is judged here.
+// If the model has a Source, other machines go on with some of the candidates. What they generate is
+// judged here.
 //
-// With one seed and one plan the candidates, the answer and the tokens charged
-// are the same whatever else is running, here and elsewhere, unless a deadline or a budget of
-// time ends the search, Plan.N is AutoN, or the search is degraded.
+// With one seed and one plan the candidates, the answer and the tokens charged are the same whatever else
+// is running, here and elsewhere. Exceptions are a search that a deadline or a budget of time ends, a
+// Plan.N of AutoN, and a degraded search.
 type Search struct {
 	Model     *Model
 	Plan      scaling.Plan
@@ -38,8 +37,8 @@ type resolvedPlan struct {
 	reader      *answer.Reader
 }
 
-// Check returns the search of this request, and of others that differ in their prompts alone,
-// with all defaults of its plan, or what is wrong with that as a *scaling.Error. Other errors are ctx's.
+// Check returns the search of this request with all defaults of its plan. It fits requests that differ
+// only in their prompts. A fault of the plan is a *scaling.Error; other errors are ctx's.
 func (s Search) Check(ctx context.Context, req *Request) (Search, error) {
 	out, err := s.resolve(ctx, req)
 	s.Plan, s.checked = out.plan, &out
@@ -114,7 +113,7 @@ func checksWhole(v *scaling.Verify) bool {
 	return v.Kind() == scaling.VerifyTests || v.Kind() == scaling.VerifySchema
 }
 
-// autoTokens is what one candidate may cost when AutoN divides a budget.
+// autoTokens is the assumed cost of one candidate when AutoN divides a budget.
 const autoTokens = 128
 
 // fillTile returns the number of candidates that fill the idle lanes of the current

@@ -42,7 +42,7 @@ type promptState struct {
 	judge    Judge             // likewise
 }
 
-// decoding is how every candidate is sampled.
+// decoding holds the settings by which every candidate is sampled.
 type decoding struct {
 	params sampling.Params
 	ends   sampling.TokenSet // tokens that end an answer

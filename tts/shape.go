@@ -8,8 +8,8 @@ import (
 	"github.com/lutra-lm/lutra/tts/toolcall"
 )
 
-// shape follows what a candidate writes after its thought, as far as that says where its solution
-// steps end. nil is that of plain text: its steps end at delimiters alone.
+// shape follows the form of a candidate's text after its thought, to find where its solution steps end. nil
+// stands for plain text, whose steps end only at delimiters.
 type shape struct {
 	thought text.Thought
 	members *members         // nil: JSON is text like any other

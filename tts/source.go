@@ -12,11 +12,11 @@ import (
 // Source goes on with candidates on other machines, which compute the bits that this
 // one would. It may be used by many searches at once.
 type Source interface {
-	// Share is how many of the jobs of w are to be done elsewhere, the last of them.
+	// Share returns the number of jobs of w, counted from the end, to be done elsewhere.
 	Share(w *Work) int
-	// Generate goes on with the jobs of w and calls done once for each, from any
-	// goroutine, with what machines have generated of it: all there is, or less where
-	// they fail. It returns soon after ctx has ended, after the last call.
+	// Generate goes on with the jobs of w and calls done once for each, from any goroutine, with the
+	// machines' tokens: all that are wanted, or fewer if they fail. It returns soon after ctx has ended,
+	// after the last call.
 	Generate(ctx context.Context, w *Work, done func(job int, runs []Run))
 	// Checks reports whether a run of a machine is to be computed again.
 	Checks(from string) bool

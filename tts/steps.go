@@ -86,14 +86,14 @@ func (g *grower) breaksAfter(b *beam, last int32) bool {
 	return stops || endsSentence(b.step)
 }
 
-// longStep is how many tokens a solution step of lines has before it may end with a sentence, and one
+// longStep is the number of tokens after which a solution step of lines may end with a sentence, and a step
 // of code with any line.
 const longStep = 48
 
 // inFence tells whether the end of text is within a fenced block of code.
 func inFence(text []byte) bool { return bytes.Count(text, []byte("```"))%2 == 1 }
 
-// endsSentence tells whether text ends with a sentence. A point behind a digit may be that of a number.
+// endsSentence tells whether text ends with a sentence. A point after a digit may belong to a number.
 func endsSentence(text []byte) bool {
 	n := len(text)
 	return n > 1 && bytes.IndexByte([]byte(".!?"), text[n-1]) >= 0 && (text[n-2]|0x20 >= 'a' && text[n-2]|0x20 <= 'z' || text[n-2] >= 0x80)

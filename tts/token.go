@@ -27,7 +27,7 @@ type Token struct {
 	ID      int32
 	Bytes   []byte
 	Logprob float32
-	// Certainty is that of the distribution that the token was sampled from, as in sampling.Token.
+	// Certainty belongs to the distribution that the token was sampled from, as in sampling.Token.
 	Certainty float32
 	Known     bool // Logprob and Certainty hold a value: false for a prompt's first token, which nothing predicts
 	Hidden    bool // Bytes are its name: it adds nothing to the text

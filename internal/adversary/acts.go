@@ -226,7 +226,7 @@ type throttled struct {
 	line *rate.Limiter
 }
 
-// lineBlock is how many bytes are sent at once.
+// lineBlock is the number of bytes sent at once.
 const lineBlock = 64 << 10
 
 func (t *throttled) Read(p []byte) (int, error) {

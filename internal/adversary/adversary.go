@@ -43,8 +43,8 @@ type Report struct {
 	Beside   []time.Duration           // what they took during the attack, sorted
 }
 
-// Worst returns the time of the slowest question during the attack over that of the
-// slowest one alone.
+// Worst returns the time of the slowest question during the attack, divided by the time of the slowest
+// one without it.
 func (r *Report) Worst() float64 {
 	if len(r.Alone) == 0 || len(r.Beside) == 0 {
 		return 0

@@ -63,7 +63,7 @@ func withVersion(base string) string {
 	return base
 }
 
-// Listing is what a server says of its models.
+// Listing holds a server's list of models.
 type Listing struct {
 	Names []string
 	Roots map[string]string // the models behind names, as far as the server says
@@ -128,8 +128,8 @@ func Explain(base string, err error) error {
 	return words(": ", output.Shortened(output.WithoutControls(err.Error()), mostSaid))
 }
 
-// ExplainAnswer explains the error of a request for an answer of a model as Explain does, and adds
-// the models that were probably meant where the server has no such model.
+// ExplainAnswer explains the error of a request for a model's answer as Explain does. If the server
+// has no such model, it adds the models that were probably meant.
 func (c *Client) ExplainAnswer(ctx context.Context, model string, err error) error {
 	explanation := Explain(c.Base, err)
 	if status, _ := Status(err); status != http.StatusNotFound {

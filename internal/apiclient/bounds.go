@@ -65,7 +65,7 @@ type bounded struct {
 
 func (b *bounded) Read(p []byte) (int, error) {
 	if b.left == 0 && b.cut {
-		_ = b.Close() // nobody else closes that of a refused stream
+		_ = b.Close() // nobody else closes the body of a refused stream
 		return 0, io.EOF
 	}
 	if b.left < len(p) {
@@ -86,7 +86,7 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Extra is what the typed client has no fields for.
+// Extra holds the fields that the typed client lacks.
 type Extra struct {
 	Scaling string         // a search's written form, which only a lutra server knows; empty: none
 	Fields  map[string]any // further fields of a chat's body

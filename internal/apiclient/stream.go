@@ -27,7 +27,7 @@ type Chunk struct {
 	Search *Search `json:"test_time_scaling"` // how it goes; with FinishReason, what it came to
 }
 
-// Delta is what a choice gains.
+// Delta holds the new part of a choice.
 type Delta struct {
 	Content          string
 	ReasoningContent string     `json:"reasoning_content"` // of the thought before it, as vLLM and llama.cpp have it
@@ -52,7 +52,7 @@ type Usage struct {
 	} `json:"test_time_scaling"`
 }
 
-// Search is what a lutra server says of a search.
+// Search holds a lutra server's report of a search.
 type Search struct {
 	Method     string
 	N, Width   int

@@ -36,8 +36,8 @@ func CPUs(root fs.FS) (cpus float64) {
 	return cpus
 }
 
-// Memory returns the least limit of the process in root in bytes, and what its group has used of
-// it and would not give back; ok is false where there is no limit.
+// Memory returns the lowest memory limit of the process, in bytes, and how much of it the group uses
+// and would not give back. It reads root, and ok is false without a limit.
 func Memory(root fs.FS) (limit, used int64, ok bool) {
 	least := func(dir, most, current string) {
 		n, err := strconv.ParseInt(line(root, dir+most), 10, 64)
@@ -57,8 +57,8 @@ func Memory(root fs.FS) (limit, used int64, ok bool) {
 	return limit, used, ok
 }
 
-// reclaimable returns what a group's memory holds of files that nobody has read lately, such as
-// the file of a model that was loaded: the system takes it back when memory is wanted.
+// reclaimable returns the bytes of files in a group's memory that nobody has read lately, such as a
+// model's file after loading. The system takes them back when memory is needed.
 func reclaimable(root fs.FS, dir string) (bytes int64) {
 	for l := range strings.Lines(read(root, dir+"/memory.stat")) {
 		key, n, _ := strings.Cut(strings.TrimSpace(l), " ")
@@ -77,8 +77,8 @@ const unlimited = 1 << 62
 // mostGroups bounds the hierarchies, and the groups of one.
 const mostGroups = 64
 
-// groups yields the folders of the process's groups in one hierarchy, from its own to the root's:
-// in that of a controller of version 1, or in that of version 2 for an empty name. A container
+// groups yields the folders of the process's groups in one hierarchy, from its own up to the root's.
+// The hierarchy belongs to a controller of version 1, or with an empty name to version 2. A container
 // sees its own group as the root.
 func groups(root fs.FS, controller string) iter.Seq[string] {
 	return func(yield func(string) bool) {

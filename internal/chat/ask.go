@@ -10,7 +10,7 @@ import (
 	"github.com/lutra-lm/lutra/internal/output"
 )
 
-// Stats is what `ask --json` prints.
+// Stats is the object that `ask --json` prints.
 type Stats struct {
 	Answer     string      `json:"answer"`
 	Reasoning  string      `json:"reasoning,omitempty"` // the thought before it

@@ -18,7 +18,7 @@ func newEditor() (*liner.State, *keys) {
 		return liner.NewLiner(), nil
 	}
 	terminal := os.Stdin
-	os.Stdin = r // which is where the editor reads; modes are those of descriptor 0
+	os.Stdin = r // the editor reads here; modes belong to descriptor 0
 	defer func() { os.Stdin = terminal }()
 	return liner.NewLiner(), newKeys(terminal, w, os.Stdout)
 }

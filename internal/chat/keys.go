@@ -5,9 +5,9 @@ import (
 	"io"
 )
 
-// keys are what a terminal sends, on their way to the line editor, which knows single lines
-// only: Alt-Enter, and the ends of lines of a pasted text, become a backslash at the line's end,
-// by which the chat knows that another line follows.
+// keys are the bytes that a terminal sends, on their way to the line editor, which knows single lines
+// only. Alt-Enter, and the ends of lines of a pasted text, become a backslash at the line's end, which
+// tells the chat that another line follows.
 //
 //	terminal ─▶ keys ─▶ pipe ─▶ editor
 type keys struct {

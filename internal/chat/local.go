@@ -38,9 +38,9 @@ type Loading interface {
 	End()
 }
 
-// NewLocal loads the first of the configured models, and the verifiers if search is set,
-// until ctx ends. get downloads what is not on this machine, once it is used; shown
-// hears of what is loaded.
+// NewLocal loads the first of the configured models, and the verifiers if search is set, until ctx
+// ends. get downloads models that are not on this machine, when they are used; shown shows what is
+// loaded.
 func NewLocal(ctx context.Context, cfg config.Config, log zerolog.Logger, get config.Getter, shown Loading, search bool) (Answerer, error) {
 	l := &local{cfg: cfg, verifiers: cfg.Verifiers, log: log, get: get, loading: shown}
 	if err := l.load(ctx, cfg.Models[0], search); err != nil {

@@ -16,7 +16,7 @@ import (
 // byDefault is the value that takes a setting back.
 const byDefault = "default"
 
-// setting is what /set changes.
+// setting is a value that /set changes.
 type setting struct {
 	name, words string
 	offers      []string // values, for the completion
@@ -122,7 +122,7 @@ func setSeed(c *session, value string) error {
 	return nil
 }
 
-// maxStops is how many stop strings OpenAI's API takes.
+// maxStops is the most stop strings that OpenAI's API takes.
 const maxStops = 4
 
 func setStop(c *session, value string) error {

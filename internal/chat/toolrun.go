@@ -26,8 +26,8 @@ const (
 // keyVariables are not for commands of tools.
 var keyVariables = []string{"LUTRA_API_KEY", "OPENAI_API_KEY"}
 
-// runTool runs the command of a tool, without a shell: the arguments of the call are its input,
-// and what it writes is the result, as are its failures. An error is that of ctx alone.
+// runTool runs the command of a tool, without a shell. The call's arguments are its input; its output,
+// or its failure, is the result. Only ctx makes an error.
 func runTool(ctx context.Context, command []string, arguments string) (string, error) {
 	running, stop := context.WithTimeout(ctx, toolTime)
 	defer stop()

@@ -21,7 +21,7 @@ type Call struct {
 	Function Function `json:"function"`
 }
 
-// Function is what a call calls.
+// Function is the function that a call names.
 type Function struct {
 	Name      string `json:"name"`
 	Arguments string `json:"arguments"` // JSON

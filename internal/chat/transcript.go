@@ -30,7 +30,7 @@ const (
 	maxTurns      = 100_000
 )
 
-// chatName is the name of a kept conversation: that of a file everywhere.
+// chatName matches names of kept conversations, which are file names on every system.
 var chatName = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}$`)
 
 // stateFile returns a file of this program's in the system's folder for states.

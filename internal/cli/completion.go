@@ -117,7 +117,7 @@ func (c Choices) Complete(cmd *cobra.Command, _ []string, begun string) ([]strin
 	return list, cobra.ShellCompDirectiveNoFileComp
 }
 
-// with offers a server's models: alone if they are those of a server that was named.
+// with offers a server's models, and nothing else if the server was named.
 func (c Choices) with(names []string, named bool) Choices {
 	words := c.Words
 	if named && c.Files {
@@ -160,7 +160,7 @@ func servedNames(cmd *cobra.Command, which served) (names []string, named bool) 
 	return list.Names, named
 }
 
-// ModelNames returns embedded models, those of the catalogue, and those of the cache.
+// ModelNames returns the names of models that are embedded, in the catalogue or in the cache.
 func ModelNames() []string {
 	var names []string
 	for _, e := range embedded.Models() {

@@ -64,7 +64,7 @@ checks need Linux and are skipped elsewhere.`,
 	return cmd
 }
 
-// leastMemory is what serving the smallest embedded model takes.
+// leastMemory is the memory that serving the smallest embedded model takes.
 const leastMemory = 64 << 20
 
 // examine makes the report for a server of cfg.

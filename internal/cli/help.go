@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// flagGroups are the headings under which the help of commands with many flags lists them; those
-// of none come first, as the command's own.
+// flagGroups are the headings under which the help of commands with many flags lists them. Flags
+// without a group come first, as the command's own.
 var flagGroups = []struct {
 	heading string
 	names   []string

@@ -19,7 +19,7 @@ import (
 	"github.com/lutra-lm/lutra/models/gguf"
 )
 
-// fileInfo is what `info --json` prints.
+// fileInfo is the object that `info --json` prints.
 type fileInfo struct {
 	File     string         `json:"file"`
 	Version  int            `json:"gguf_version"`        // 0: it is no GGUF file
@@ -27,10 +27,10 @@ type fileInfo struct {
 	FileType string         `json:"file_type,omitempty"` // what general.file_type stands for
 	Weights  int64          `json:"weights"`
 	Bytes    int64          `json:"tensor_bytes"`
-	Experts  int64          `json:"expert_bytes,omitempty"` // of them those of mixtures' experts, which may stay in the file
+	Experts  int64          `json:"expert_bytes,omitempty"` // the part of mixtures' experts, which may stay in the file
 	Metadata map[string]any `json:"metadata"`
 	Tensors  []tensorInfo   `json:"tensors"`
-	// Sampling is how the author wants answers to be sampled, as far as that is understood.
+	// Sampling has the author's settings of sampling, as far as they are understood.
 	Sampling sampling.Config `json:"sampling"`
 	unsaid   []string        // of what the author says, and why it counts for nothing
 }

@@ -32,7 +32,7 @@ func (a *fitFlags) register(f *pflag.FlagSet) {
 // mostStreams bounds --streams.
 const mostStreams = 1 << 16
 
-// fitted is what `info --fit --json` prints: sizes in bytes.
+// fitted is the object that `info --fit --json` prints, with sizes in bytes.
 type fitted struct {
 	Model   string `json:"model"`
 	Context int    `json:"context"` // tokens of a stream

@@ -11,7 +11,7 @@ import (
 	"github.com/lutra-lm/lutra/internal/output"
 )
 
-// storedModel is what `list --json` prints of a model of the cache.
+// storedModel is a model of the cache in `list --json`.
 type storedModel struct {
 	Name     string    `json:"name"` // of the catalogue, else as File
 	File     string    `json:"file"` // hf:OWNER/REPO:FILE, or ollama:NAME:TAG
@@ -23,7 +23,7 @@ type storedModel struct {
 	Modified time.Time `json:"modified"`
 }
 
-// knownModel is what `list --catalogue --json` prints.
+// knownModel is a model in `list --catalogue --json`.
 type knownModel struct {
 	Name    string `json:"name"`
 	File    string `json:"file"`

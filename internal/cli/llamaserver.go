@@ -89,7 +89,7 @@ func llamaServerFlags(f *pflag.FlagSet) {
 	}
 }
 
-// listenOn puts --host and --port in the place of those of the address that is configured.
+// listenOn replaces host and port of the configured address by --host and --port.
 func (m *ModelFlags) listenOn(f *pflag.FlagSet) error {
 	if !f.Changed("host") && !f.Changed("port") {
 		return nil

@@ -15,7 +15,7 @@ type Loading struct {
 	meter *output.Meter
 }
 
-// Show shows progress as engines.Watcher.Loading hears of it.
+// Show shows progress; it has the form of engines.Watcher.Loading.
 func (l *Loading) Show(model string, done, total int64) {
 	if total == 0 { // it has not begun
 		if l.model == model {

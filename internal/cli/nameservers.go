@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// mostNameservers is how many the C library reads too.
+// mostNameservers is the number that the C library reads, too.
 const mostNameservers = 3
 
 // findNameservers has names looked up by Termux's nameservers. Android has no /etc/resolv.conf,

@@ -22,7 +22,7 @@ import (
 	"github.com/lutra-lm/lutra/server/registry"
 )
 
-// servedModel is what `ps --json` prints of a server's model.
+// servedModel is a server's model in `ps --json`.
 type servedModel struct {
 	Name    string     `json:"name"`
 	Status  string     `json:"status"` // loaded, loading, unloaded or failed
@@ -32,7 +32,7 @@ type servedModel struct {
 	Until   *time.Time `json:"until,omitempty"` // when it goes, unless somebody asks; none: it stays
 }
 
-// keptFrom is how long a model that stays is said to: Ollama's API has no word for ever.
+// keptFrom is the shortest time that means for ever, for which Ollama's API has no word.
 const keptFrom = 10 * 365 * 24 * time.Hour
 
 func newPs() *cobra.Command {
@@ -79,7 +79,7 @@ out of memory, lutra logs shows what the server logs.`,
 	return cmd
 }
 
-// client asks the server of the flags, or that of this environment's configuration.
+// client asks the server that the flags name, or else this environment's configuration.
 func (s *ServerFlags) client(f *pflag.FlagSet) (*apiclient.Client, error) {
 	if s.URL == "" && os.Getenv(urlVariable) == "" {
 		cfg, err := config.Load("", os.Environ(), nil)
@@ -144,7 +144,7 @@ func (s *ServerFlags) served(ctx context.Context, c *apiclient.Client) ([]served
 	return list, nil
 }
 
-// doing is how many sequences a model has.
+// doing counts the sequences of a model.
 type doing struct{ running, waiting int }
 
 // sequences reads what models do from a server's metrics.

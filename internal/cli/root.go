@@ -71,7 +71,7 @@ func (p *Program) run(ctx context.Context, args []string, errOut io.Writer) int 
 		return 0
 	}
 	if errors.Is(err, context.Canceled) {
-		by := stopSignal{os.Interrupt} // that of chat, which handles signals itself
+		by := stopSignal{os.Interrupt} // chat handles signals itself
 		errors.As(context.Cause(ctx), &by)
 		return by.status()
 	}

@@ -77,8 +77,8 @@ as lutra chat.`,
 	return cmd
 }
 
-// serverFor sees that a server has the model: that of the flags, one that is there already, or one
-// that it starts, which end ends. The model is then asked for by the name that the server gives it.
+// serverFor returns once a server has the model: the one that the flags name, one that is there
+// already, or one that it starts, which end ends. The model is then asked for by the server's name for it.
 func (a *askFlags) serverFor(cmd *cobra.Command, name string) (end func() error, err error) {
 	f, leave := cmd.Flags(), func() error { return nil }
 	if f.Changed("model") {

@@ -27,7 +27,7 @@ type ModelFlags struct {
 	sampling string
 	// context is the longest sequence of all models; 0: each has its own.
 	context int
-	// letters has -c and -t, as llama-server has them; elsewhere they are those of other flags.
+	// letters adds llama-server's -c and -t, which mean other flags elsewhere.
 	letters bool
 }
 

@@ -23,8 +23,8 @@ import (
 	"github.com/lutra-lm/lutra/server/residency"
 )
 
-// fleet is the models of a server: those of the configuration, of a folder and of the hub's
-// cache, which a runtime loads as they are asked for.
+// fleet has the models of a server, from the configuration, a folder and the hub's cache. A runtime
+// loads them as they are asked for.
 type fleet struct {
 	cfg   config.Config
 	get   *getter
@@ -143,9 +143,9 @@ func adaptersOf(m config.Model) (list []residency.Adapter) {
 	return list
 }
 
-// sources returns all models of a configuration: those that it names, in their order, those of
-// its folder, those of the hub's cache, and the verifiers that are used. Of several names of one
-// file, those of the configuration count.
+// sources returns all models of a configuration: first the ones that it names, in their order, then
+// the models of its folder and of the hub's cache, and the verifiers that are used. If a file has
+// several names, the configuration's count.
 func (f *fleet) sources(cfg *config.Config) (list []residency.Source) {
 	names, files := map[string]bool{}, map[string]bool{}
 	var all []config.Model

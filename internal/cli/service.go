@@ -216,7 +216,7 @@ func (s *service) runModels(ctx context.Context, r *engines.Runtime) error {
 	return r.Run(running)
 }
 
-// closingTime is how long each of models and traces may take to be closed once the server has stopped.
+// closingTime is the time for closing models, and again for closing traces, once the server has stopped.
 const closingTime = time.Second
 
 // closing returns the error of wait, and whether it came within the closingTime after served is closed.

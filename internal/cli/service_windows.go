@@ -36,7 +36,7 @@ type managedService struct {
 	status int        // with which it has ended
 }
 
-// stopHint is how long the manager may expect a service to drain, in milliseconds: as TimeoutStopSec= of
+// stopHint is the time, in milliseconds, that a service tells the manager it may drain, as TimeoutStopSec= of
 // lutra.service.
 const stopHint = 40_000
 

@@ -13,7 +13,7 @@ import (
 	"github.com/lutra-lm/lutra/internal/usage"
 )
 
-// flagError describes pflag's errors as those of configurations, with suggestions.
+// flagError describes pflag's errors in the words of configuration errors, with suggestions.
 func flagError(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	var missing *pflag.ValueRequiredError

@@ -56,9 +56,9 @@ func Python(t testing.TB, packages ...string) string {
 	return python
 }
 
-// installed reports whether a Python has a package. It asks in an empty folder and apart
-// from the environment: any folder that Python sees there, such as one of Go code, is
-// to it a package of that name, without a file.
+// installed reports whether a Python has a package. It asks in an empty folder and apart from the
+// environment, since Python takes any folder that it sees there, such as one of Go code, for a package
+// of that name.
 func installed(ctx context.Context, python, name, empty string) bool {
 	cmd := exec.CommandContext(ctx, python, "-I", "-c", `import sys
 from importlib.util import find_spec

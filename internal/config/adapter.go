@@ -36,7 +36,7 @@ func (a Adapter) Factor() float32 {
 	return float32(a.Scale)
 }
 
-// mostAdapters bounds those of a model.
+// mostAdapters bounds the adapters of a model.
 const mostAdapters = 256
 
 // adapterFlag reads --lora [NAME=]FILE[:SCALE].
@@ -90,7 +90,7 @@ func (m Model) validateAdapters() (faults []error) {
 	return faults
 }
 
-// readAdapters gives the first model those of --lora.
+// readAdapters gives the adapters of --lora to the first model.
 func (s *settings) readAdapters(args []string) {
 	s.origin["models[0].adapters"] = "--lora"
 	var list []Adapter

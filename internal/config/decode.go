@@ -19,13 +19,11 @@ import (
 	"github.com/lutra-lm/lutra/internal/usage"
 )
 
-// The decoder of config.yaml sets the fields of Config. It neither rounds nor guesses:
-// a value must have its field's type, a key must be known and appear once. Faults name
-// the key and the line.
+// The decoder of config.yaml sets the fields of Config. It neither rounds nor guesses: a value must
+// have its field's type, a key must be known and appear once. Faults name the key and the line.
 //
-// The library's own decoder reads 1.5 as 1 and yes as true, makes a text of the number 123,
-// leaves a setting without a value as it was, and does not say where a value stands that
-// Validate refuses.
+// The library's own decoder reads 1.5 as 1 and yes as true, makes a text of the number 123, and leaves
+// a setting without a value as it was. It does not say where a value stands that Validate refuses.
 
 // Bounds of a configuration file.
 const (
@@ -322,7 +320,7 @@ type namedField struct {
 	value reflect.Value
 }
 
-// fieldsOf returns the settings of a section, including those of embedded structs.
+// fieldsOf returns the settings of a section, also from embedded structs.
 func fieldsOf(v reflect.Value) (list []namedField) {
 	for i := range v.NumField() {
 		f := v.Type().Field(i)

@@ -14,8 +14,8 @@ import (
 // mostJudges bounds how many services may judge, and how many rubrics there may be.
 const mostJudges = 64
 
-// validateJudges reports the first fault of what judges candidates besides the verifiers that are
-// loaded. Their names are those of no other verifier.
+// validateJudges reports the first fault of the judges and services that verify beside loaded
+// verifiers. Their names must differ from those verifiers'.
 func (c *Config) validateJudges() error {
 	names := []string{scaling.VerifierLogprob, scaling.VerifierSelfCertainty, scaling.VerifierSelf}
 	for _, v := range c.Verifiers {

@@ -127,8 +127,8 @@ func filesOf(dir string, entries []os.DirEntry) (paths []string) {
 	return paths
 }
 
-// Differences returns the keys of settings that differ, but for those of models and of where they
-// are found.
+// Differences returns the keys of settings that differ, except the settings of models and of where
+// they are found.
 func (c *Config) Differences(other *Config) (keys []string) {
 	mine, its := leaves(reflect.ValueOf(c).Elem(), ""), leaves(reflect.ValueOf(other).Elem(), "")
 	for _, key := range slices.Sorted(maps.Keys(mine)) {

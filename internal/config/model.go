@@ -34,8 +34,8 @@ type Model struct {
 	KeepAlive string `yaml:"keep_alive"`
 	// Sampling holds for requests that do not say otherwise; what it does not name is the file's.
 	Sampling sampling.Config `yaml:"sampling"`
-	// Published is what the place that the model was pulled from says of its sampling, beside the
-	// file; it counts more than the file.
+	// Published has the sampling settings of the place that the model was pulled from. They count more
+	// than the file's.
 	Published sampling.Config `yaml:"-"`
 	// Warnings say what of Published counts for nothing. Whoever loads the model logs them.
 	Warnings []string `yaml:"-"`
@@ -112,8 +112,8 @@ func embeddedNames() []string {
 // IsEmbedded reports whether an embedded model has the name.
 func IsEmbedded(name string) bool { return slices.Contains(embeddedNames(), name) }
 
-// Names returns the names of all models to load, in the order of loading. Those of one file are
-// in memory once.
+// Names returns the names of all models to load, in the order of loading. Models of one file are in
+// memory once.
 func (c *Config) Names() (names []string) {
 	for _, m := range c.Models {
 		names = append(names, m.APIName())

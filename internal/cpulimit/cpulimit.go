@@ -61,9 +61,9 @@ func (l *Limiter) withLine(cores int) *Limiter {
 // shared is the process's.
 var shared = New(runtime.GOMAXPROCS(0)).withLine(runtime.GOMAXPROCS(0))
 
-// Formats limits the work of compiling formats and of finding their masks. It has places of its
-// own, since that work takes them while it has locked a grammar; and no line, since who has locked
-// one must not give up in the middle.
+// Formats limits the work of compiling formats and of finding their masks. It has places of its own,
+// since that work takes them while it has locked a grammar. It has no line, since the owner of that
+// lock must not give up in the middle.
 var Formats = New(runtime.GOMAXPROCS(0))
 
 // Stuck reports whether work waits for places that nobody gives back.
@@ -160,8 +160,8 @@ type place struct {
 const (
 	// leastRest is the shortest rest that is worth waking up from.
 	leastRest = 5 * time.Millisecond
-	// longestPiece is as much of a piece of work as a place rests for: the rest may be that of a
-	// process that was stopped meanwhile.
+	// longestPiece bounds the piece of work for which a place rests, since the process may have been
+	// stopped meanwhile.
 	longestPiece = 250 * time.Millisecond
 )
 

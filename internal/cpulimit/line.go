@@ -13,12 +13,12 @@ import (
 var ErrBusy = errors.New("cpulimit: the work of other requests takes all the time beside the engines")
 
 const (
-	// shortWork is how long a request works before its work is long.
+	// shortWork is the time of a request's work after which its work is long.
 	shortWork = 50 * time.Millisecond
-	// muchWork is how long a request works before all others' work goes first.
+	// muchWork is the time of a request's work after which all others' work goes first.
 	muchWork = 8 * time.Second
-	// patience is how long a request waits, all in all, for others' long work; one that has lived for
-	// more than twice as long waits for half of its life.
+	// patience is the time that a request waits, all in all, for others' long work. One that has lived
+	// for more than twice as long waits for half of its life.
 	patience = 30 * time.Second
 )
 
@@ -28,7 +28,7 @@ const RetryAfter = patience
 // requests counts the requests, for their order.
 var requests atomic.Uint64
 
-// request is what the places of a request have in common.
+// request holds what the places of a request share.
 type request struct {
 	number uint64 // in the order in which they came
 	began  time.Time

@@ -20,7 +20,7 @@ const (
 	Stops Level = "stops"  // a server could not serve
 )
 
-// Finding is what a check says.
+// Finding is the result of a check.
 type Finding struct {
 	What  string `json:"what"`
 	Level Level  `json:"level"`
@@ -29,7 +29,7 @@ type Finding struct {
 	Run   string `json:"run,omitempty"`
 }
 
-// Setting is what the server to be started asks of the machine.
+// Setting holds what the server to be started needs of the machine.
 type Setting struct {
 	Connections int       // that it accepts at once
 	Least       int64     // bytes of memory that the smallest model takes
@@ -173,7 +173,7 @@ func (m *Machine) boost(Setting) Finding {
 	return f
 }
 
-// spareFiles are what a server opens besides connections, at most.
+// spareFiles is the most files that a server opens besides connections.
 const spareFiles = 64
 
 func (m *Machine) descriptors(s Setting) Finding {

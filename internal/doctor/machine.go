@@ -18,14 +18,14 @@ import (
 	"github.com/lutra-lm/lutra/kernels/cpu"
 )
 
-// Machine is what the system tells of itself. What it does not tell is the zero value.
+// Machine describes the machine in the system's own figures; unknown ones are zero.
 type Machine struct {
 	OS        string   `json:"os"`
 	Arch      string   `json:"arch"`
 	Processor string   `json:"processor,omitempty"`
 	Features  []string `json:"features"` // instructions that kernels are written for
 	ISA       string   `json:"isa"`      // instruction set in use
-	Best      string   `json:"best_isa"` // and that of LUTRA_KERNEL unset
+	Best      string   `json:"best_isa"` // without LUTRA_KERNEL
 
 	Threads  int     `json:"threads"`             // that serve computes with
 	Logical  int     `json:"logical_cpus"`        // of the machine

@@ -9,19 +9,19 @@ import (
 	"github.com/lutra-lm/lutra/kernels/matrix"
 )
 
-// packings are those that storage types of the catalogue get.
+// packings has the packing of each storage type of the catalogue.
 var packings = map[string]matrix.Packing{
 	"I2_S": matrix.I2, "Q1_0": matrix.Q1G128, "PQ2_0": matrix.Q2G128, "PTQ1_0": matrix.Q2G128, "TQ1_0": matrix.I2, "Q4_0": matrix.Q4, "Q4_K": matrix.Q4M, "Q6_K": matrix.Q6, "Q8_0": matrix.Q8, "F16": matrix.F16,
 }
 
-// Speed is what was measured.
+// Speed holds the measured speeds.
 type Speed struct {
 	ReadOne float64 `json:"read_gbs"`     // 10^9 bytes a second from memory, by one thread
 	ReadAll float64 `json:"read_gbs_all"` // and by all
 	Rates   []Rate  `json:"rates"`
 }
 
-// Rate is how fast all threads multiply with a packing.
+// Rate is the speed at which all threads multiply with a packing.
 type Rate struct {
 	Packing string  `json:"packing"`
 	Bits    float64 `json:"bits"`         // of a weight

@@ -11,7 +11,7 @@ import (
 	"github.com/lutra-lm/lutra/server/registry"
 )
 
-// loadAdapters loads those of a model's configuration.
+// loadAdapters loads the adapters of a model's configuration.
 func (h *Host) loadAdapters(ctx context.Context) error {
 	if len(h.Config.Adapters) == 0 {
 		return nil

@@ -13,7 +13,7 @@ import (
 	"github.com/lutra-lm/lutra/server/registry"
 )
 
-// Footprint is what a model takes of memory, in bytes.
+// Footprint is the memory that a model takes, in bytes.
 type Footprint struct {
 	models.Measured         // Bytes: of all weights
 	Fixed           int64   // of Bytes, what cannot stay in the file
@@ -23,8 +23,8 @@ type Footprint struct {
 	Buffers         int64   // of a step: activations and logits
 }
 
-// Measure finds out what a model takes without loading it. Errors are those of files that
-// cannot be loaded either.
+// Measure finds out the memory that a model takes without loading it. It fails for files that cannot
+// be loaded either.
 func Measure(cfg *config.Config, m config.Model) (f Footprint, err error) {
 	file, err := m.Open()
 	if err != nil {
@@ -84,7 +84,7 @@ func (f *Footprint) Streams(bytes int64, tokens int) int {
 	return int(max(0, bytes) / max(1, f.Cache(tokens, 1)))
 }
 
-// leastContext is how many tokens a cache holds at least, of models whose context is longer.
+// leastContext is the least number of tokens that a cache holds, of models with a longer context.
 const leastContext = 2048
 
 // Least returns the least cache that the model is served with where kv.memory is auto.

@@ -31,15 +31,14 @@ type Host struct {
 	buffers  int64         // bytes that its engine needs besides
 }
 
-// steps is what the engines run in.
+// steps runs the engines.
 type steps struct {
 	ctx   context.Context
 	group *errgroup.Group
 }
 
-// Run steps all engines until ctx ends, also those of models that Add loads meanwhile. A model
-// whose engine fails answers no more; only a panic, which may have harmed the others, ends them
-// all.
+// Run steps all engines until ctx ends, also engines of models that Add loads meanwhile. A model whose
+// engine fails answers no more. Only a panic, which may have harmed the others, ends them all.
 func (r *Runtime) Run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error {

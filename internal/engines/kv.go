@@ -20,9 +20,8 @@ const contextsKept = 64
 // tokensKept bounds "auto" KV memory of models that have no keys and values, in tokens of all sequences.
 const tokensKept = 1 << 20
 
-// stateShare is the part of a cache's memory, one in so many, that goes to recurrent
-// states: sequences under way have one each, and those that are left are checkpoints of
-// prefixes. There are statesKept at most.
+// stateShare is the part of a cache's memory, one in so many, that goes to recurrent states. Each
+// running sequence has one; the others are checkpoints of prefixes. There are at most statesKept.
 const (
 	stateShare = 2
 	statesKept = 512
@@ -37,8 +36,8 @@ func kvOptions(c config.KV, shape models.Config) (kv.Options, error) {
 	return kv.Options{Type: kind, BlockLen: c.Block, Cold: !c.Prefix}, err
 }
 
-// newKV makes a model's cache, of at most share bytes if the configuration does not
-// set its size; or of up to four fifths of room, where a share holds less than leastContext.
+// newKV makes a model's cache of at most share bytes, if the configuration does not set its size. If a
+// share holds less than leastContext, the cache may take up to four fifths of room.
 func newKV(c config.KV, shape models.Config, share, room int64) (*kv.Cache, error) {
 	opt, err := kvOptions(c, shape)
 	if err != nil {

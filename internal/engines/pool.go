@@ -10,10 +10,10 @@ import (
 	"github.com/lutra-lm/lutra/kernels/pool"
 )
 
-// NewPool makes the pool that models compute on; threads 0: one a physical core. Its
-// workers poll during steps and keep their Ps, so GOMAXPROCS is set to one more than
-// the threads: other goroutines then never wait for a step, and the operating system
-// shares out the processors. GOMAXPROCS in the environment takes precedence.
+// NewPool makes the pool that models compute on; threads 0 means one a physical core. Its workers poll
+// during steps and keep their Ps, so GOMAXPROCS is set to one more than the threads. Other goroutines
+// then never wait for a step, and the operating system shares out the processors. GOMAXPROCS in the
+// environment takes precedence.
 func NewPool(threads int) (*pool.Pool, error) {
 	if err := config.CheckThreads(threads); err != nil {
 		return nil, usage.Errorf("--%w", err)

@@ -16,8 +16,8 @@ import (
 // draft. Engines of one arbiter step one at a time, so that they may run one model.
 type shelf struct {
 	mu   sync.Mutex
-	held map[string][]*held       // by what they are loaded from, and how; several: for contexts of their own
-	of   map[*models.Bundle]*held // by what take has returned
+	held map[string][]*held       // by the file and the way of loading; several: with different contexts
+	of   map[*models.Bundle]*held // by the result of take
 }
 
 // held is a model that is loaded.

@@ -112,7 +112,7 @@ func b2i(b bool) int {
 	return 0
 }
 
-// models returns the GGUF files of a snapshot whose blobs are there, and those of checkpoints.
+// models returns the GGUF files of a snapshot whose blobs are there, and the files of checkpoints.
 func (d repoFolder) models(commit string) (files []string, err error) {
 	root := filepath.Join(d.path, "snapshots", commit)
 	err = filepath.WalkDir(root, func(p string, e fs.DirEntry, err error) error {

@@ -14,14 +14,14 @@ type Entry struct {
 	// Memory is an estimate for serving it: the weights, a KV cache of 4096
 	// tokens in float16, and buffers.
 	Memory int64
-	// Layers and Output are the weights that a token is multiplied with: those of the layers, of
-	// a mixture without the experts that it does not choose; and those of the output matrix,
-	// which is stored as OutputIn. A model that embeds texts has no such matrix.
+	// Layers and Output are the weights that a token is multiplied with: in the layers, without the
+	// experts that it does not choose, and in the output matrix, which is stored as OutputIn. A model
+	// that embeds texts has no such matrix.
 	Layers, Output int64
 	OutputIn       string
 	Licence        string
 	Good           string // what it is good for
-	// Format is how a reward model is read; empty: it is a generator.
+	// Format names the way to read a reward model; empty: it is a generator.
 	Format string
 }
 

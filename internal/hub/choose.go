@@ -18,18 +18,18 @@ var ErrChoice = errors.New("no single file")
 // errSeveral is the kind of ErrChoice where there are several.
 var errSeveral = fmt.Errorf("%w", ErrChoice)
 
-// A repository that has several models, where none is asked for, gives the first of these that
-// it has: a type of few bits, which models are trained for, the smallest file of the same weights
-// first; then one that every model can be rounded to, as llama.cpp and Unsloth recommend. One that
-// is larger than free memory is passed over when it is pulled, see instead.
+// If a name says no more than a repository with several models, the first of these that it has is
+// taken. Types of few bits, which models are trained for, come first, the smallest file of the same
+// weights before others. Then come types that every model can be rounded to, as llama.cpp and Unsloth
+// recommend. A file larger than free memory is passed over when it is pulled, see instead.
 var (
 	lowBitQuants  = []string{"PTQ1_0", "PQ2_0", "TQ1_0", "TQ2_0", "I2_S", "Q2_0", "Q1_0"}
 	defaultQuants = []string{"UD-Q4_K_XL", "Q4_K_M", "Q8_0"}
 )
 
-// companions are parts of the names of GGUF files that are no language models: projectors of
-// images, importance matrices, heads that draft. A head for several tokens has a name that begins
-// with leadingHead; -MTP- within a name is that of a whole model which has such a head too.
+// companions are parts of the names of GGUF files that are no language models: projectors of images,
+// importance matrices, heads that draft. The name of a head for several tokens begins with
+// leadingHead; -MTP- within a name means a whole model with such a head.
 var companions = []string{"mmproj", "imatrix", "eagle3-", "dflash-", "dspark-"}
 
 const leadingHead = "mtp-"
@@ -37,8 +37,8 @@ const leadingHead = "mtp-"
 // dynamic begins the names of Unsloth's mixtures of types: in UD-TQ1_0 hardly a tensor is ternary.
 const dynamic = "ud-"
 
-// choose finds the file that ref names among those of a repository; of a model in
-// several parts the first, whether it is there or not.
+// choose finds the file that ref names in a repository's list. Of a model in several parts it is the
+// first, whether it is there or not.
 func choose(ref Ref, files []string) (string, error) {
 	models := slices.DeleteFunc(slices.Clone(files), func(f string) bool { return !isModel(f) })
 	slices.Sort(models)
@@ -52,8 +52,8 @@ func choose(ref Ref, files []string) (string, error) {
 	return parts.First(found[0]), nil
 }
 
-// chosen returns the files of the model that ref names among those of a repository, and why it
-// is that one; empty: there was no choice.
+// chosen returns the files of the model that ref names in a repository's list, and why it is that
+// model; an empty reason means that there was no choice.
 func chosen(ref Ref, files []string, r room) (set []string, why string, err error) {
 	if set := checkpoint(files); set != nil && wantsCheckpoint(ref, files) {
 		return set, "", nil
@@ -137,9 +137,9 @@ type room struct {
 // has: from 8 bits down to 2. What is smaller yet is another model, such as one that drafts.
 const sameWeights = 4
 
-// instead returns the model that is taken in place of file, which choose found for a name that
-// says no more than the repository, and why; with the reason empty there was no choice. A model
-// that is larger than the room is passed over for the next kind, or the largest model, that is not.
+// instead returns the model to take in place of file, which choose found for a name that says no more
+// than the repository, and why; an empty reason means that there was no choice. A model larger than the
+// room gives way to the next kind that fits, or to the largest model that fits.
 func instead(ref Ref, file string, files []string, r room) (chosen, why string) {
 	models := filter(files, isModel)
 	if ref.File != "" || ref.Quant != "" || len(firstParts(models)) < 2 {

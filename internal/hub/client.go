@@ -37,7 +37,7 @@ type client struct {
 	http     *http.Client
 
 	wait func(context.Context, time.Duration) error
-	// retrying hears of failures after which the same is asked again; nil: nobody does.
+	// retrying is called after failures, before the same is asked again; it may be nil.
 	retrying func(err error, pause time.Duration)
 	chose    func(file, why string) // as Options.Chose
 	unused   func(what string)      // as Options.Unused
@@ -59,7 +59,7 @@ func newClient(o Options) (*client, error) {
 			IdleConnTimeout:        time.Minute,
 			MaxIdleConnsPerHost:    connections,
 			MaxResponseHeaderBytes: maxHeader,
-			DisableCompression:     true, // offsets are those of the file
+			DisableCompression:     true, // offsets count the file's own bytes
 			// No HTTP/2: it would send all parts over one connection.
 		},
 	}}, nil
@@ -85,8 +85,8 @@ type watchedBody struct {
 	stall  *time.Timer
 }
 
-// watchBody lets a stalled read end a request: cancel is that of its ctx, and is called
-// when the body is closed.
+// watchBody lets a stalled read end a request. It calls cancel, which ends the request's ctx, when the
+// body is closed.
 func watchBody(ctx context.Context, cancel context.CancelCauseFunc, resp *http.Response) {
 	stall := time.AfterFunc(stallTimeout, func() { cancel(temporary{fmt.Errorf("nothing comes for %v", stallTimeout)}) })
 	stall.Stop() // until somebody reads
@@ -233,7 +233,7 @@ func unquoted(etag string) string {
 	return strings.Trim(strings.TrimPrefix(etag, "W/"), `"`)
 }
 
-// withoutURL takes the URL off an error: those of files are signed and long.
+// withoutURL takes the URL off an error, since URLs of files are signed and long.
 func withoutURL(err error) error {
 	var u *url.Error
 	if errors.As(err, &u) {

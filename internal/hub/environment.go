@@ -41,7 +41,7 @@ type Options struct {
 // defaultEndpoint is the public hub.
 const defaultEndpoint = "https://huggingface.co"
 
-// maxToken bounds the token, in bytes; those of the hub have 37.
+// maxToken bounds the token, in bytes; the hub's tokens have 37.
 const maxToken = 4096
 
 // FromEnvironment reads the variables that huggingface_hub reads: HF_HOME,

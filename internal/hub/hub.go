@@ -56,9 +56,9 @@ func (h *Hub) Offline() bool { return h.o.Offline }
 // Cache returns the folder of the cache.
 func (h *Hub) Cache() string { return h.o.Cache }
 
-// Find returns the path of a model that is in the cache, or ErrAbsent: of its first
-// file, if it lies in several parts, which are all there, or the directory of a checkpoint. The hub is not asked, so
-// newer versions are not seen.
+// Find returns the path of a model in the cache, or ErrAbsent. The path is its first file's, if it has
+// several parts, which are all there, or the directory of a checkpoint. The hub is not asked, so newer
+// versions are not seen.
 func (h *Hub) Find(ref Ref) (string, error) {
 	d := h.folder(ref)
 	commits, err := d.snapshots()
@@ -218,9 +218,9 @@ func (h *Hub) download(ctx context.Context, d repoFolder, r *remote, tell Progre
 	return os.Remove(t.j.path)
 }
 
-// openPartial opens what has come of a blob. fresh is how many bytes of it are
-// there without a journal: none of a new file, those of a file that an older
-// huggingface_hub has left; -1: the journal says.
+// openPartial opens the part of a blob that has arrived. fresh counts its bytes that are there without
+// a journal: 0 for a new file, all for a file that an older huggingface_hub has left. -1 means that
+// the journal says so.
 func openPartial(blob string) (f *os.File, fresh int64, err error) {
 	part := blob + incomplete
 	fresh = -1
@@ -272,9 +272,8 @@ func (h *Hub) checkRoomForAll(d repoFolder, model []remote) error {
 	return h.checkRoom(d, &model[0], missing)
 }
 
-// there returns how many bytes of a file need no more room: those that its journal names,
-// or what the system has allocated, which is more where a disk filled up before the journal
-// was written.
+// there returns the number of bytes of a file that need no more room. The journal names them, or the
+// system has allocated them, which is more if a disk filled up before the journal was written.
 func (h *Hub) there(part string, r *remote) int64 {
 	n := readJournal(part+".json", r.ref.File, r.size, h.part).done()
 	if f, err := openPlain(part, os.O_RDONLY); err == nil {

@@ -27,7 +27,7 @@ var (
 	etagName   = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$`) // of a blob
 )
 
-// listing is what the hub says of a repository.
+// listing is the hub's description of a repository.
 type listing struct {
 	Commit string    `json:"sha"`
 	Files  []sibling `json:"siblings"`

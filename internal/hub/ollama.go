@@ -82,7 +82,7 @@ func (r Ref) tagged() string {
 	return r.Repo + ":" + r.Tag
 }
 
-// manifest is what the registry says of a model.
+// manifest is the registry's description of a model.
 type manifest struct {
 	Layers []layer `json:"layers"`
 }

@@ -13,8 +13,8 @@ import (
 )
 
 // A file comes in parts of partSize bytes, over this many connections. One stream is as fast where
-// nothing delays it; with a round trip of 20 ms, 1 GB took it 19 s for 11, and where half a MiB at
-// most is under way, as on lines that lose packets, more than 90 s for 30.
+// nothing delays it. With a round trip of 20 ms, 1 GB took it 19 s for 11. Where at most half a MiB is
+// under way, as on lines that lose packets, it took more than 90 s for 30.
 const (
 	partSize    = 32 << 20
 	connections = 4

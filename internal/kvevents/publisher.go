@@ -114,9 +114,8 @@ func (p *Publisher) publish() {
 // sequence returns a number as the second frame has it.
 func sequence(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
 
-// replay sends the batches again that are still there, from the requested sequence number
-// on, and then an empty one of number -1: topic, number and payload, as llm-d's router
-// reads them.
+// replay sends the batches again that are still there, from the requested sequence number on, and then
+// an empty one of number -1. It sends topic, number and payload, as llm-d's router reads them.
 func (p *Publisher) replay(request []byte, send func(frames ...[]byte) error) error {
 	if len(request) != 8 {
 		return fmt.Errorf("kvevents: a request of %d bytes, want a sequence number of 8", len(request))

@@ -169,7 +169,7 @@ func write(to *strings.Builder, node ast.Node, source []byte) {
 	})
 }
 
-// slug returns the anchor that GitHub gives a heading; used counts those of the document so far.
+// slug returns the anchor that GitHub gives a heading; used counts the document's anchors so far.
 func slug(heading string, used map[string]int) string {
 	s := strings.Map(func(r rune) rune {
 		switch {

@@ -109,8 +109,8 @@ func shown(d *document, titles map[string]string) map[string]any {
 	return map[string]any{"Title": d.title, "Root": root, "Body": d.body, "Contents": contents, "Sections": sections}
 }
 
-// found is a page as the search has it: its address, title, whether it is a decision, and its
-// sections, each with anchor, heading, text and a line for each name that its tables explain.
+// found is a page in the search's form: its address, title, whether it is a decision, and its sections.
+// Each section has an anchor, a heading, a text and a line for each name that its tables explain.
 type found struct {
 	Path     string      `json:"path"`
 	Title    string      `json:"title"`
@@ -118,7 +118,7 @@ type found struct {
 	Sections [][4]string `json:"sections"`
 }
 
-// index returns the script that hands the text of all pages to the search: a script, not JSON,
+// index returns the script that hands the text of all pages to the search. It is a script, not JSON,
 // since pages that a browser reads from a folder may load nothing else.
 func (b *builder) index() ([]byte, error) {
 	var order []string // of the contents: of equally good sections the first is shown first

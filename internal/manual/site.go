@@ -146,7 +146,7 @@ func (b *builder) put(to string, data []byte) error {
 	return nil
 }
 
-// isPage tells whether a name is that of a document, or of a folder.
+// isPage tells whether a name belongs to a document or a folder.
 func isPage(name string) bool { return path.Ext(name) == ".md" || path.Ext(name) == "" }
 
 // target returns where in the site a file of the repository is.

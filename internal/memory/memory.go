@@ -38,9 +38,9 @@ func Free() int64 {
 	return free
 }
 
-// ForWeights returns the bytes that a model's weights may take without doing harm: four
-// fifths of what is free once the promised bytes have been taken, or three quarters of
-// the memory where the system does not say what is free.
+// ForWeights returns the bytes that a model's weights may take without doing harm. These are four
+// fifths of the free memory once the promised bytes have been taken. If the system does not say what is
+// free, they are three quarters of the memory.
 func ForWeights(promised int64) int64 {
 	free, measured := measure()
 	if total := Physical(); !measured && total > 0 {

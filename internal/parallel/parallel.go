@@ -28,7 +28,7 @@ func Start[T any](items []T, f func(i int, item T) error) (wait func() error) {
 	}
 }
 
-// leastOfRange is how many rows or blocks are worth a goroutine.
+// leastOfRange is the least number of rows or blocks that are worth a goroutine.
 const leastOfRange = 16
 
 // Ranges calls f on ranges that cover [0, n), on all cores, and returns when all calls have. It

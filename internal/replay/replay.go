@@ -27,7 +27,7 @@ type Replica struct {
 	Base   string // of its URLs, without a slash at its end
 	Key    string // bearer; empty: none
 	Model  string // the name to ask for; empty: the request's
-	// Scales are those of the model's adapters; nil: the request's.
+	// Scales has the scale of each adapter of the model; nil: the request's.
 	Scales []receipt.Scale
 }
 

@@ -82,7 +82,7 @@ func place(ctx context.Context, p receipt.Place, prompts bool, r *Replica, model
 	return text
 }
 
-// severalPrompts tells whether candidates are those of several prompts.
+// severalPrompts tells whether candidates belong to several prompts.
 func severalPrompts(r *receipt.Receipt) bool {
 	for _, c := range r.Candidates {
 		if c.Prompt > 0 {

@@ -29,7 +29,7 @@ type interpreter struct {
 	err      error
 }
 
-// language is how to talk to its interpreter.
+// language knows how to run programs and tests in its interpreter.
 type language interface {
 	// module returns the interpreter, compressed by gzip.
 	module() []byte
@@ -42,7 +42,7 @@ type language interface {
 	test(vm *machine, code, test string) (fault string, err error)
 }
 
-// interpreters are those of Languages.
+// interpreters has one for each of Languages.
 var interpreters = []*interpreter{{language: javascript{}}, {language: python{}}}
 
 // How a program ends that is not let go on.
@@ -213,7 +213,7 @@ type pace struct {
 
 func newPace() *pace { return &pace{now: time.Now, pause: cpulimit.Pause, since: time.Now()} }
 
-// mostTime is how long a module works between pauses.
+// mostTime is the time that a module works between pauses.
 const mostTime = 5 * time.Millisecond
 
 // rest pauses if the module has worked for long. It returns the end of ctx.
@@ -313,7 +313,7 @@ func (vm *machine) tick() uint64 {
 	return vm.clock
 }
 
-// callCost is what a call of the host costs in steps: about as much as the time that it takes.
+// callCost is the cost of a call of the host in steps, about as much as the time that it takes.
 const callCost = 64
 
 // charged returns f at that cost.

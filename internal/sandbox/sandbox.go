@@ -23,7 +23,7 @@ type Program struct {
 	Tests []string
 }
 
-// Steps returns what bounds the work of a test, with that of the code before it: about a second's.
+// Steps returns the bound of a test's work and of the code before it: about a second's.
 func Steps() int64 { return stepsOf(Compiles()) }
 
 func stepsOf(compiled bool) int64 {
@@ -56,7 +56,7 @@ func Memory(language string) int64 {
 	return in.language.memory()
 }
 
-// Result is what tests have found.
+// Result holds the outcome of tests.
 type Result struct {
 	Passed int
 	Fault  string // of the first test that failed, a short line; empty: all passed
@@ -124,7 +124,7 @@ func Run(ctx context.Context, p *Program, steps int64) (Result, error) {
 	return out, nil
 }
 
-// ran is what has become of one test.
+// ran is the outcome of one test.
 type ran struct {
 	fault  string // empty: it has passed
 	tested bool   // the code before it has run without a fault

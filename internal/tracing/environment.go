@@ -13,13 +13,13 @@ import (
 	"time"
 )
 
-// Prefixes of the variables of the exporter: those of traces go before the general ones.
+// Prefixes of the exporter's variables; the traces' own go before the general ones.
 const (
 	general  = "OTEL_EXPORTER_OTLP_"
 	ofTraces = "OTEL_EXPORTER_OTLP_TRACES_"
 )
 
-// variables are those of the environment.
+// variables reads the environment.
 type variables func(name string) string
 
 // exporter returns the value of a variable of the exporter, and its name.

@@ -10,7 +10,7 @@ import (
 	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
-// Error is a mistake on the command line: its exit status is 2, that of failures 1.
+// Error is a mistake on the command line. Its exit status is 2; other failures have 1.
 type Error struct{ Err error }
 
 // Errorf makes an Error.

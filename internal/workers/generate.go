@@ -227,7 +227,7 @@ func (a *attempt) run(ctx context.Context) {
 	a.settle(ctx, err)
 }
 
-// patience is how many times as long as here a worker's tokens may take, beyond Options.Timeout.
+// patience is the factor by which a worker's tokens may take longer than here, beyond Options.Timeout.
 const patience = 4
 
 // expected returns after how long the longest job must have one more token.
@@ -357,7 +357,7 @@ func (a *attempt) runs(t *try, tokens []sampling.Token) []tts.Run {
 	return append(slices.Clone(t.runs), tts.Run{From: a.worker.name, Tokens: tokens})
 }
 
-// settle notes how the request has ended; ctx is that of all that are asked for these jobs.
+// settle notes how the request has ended; ctx belongs to all requests for these jobs.
 func (a *attempt) settle(ctx context.Context, err error) {
 	left := a.left()
 	switch {

@@ -98,7 +98,7 @@ func newRequest(model string, w *tts.Work, numbers []int, begun [][]int32, most 
 	return r
 }
 
-// event is what this program reads of a chunk.
+// event has the fields of a chunk that this program reads.
 type event struct {
 	Print   string  `json:"system_fingerprint"`
 	Choices []piece `json:"choices"`

@@ -80,7 +80,7 @@ func readFrame(r *bufio.Reader) (flags byte, body []byte, err error) {
 	return flags, body, err
 }
 
-// parcel is what a peer sends at once: a command, or the frames of a message.
+// parcel is a peer's unit of sending: a command, or the frames of a message.
 type parcel struct {
 	command string
 	data    []byte // of the command

@@ -13,8 +13,7 @@ import (
 // handshakeTime is the time that a peer may take to say what it is.
 const handshakeTime = 10 * time.Second
 
-// greeting is what either side of a connection begins with: the signature, version 3.0
-// and the mechanism NULL.
+// greeting begins either side of a connection: the signature, version 3.0 and the mechanism NULL.
 var greeting = func() (g [64]byte) {
 	g[0], g[9], g[10] = 0xff, 0x7f, 3
 	copy(g[12:], "NULL")

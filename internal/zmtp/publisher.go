@@ -172,7 +172,7 @@ func (p *Publisher) listenTo(s *subscriber, r *bufio.Reader) {
 	}
 }
 
-// subscribe adds a prefix of topics to those of s, or takes it away.
+// subscribe adds a prefix of topics to the subscriber's, or takes it away.
 func (p *Publisher) subscribe(s *subscriber, topic []byte, on bool) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

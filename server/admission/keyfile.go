@@ -38,7 +38,7 @@ const (
 // ErrName says that a key cannot have a name.
 var ErrName = errors.New("the name is not 1 to 64 letters, digits, dots, hyphens, underscores and @")
 
-// keyName is what a name may be: it goes into logs and labels of metrics.
+// keyName matches names of keys, which go into logs and labels of metrics.
 var keyName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$`)
 
 // ReadKeys reads a file of keys, one a line: KEY, NAME KEY or NAME: KEY SETTING..., where
@@ -194,8 +194,8 @@ func count(name, value string, most int64) (int, error) {
 	return int(n), nil
 }
 
-// NewKey makes a key at random, and c's line of a file with its hash: of 130 random bits,
-// which nobody guesses, so that the hash needs neither salt nor rounds.
+// NewKey makes a random key of 130 bits, and c's line of a file with its hash. Nobody guesses such a key, so
+// the hash needs neither salt nor rounds.
 func NewKey(c Credential) (key, line string, err error) {
 	key = "sk-lutra-" + rand.Text()
 	sum := sha256.Sum256([]byte(key))

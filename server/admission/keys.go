@@ -29,8 +29,7 @@ type Keys struct {
 	change sync.Mutex // held by Replace
 }
 
-// Key is one client with what it may still spend. Those of a former Replace go on counting for
-// the one of their name.
+// Key is one client with its remaining limits. After a Replace, a key of the same name goes on with them.
 type Key struct {
 	Credential // its name is not empty unless no keys are configured
 	allowance  *allowance
@@ -45,8 +44,8 @@ func (k *Key) May(names ...string) bool {
 	return k == nil || k.Models == nil || slices.ContainsFunc(names, func(n string) bool { return slices.Contains(k.Models, n) })
 }
 
-// Rules tells whether the key may change what others get: one of an admin, or that of everybody
-// where no keys are configured.
+// Rules tells whether the key may change other clients' service: an admin's key, or everybody's if no keys
+// are configured.
 func (k *Key) Rules() bool { return k == nil || k.Admin || k.Hash == [sha256.Size]byte{} }
 
 // NewKeys accepts these credentials; with none, all clients share one key with these limits.

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Limits is what a key may take; 0: any number.
+// Limits bound a key; 0: any number.
 type Limits struct {
 	Requests int      // a minute
 	Tokens   int      // a minute, of prompts and completions
@@ -30,10 +30,10 @@ const (
 	MostAtOnce   int64 = 1 << 16
 )
 
-// allowance is what a key has left of its limits.
+// allowance is the rest of a key's limits.
 //
-// An answer's tokens are charged when they are known, into debt if need be. What a request
-// may take at most is set aside meanwhile, apart from them: nothing is ever paid back.
+// An answer's tokens are charged when they are known, into debt if need be. The most that a request may take
+// is set aside meanwhile, apart from them: nothing is ever paid back.
 type allowance struct {
 	mu       sync.Mutex
 	atOnce   int           // 0: no limit

@@ -18,15 +18,14 @@ type Memory struct {
 // NewMemory returns a memory of size bytes.
 func NewMemory(size int64) *Memory { return &Memory{size: size} }
 
-// smallRequest is how much a request may hold of the last quarter of the
-// memory, which large ones leave free: an ordinary question finds room, however many
-// of those there are.
+// smallRequest is the most that a request may hold of the last quarter of the memory, which large ones leave
+// free. An ordinary question finds room, however many large requests there are.
 const smallRequest = 256 << 10
 
 // most returns what one request can hold at all.
 func (m *Memory) most() int64 { return max(m.size-m.size/4, min(m.size, smallRequest)) }
 
-// Lease is what one request holds. It is the handler's alone.
+// Lease is the memory that one request holds. It is the handler's alone.
 type Lease struct {
 	m    *Memory
 	held int64

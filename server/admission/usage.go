@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// counts is what clients have had with a key.
+// counts has the totals of a key's clients.
 type counts struct {
 	requests, prompt, completion atomic.Int64
 	refused                      [4]atomic.Int64 // by limits
@@ -15,7 +15,7 @@ type counts struct {
 // The reasons to refuse a request, as counts.refused has them.
 var refusals = [...]string{LimitRequests, LimitTokens, LimitAtOnce, settingModels}
 
-// Usage is what clients have had with a key since the server has known it.
+// Usage has the totals of a key's clients since the server has known the key.
 type Usage struct {
 	Key        *Key
 	Running    int

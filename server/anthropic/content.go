@@ -70,8 +70,8 @@ func (f reader) blocks(field string, raw json.RawMessage, read func(kind string,
 	}
 }
 
-// conversation is what messages make: several of a role in a row are one, as in
-// Anthropic's API, and each result of a tool is one of its own.
+// conversation is made of messages: several of a role in a row are one, as in Anthropic's API, and each
+// result of a tool is one of its own.
 type conversation struct {
 	turns       []turn
 	tools       []*tool // that the client has declared, or defined in a message
@@ -86,7 +86,7 @@ type turn struct {
 	calls           []any
 }
 
-// messages returns those of the template.
+// messages returns the messages for the template.
 func (c *conversation) messages() []template.Message {
 	list := make([]template.Message, len(c.turns))
 	for i := range c.turns {

@@ -12,8 +12,8 @@ import (
 	"github.com/lutra-lm/lutra/tts"
 )
 
-// edits are what context_management asks for: old results of tools and old thoughts are
-// left out of what the model reads, while the client keeps them.
+// edits are the requests of context_management: they leave old results of tools and old thoughts out of the
+// prompt, while the client keeps them.
 type edits struct{ list []edit }
 
 // edit changes messages.
@@ -227,7 +227,7 @@ func (e *thinkingEdit) clear(messages []template.Message) (out []template.Messag
 	return out, n
 }
 
-// made is what an edit has done: one of the two numbers is 0.
+// made reports an edit; one of the two numbers is 0.
 type made struct {
 	Type   string `json:"type"`
 	Uses   int    `json:"cleared_tool_uses,omitempty"`
@@ -300,7 +300,7 @@ type count struct {
 	Context *original `json:"context_management,omitempty"`
 }
 
-// original is what a prompt had before edits.
+// original counts a prompt before edits.
 type original struct {
 	Input int `json:"original_input_tokens"`
 }

@@ -131,7 +131,7 @@ type event struct {
 
 func named(e event) jsonwrite.Event { return jsonwrite.Event{Name: e.Type, Data: e} }
 
-// delta is what a block gains.
+// delta is the new part of a block.
 type delta struct {
 	Type     string  `json:"type"`
 	Text     *string `json:"text,omitempty"`

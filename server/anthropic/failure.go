@@ -11,9 +11,8 @@ import (
 	"github.com/lutra-lm/lutra/server/jsonwrite"
 )
 
-// failure writes a fault as the API's clients expect it, as an event. id is that of the
-// request. Where param is a thread, which the client's runner of tools asks for by
-// itself, details tell it to go on without.
+// failure writes a fault as an event of the API's form, with the request's id. If param is a thread, which the
+// client's runner of tools asks for by itself, details tell it to go on without.
 func failure(f *api.Fault, id string) any {
 	type details struct {
 		Code        string   `json:"error_code"`

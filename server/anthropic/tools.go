@@ -92,7 +92,7 @@ func (f reader) check(field string, definitions []any) []toolcall.Tool {
 	return tools
 }
 
-// definitions returns those of the tools that want it.
+// definitions returns the definitions of the wanted tools.
 func definitions(tools []*tool, want func(*tool) bool) (list []any) {
 	for _, t := range tools {
 		if want(t) {

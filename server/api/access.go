@@ -14,8 +14,8 @@ import (
 // ErrAdmin answers a request that needs more than its key.
 var ErrAdmin = InvalidStatus(http.StatusForbidden, "admin_key_required", "", "This takes an admin key: one whose line in the server's file of keys says so.")
 
-// Access refuses a model that the call's key may not use, and with the same words one that
-// does not exist: what else there is, such a key does not learn.
+// Access refuses a model that the call's key may not use, in the words for a model that does not exist, so
+// that the key does not learn of others.
 func (c *Call) Access(models *residency.Set, name string, tasks ...string) error {
 	if c.Key.May(models.Names(name, tasks...)...) {
 		return nil

@@ -36,8 +36,8 @@ func adapted(c *Call, m *registry.Model) (*registry.Model, error) {
 	return m.Scaled(scales)
 }
 
-// Scales reads a request's field of adapters, [{"id": 0, "scale": 0.5}], as scales of all those
-// of m: ones that it does not list have 0.
+// Scales reads a request's field of adapters, [{"id": 0, "scale": 0.5}], as one scale for each adapter of m.
+// Adapters that it does not list have 0.
 func Scales(f *jsonread.Fields, m *registry.Model) ([]float32, error) {
 	n := 0
 	if m.Adapters != nil {

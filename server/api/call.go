@@ -13,7 +13,7 @@ import (
 	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
-// Server is what APIs know of the server.
+// Server is the part of the server that APIs use.
 type Server struct {
 	Models func() (*residency.Set, error) // an error until there are any
 	// Hold keeps the model that a request asks for in memory until the call ends, and waits
@@ -86,8 +86,8 @@ func (c *Call) Generator() (*Ask, error) {
 	return a, err
 }
 
-// Reader reads the model of a request for one that reads texts and writes none, by a way to
-// find it; one that names none wants a model for the first of tasks that there is one for.
+// Reader finds the model of a request that only reads texts. find looks a name up; a request without a name
+// gets a model for the first of tasks that has one.
 func (c *Call) Reader(find func(*registry.Registry, string) (*registry.Model, error), tasks ...string) (*registry.Model, error) {
 	var name string
 	c.Body.String("model", &name)

@@ -24,10 +24,10 @@ type Encoder interface {
 	Full(*jsonwrite.Reply, tts.Usage)
 }
 
-// Choices are those of an answer that is not streamed.
+// Choices collects the choices of an answer that is not streamed.
 type Choices struct{ List []*Choice }
 
-// Choice is what its events come to.
+// Choice sums up the events of a choice.
 type Choice struct {
 	text, reasoning strings.Builder
 

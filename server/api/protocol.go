@@ -1,5 +1,5 @@
-// Package api is what the APIs that the server speaks and the server itself have between
-// them: a request that has been let in, what it asks for, and how the answer is written.
+// Package api has the types between the server and the APIs that it speaks: an admitted request, what it asks
+// for, and the encoder of its answer.
 package api
 
 import (

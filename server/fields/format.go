@@ -20,7 +20,7 @@ const (
 	MaxFormatChoiceLen = 4096
 )
 
-// format is what a request asks answers to be held to.
+// format is the format that a request asks for.
 type format struct {
 	name string // of the field
 	kind constrain.Kind

@@ -12,10 +12,10 @@ import (
 	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
-// Scaling finds the plan that a request asks for, the first of: the object in its
-// body, the value of api.ScalingHeader, the entry in its metadata, the preset behind its model's name. An
-// object without a method changes the next of these, or the server's standard; where there is
-// none, it has to say what the answer is to reach. nil: the request asks for none.
+// Scaling finds the plan that a request asks for. The first of these counts: the object in its body, the value
+// of api.ScalingHeader, the entry in its metadata, the preset after its model's name. An object without a
+// method changes the next of these, or the server's standard; if there is none, it has to name a quality or a
+// deadline. nil: the request asks for none.
 func (f Reader) Scaling(header string, preset, standard *scaling.Plan) *api.ScalingRequest {
 	fromMetadata := f.scalingInMetadata()
 	inBody := f.plan(func() (p scaling.Plan) {

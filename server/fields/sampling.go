@@ -15,9 +15,9 @@ import (
 	"github.com/lutra-lm/lutra/tts"
 )
 
-// Sampling reads into req how its answer is sampled and where that ends. Numbers that the request does
-// not name are the model's defaults, below which custom has the defaults of the API; an empty one has
-// those of OpenAI. The numbers that it names are returned.
+// Sampling reads into req how its answer is sampled and where it ends. Numbers that the request does not name
+// are the model's defaults, and below them the API's in custom; if that is empty, OpenAI's. It returns the
+// numbers that the request names.
 func (f Reader) Sampling(req *tts.Request, m *tts.Model, maxChoices int, custom sampling.Config) sampling.Config {
 	s := sampled{Reader: f, req: req, model: m, choices: maxChoices}
 	for i := range sampling.Fields {

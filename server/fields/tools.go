@@ -11,9 +11,8 @@ import (
 	"github.com/lutra-lm/lutra/tts/toolcall"
 )
 
-// functions reads a list of objects that each hold a function with a name: the tools
-// of a request, or the calls of a message, whose arguments are text or an object. The
-// template gets them as they are written.
+// functions reads a list of objects that each hold a function with a name: the tools of a request, or the
+// calls of a message, whose arguments are text or an object. The template gets them as they are written.
 func (f Reader) functions(field, arguments string) []any {
 	items, _ := f.List(field, MaxTools)
 	var list []any
@@ -48,16 +47,16 @@ func (f Reader) functions(field, arguments string) []any {
 	return list
 }
 
-// arguments checks those of a call: an object, or a string, which need not hold one: an
-// answer may have been cut off in a call.
+// arguments checks the arguments of a call: an object, or a string, which need not hold one, since an answer may
+// have been cut off in a call.
 func (f Reader) arguments(field string) {
 	if kind := jsonread.Kind(f.Raw(field)); kind != "an object" && kind != "a string" {
 		f.Fail(jsonread.CodeType, field, "expected a string or an object, but got %s instead.", kind)
 	}
 }
 
-// answersCall checks that a tool's message follows a call of its id, if calls have ids:
-// ids are those of the message before the results.
+// answersCall checks that a tool's message follows a call of its id, if calls have ids. ids has the ids of the
+// message before the results.
 func (f Reader) answersCall(at int, m *template.Message, ids map[string]bool) {
 	switch {
 	case len(ids) == 0:
@@ -146,8 +145,8 @@ func (f Reader) ToolChoice(req *tts.Request, m *tts.Model) *tts.Calling {
 	return c
 }
 
-// allow leaves a calling no tools but those of these names; nil: all. The prompt shows all
-// of them still, so that whichever are allowed, its prefix is in the cache.
+// allow leaves a calling only the tools of these names; nil: all. The prompt still shows all of them, so that
+// its prefix is in the cache whichever are allowed.
 func (f Reader) allow(c *tts.Calling, names []string) {
 	if names == nil {
 		return

@@ -28,12 +28,12 @@ type Fields struct {
 	raw  map[string]json.RawMessage
 	text []byte          // that Parse has read
 	ctx  context.Context // of the request; nil: none
-	all  bool            // fields that nobody reads are faults, as those of objects within
+	all  bool            // unread fields are faults, also in objects within
 	Err  error           // the first fault
 }
 
-// Context returns that of the request that the object belongs to: what is made of its fields
-// lasts no longer.
+// Context returns the context of the request that the object belongs to. Values made of its fields last no
+// longer.
 func (f *Fields) Context() context.Context {
 	if f.ctx == nil {
 		return context.Background()

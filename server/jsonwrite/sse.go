@@ -27,7 +27,7 @@ type Events struct {
 	buf   bytes.Buffer // events not flushed
 	timer *time.Timer  // of the next flush or keep-alive chunk; nil once closed
 	due   time.Time    // when that is
-	later bool         // it is that of a flush
+	later bool         // the timer is for a flush
 	err   error        // of the first write that failed
 }
 

@@ -131,7 +131,7 @@ type completion struct {
 	*ended
 }
 
-// ended is what the last piece says.
+// ended is the last piece of an answer.
 type ended struct {
 	Model     string          `json:"model"`
 	StopType  string          `json:"stop_type"` // eos, limit or word

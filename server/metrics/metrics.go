@@ -15,9 +15,8 @@ import (
 	"github.com/lutra-lm/lutra/tts"
 )
 
-// Metrics is what /metrics shows: histograms that finished requests and engine
-// steps feed, and the engines' own counters, read when they are scraped.
-// Meanings and buckets are vLLM's. It has a field for each.
+// Metrics serves /metrics. Finished requests and engine steps feed its histograms, and the engines' own counters
+// are read when they are scraped. Meanings and buckets are vLLM's. It has a field for each.
 type Metrics struct {
 	registry *prometheus.Registry
 
@@ -43,7 +42,7 @@ type Metrics struct {
 	searched   *prometheus.CounterVec // role, fate: tokens
 }
 
-// Sources are what metrics read when they are scraped.
+// Sources are read when metrics are scraped.
 type Sources struct {
 	Requests func() int64 // under way
 	Memory   func() int64 // bytes that requests hold
@@ -114,7 +113,7 @@ func (m *Metrics) Handler() http.Handler {
 // Register adds a collector of other metrics. It panics for names that are taken.
 func (m *Metrics) Register(c prometheus.Collector) { m.registry.MustRegister(c) }
 
-// Request is what is measured of one request for text.
+// Request has the measurements of one request for text.
 type Request struct {
 	Model     string
 	Usage     tts.Usage

@@ -84,8 +84,8 @@ type call struct {
 	} `json:"function"`
 }
 
-// spent is what the last line says: times are in nanoseconds. Models are loaded long
-// before; the time until this one was free for the request stands for that.
+// spent has the counts and times, in nanoseconds, of the last line. The time until the model was free for the
+// request stands for its loading, which was long before.
 type spent struct {
 	Total        int64 `json:"total_duration"`
 	Load         int64 `json:"load_duration"`

@@ -176,8 +176,8 @@ func (f reader) options(req *tts.Request, m *tts.Model) (named sampling.Config) 
 	return named
 }
 
-// message reads a message. Calls have no ids here, but templates may want some: ids
-// are those of calls that have no result yet, in their order.
+// message reads a message. Calls have no ids here, but templates may want some. ids has the ids of calls without
+// a result yet, in their order.
 func (f reader) message(ids *[]string, calls *int) template.Message {
 	var m template.Message
 	f.OneOf("role", jsonread.CodeValue, &m.Role, fields.RoleSystem, fields.RoleUser, fields.RoleAssistant, fields.RoleTool)

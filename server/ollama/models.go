@@ -29,7 +29,7 @@ type card struct {
 	Context   int    `json:"context_length,omitempty"`
 }
 
-// details are what a model is.
+// details describe a model.
 type details struct {
 	Parent       string   `json:"parent_model"`
 	Format       string   `json:"format"`
@@ -65,7 +65,7 @@ func newLoaded(st *residency.State) card {
 	return c
 }
 
-// newDetails returns those of a model.
+// newDetails returns the details of a model.
 func newDetails(st *residency.State) details {
 	a := st.Source.About
 	if m := st.Model; m != nil {
@@ -85,7 +85,7 @@ func size(n int64) string {
 	return fmt.Sprintf("%.1fK", float64(n)/1e3)
 }
 
-// shown is what /api/show says of a model.
+// shown is the answer of /api/show.
 type shown struct {
 	Modelfile    string         `json:"modelfile"`
 	Parameters   string         `json:"parameters"`

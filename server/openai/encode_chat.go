@@ -9,7 +9,7 @@ import (
 	"github.com/lutra-lm/lutra/tts"
 )
 
-// encoder is what chats and completions are written with alike.
+// encoder has what the encoders of chats and completions share.
 type encoder struct {
 	heading
 	choices api.Choices      // of an answer that is not streamed

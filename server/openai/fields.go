@@ -7,7 +7,7 @@ import (
 	"github.com/lutra-lm/lutra/tts"
 )
 
-// reader reads the fields that these endpoints have beside those of other APIs.
+// reader reads the fields that only these endpoints have.
 type reader struct{ fields.Reader }
 
 func newReader(c *api.Call) reader { return reader{fields.Reader{Fields: c.Body}} }
@@ -27,7 +27,7 @@ func (f reader) reasoningFormat(format string) bool {
 // receiptOfHashes asks for a receipt that holds no words of the request or the answer.
 const receiptOfHashes = "hash"
 
-// wish is what a request wants of a receipt.
+// wish is the receipt that a request asks for.
 type wish struct {
 	wanted bool
 	hashes bool // and no words of the request or the answer

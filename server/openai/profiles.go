@@ -8,7 +8,7 @@ import (
 	"github.com/lutra-lm/lutra/tts/profile"
 )
 
-// expectation is what a model's methods are expected to reach and take now.
+// expectation has the quality and the time that are expected of a model's methods now.
 type expectation struct {
 	Model  string            `json:"model"`
 	Points []*profile.Choice `json:"points"`

@@ -23,8 +23,8 @@ type rendered struct {
 	params  renderedParams
 }
 
-// renderedParams are the sampling parameters under vLLM's names, and under llama.cpp's what vLLM
-// lacks, where it changes something. Those of sampling.Fields follow n.
+// renderedParams are the sampling parameters under vLLM's names. Parameters that vLLM lacks have llama.cpp's, if
+// they change something. The rows of sampling.Fields follow n.
 type renderedParams struct {
 	N     int
 	drawn sampling.Params

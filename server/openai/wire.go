@@ -43,7 +43,7 @@ var nullUsage optionalUsage = json.RawMessage("null")
 // noText is the content that a stream begins with whose answer may be calls.
 var noText = json.RawMessage("null")
 
-// heading is what answers and their chunks begin with.
+// heading begins answers and their chunks.
 type heading struct {
 	ID          string `json:"id"`
 	Object      string `json:"object"`
@@ -174,9 +174,8 @@ func certainty(t *tts.Token) *float64 {
 	return new(jsonwrite.Finite(t.Certainty))
 }
 
-// textLogprobs lists tokens column by column: those of an echoed prompt and all that
-// were generated, with the one that ended the text. The first token of an echoed
-// prompt has null as its log-probabilities.
+// textLogprobs lists tokens column by column: an echoed prompt's and all that were generated, with the one that
+// ended the text. The first token of an echoed prompt has null as its log-probabilities.
 type textLogprobs struct {
 	Tokens        []string             `json:"tokens"`
 	TokenLogprobs []*float64           `json:"token_logprobs"`
@@ -205,8 +204,8 @@ func newTextLogprobs(tokens []tts.Token, offset int) (*textLogprobs, int) {
 	return l, offset
 }
 
-// textLogprob returns a token's log-probability and those of its alternatives; nil for a
-// token that nothing predicts.
+// textLogprob returns the log-probabilities of a token and of its alternatives; nil for a token that nothing
+// predicts.
 func textLogprob(t *tts.Token) (*float64, map[string]float64) {
 	if !t.Known {
 		return nil, nil

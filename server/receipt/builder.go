@@ -18,7 +18,7 @@ type Builder struct {
 	outcomes []*tts.Outcome // of each prompt; nil: there is no search
 }
 
-// choice is what a choice of the answer has come to.
+// choice collects a choice of the answer.
 type choice struct {
 	ids    []int32
 	text   hash.Hash
@@ -39,8 +39,8 @@ func NewBuilder(r Receipt, body []byte, hashes bool, prompts, n int) *Builder {
 	return b
 }
 
-// Take takes in a token of a choice. Those of one choice come in their order, while
-// other goroutines may take those of others.
+// Take takes in a token of a choice. A choice's tokens come in their order; goroutines may take tokens of
+// different choices at once.
 func (b *Builder) Take(choice int, id int32) {
 	c := &b.choices[choice]
 	c.ids = append(c.ids, id)

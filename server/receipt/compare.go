@@ -11,7 +11,7 @@ import (
 	"github.com/lutra-lm/lutra/batcher/sampling"
 )
 
-// Verdict is what a comparison has found.
+// Verdict is the result of a comparison.
 type Verdict struct {
 	// Apart says why the answers cannot be compared: what they were computed from or
 	// with is not the same.
@@ -42,10 +42,10 @@ type Place struct {
 	Why    string  `json:"why,omitempty"` // where the tokens are the same or not known
 }
 
-// before is how many tokens before a Place it remembers.
+// before is the number of tokens that are remembered before a Place.
 const before = 16
 
-// Compare compares an answer's receipt with that of the same request computed again.
+// Compare compares an answer's receipt with the receipt of the same request computed again.
 func Compare(was, now *Receipt) *Verdict {
 	v := &Verdict{}
 	v.Apart = apart(was, now)

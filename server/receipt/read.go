@@ -13,18 +13,17 @@ import (
 	"github.com/lutra-lm/lutra/server/jsonread"
 )
 
-// Endpoints are those whose answers have receipts.
+// Endpoints are the endpoints whose answers have receipts.
 var Endpoints = []string{"/v1/chat/completions", "/v1/completions"}
 
-// Saved is what a file holds.
+// Saved is the content of a file.
 type Saved struct {
 	Receipt Receipt
 	Texts   map[int]string // of choices, by their index; nil: the file is a receipt alone
 }
 
-// Read reads what somebody has kept: an answer with a receipt, the events of a stream
-// with one, or a receipt alone. It checks that hashes are those of what they stand
-// besides; errors name the key at fault.
+// Read reads a kept answer with a receipt, the events of a stream with one, or a receipt alone. It checks that
+// hashes fit the values beside them; errors name the key at fault.
 func Read(data []byte) (*Saved, error) {
 	data = bytes.TrimSpace(bytes.TrimPrefix(data, []byte("\ufeff")))
 	if bytes.HasPrefix(data, []byte("data:")) || bytes.HasPrefix(data, []byte(":")) || bytes.HasPrefix(data, []byte("event:")) {

@@ -1,9 +1,8 @@
-// Package receipt says of an answer what it was computed from and with, so that another
-// replica can compute it again: Builder makes a receipt while an answer is made, Read
-// takes one from a file, Repeat makes the request that asks for the same, and Compare
-// finds where two answers part.
+// Package receipt describes how an answer was computed, so that another replica can compute it again. Builder
+// makes a receipt along with an answer, Read takes one from a file, Repeat makes the request that asks for the
+// same, and Compare finds where two answers part.
 //
-// A receipt is a claim and no signature: who doubts it computes it again.
+// A receipt is a claim and no signature: a doubter computes it again.
 package receipt
 
 import (
@@ -20,7 +19,7 @@ import (
 // what Read takes are tags; a file's size is the caller's to bound.
 const maxChoices = 1 << 12
 
-// Version is that of the receipts that this program writes and reads.
+// Version is the version of the receipts that this program writes and reads.
 const Version = 1
 
 // Receipt is the member "receipt" of an answer.
@@ -35,14 +34,14 @@ type Receipt struct {
 	Build    Build    `json:"build"`
 	Sampling Sampling `json:"sampling"`
 	Search   *Search  `json:"search,omitempty"`
-	// Prompts are what the model read: the chat template may write the date.
+	// Prompts are the model's, since the chat template may write the date.
 	Prompts []Prompt `json:"prompts" max:"4096"`
 	Choices []Choice `json:"choices" max:"4096"`
-	// Candidates are all those of the searches, best first.
+	// Candidates come from all searches, best first.
 	Candidates []Choice `json:"candidates,omitempty" max:"65536"`
 }
 
-// Model is what wrote the answer.
+// Model describes the model that wrote the answer.
 type Model struct {
 	Name     string    `json:"name"`
 	SHA256   string    `json:"sha256" sha256:""`              // of the file: weights, tokenizer and template
@@ -53,7 +52,7 @@ type Model struct {
 	Context  int       `json:"context"`                       // tokens of prompt and answer at most
 }
 
-// Base returns the model's name without that of an adapter that it was asked for by.
+// Base returns the model's name without the name of an adapter.
 func (m *Model) Base() string {
 	if len(m.Adapters) == 1 {
 		return strings.TrimSuffix(m.Name, ":"+m.Adapters[0].Name)
@@ -82,8 +81,8 @@ type Prompt struct {
 	Hash   string `json:"sha256" sha256:""` // of the token ids, as of a Choice
 }
 
-// Sampling is how tokens were drawn, with all defaults. Of Params there are the seed, MaxTokens,
-// 0 for up to the context's end, and sampling.Fields; what is left out is in the request alone.
+// Sampling has the settings by which tokens were drawn, with all defaults. Of Params there are the seed,
+// MaxTokens, 0 for up to the context's end, and sampling.Fields; the rest is in the request alone.
 type Sampling struct {
 	N           int
 	MinTokens   int
@@ -114,9 +113,9 @@ func (s Sampling) MarshalJSON() ([]byte, error) {
 	return append(out, '}'), nil
 }
 
-// Search is what chose among candidates.
+// Search describes the choice among candidates.
 type Search struct {
-	// Plan is what is in force, as the field test_time_scaling of a request has it.
+	// Plan is the plan in force, in the form of a request's field test_time_scaling.
 	Plan     json.RawMessage `json:"plan" max:"65536"`
 	Verifier *Model          `json:"verifier,omitempty"`      // a reward model
 	Probe    *Probe          `json:"probe,omitempty"`         // that reads the model's states
@@ -138,7 +137,7 @@ type Choice struct {
 	Prompt    int    `json:"prompt,omitempty" max:"4096"`     // of a candidate, whose request has several
 	Tokens    int    `json:"tokens" max:"4194304"`            // generated, with the one that ended it
 	Hash      string `json:"tokens_sha256" sha256:""`         // of the token ids, 4 bytes each, the lowest first
-	// IDs are those tokens; none in a receipt of hashes alone.
+	// IDs are the ids of these tokens; none in a receipt of hashes alone.
 	IDs    []int32   `json:"token_ids,omitempty" max:"4194304"`
 	Text   string    `json:"text_sha256,omitempty" sha256:""` // of a choice: of its text as the answer has it
 	Finish string    `json:"finish_reason,omitempty"`

@@ -29,10 +29,9 @@ func (r *Receipt) Body(given []byte) ([]byte, error) {
 	return given, nil
 }
 
-// Repeat makes of the request's body the one that asks for the same answer, with a
-// receipt of hashes alone if r is one: seed and search are those that were in force,
-// and the answer is not streamed. The model is asked for by the name given, if that
-// is not empty, and its adapters are at scales, unless those are nil.
+// Repeat turns the request's body into one that asks for the same answer, with a receipt of hashes alone if r is
+// one. It sets the seed and search that were in force, and no stream. A name that is not empty replaces the
+// model's; scales that are not nil replace its adapters'.
 func (r *Receipt) Repeat(body []byte, model string, scales []Scale) ([]byte, error) {
 	f, err := parse(body)
 	if err != nil {
@@ -80,7 +79,7 @@ func (r *Receipt) Repeat(body []byte, model string, scales []Scale) ([]byte, err
 	return out.Bytes(), nil
 }
 
-// Scale is that of the adapter of a model whose number is ID, as requests ask for it.
+// Scale is the scale of a model's adapter with the number ID, in the form of requests.
 type Scale struct {
 	ID    int     `json:"id"`
 	Scale float32 `json:"scale"`

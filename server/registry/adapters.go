@@ -12,13 +12,13 @@ import (
 	"github.com/lutra-lm/lutra/tts/embed"
 )
 
-// AdapterMark stands between a model's name and that of its adapter: base:adapter.
+// AdapterMark stands between the names of a model and of its adapter: base:adapter.
 const AdapterMark = ":"
 
 // MaxScale bounds what adapters are multiplied by.
 const MaxScale = 1e4
 
-// Adapters are those of a model. Any goroutine may use them.
+// Adapters are the adapters of a model. Any goroutine may use them.
 type Adapters struct {
 	List []models.Use // each at the scale that its own name stands for
 

@@ -11,7 +11,7 @@ import (
 	"github.com/lutra-lm/lutra/tts"
 )
 
-// Build is what the program was built from.
+// Build describes the build of the program.
 var Build = sync.OnceValue(func() (b receipt.Build) {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

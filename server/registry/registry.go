@@ -33,7 +33,7 @@ type Served struct {
 	Fingerprint string
 }
 
-// About is what is known of a model before it is loaded. Zero values are not known.
+// About describes a model before it is loaded. Zero values are not known.
 type About struct {
 	Task         string // as Card.Task
 	Arch         string
@@ -68,21 +68,21 @@ type Registry struct {
 	created   int64
 }
 
-// Tag is what clients of Ollama add to names that have none.
+// Tag is added by clients of Ollama to names that have none.
 const Tag = ":latest"
 
 // NotFoundError says that there is no model of a name or, without a name, none that does
 // what is wanted.
 type NotFoundError struct{ Name, Wanted string }
 
-// The words that may follow the name of a model whose chat template switches
-// thinking, besides that of a preset: bonsai-1.7b+nothink+sc8.
+// thinkingWords may follow the name of a model whose chat template switches thinking, besides a preset's:
+// bonsai-1.7b+nothink+sc8.
 var thinkingWords = map[string]bool{"think": true, "nothink": false}
 
-// MostWords is how many words may follow a model's name, each behind a "+".
+// MostWords is the most words that may follow a model's name, each after a "+".
 const MostWords = 2
 
-// Settings are what holds for all models.
+// Settings hold for all models.
 type Settings struct {
 	Presets         map[string]scaling.Plan // names that may follow a generator's and a "+"
 	Limits          scaling.Limits          // of searches
@@ -93,7 +93,7 @@ type Settings struct {
 	Profiles        []*profile.Profile      // the first that has a model counts
 }
 
-// offer is what a user interface may offer for a generator.
+// offer lists what a user interface may offer for a generator.
 type offer struct {
 	Demo      bool             `json:"demo"`      // it is built into the program and knows little
 	Methods   []scaling.Method `json:"methods"`   // of test-time scaling that work with it
@@ -268,7 +268,7 @@ func (r *Registry) Ranker(name string) (*Model, error) {
 	return m, nil
 }
 
-// findFirst finds a model by its name or, without one, by what it does.
+// findFirst finds a model by its name or, without one, by its task.
 func (r *Registry) findFirst(name, wanted string, does func(*Model) bool) (*Model, error) {
 	if name != "" && name != DefaultName {
 		m, _, err := r.Find(name)
@@ -318,7 +318,7 @@ func (c *Card) OfferOnly(may func(verifier string) bool) {
 	}
 }
 
-// Of tells whether the card is that of a model, or of one of its adapters.
+// Of tells whether the card belongs to a model, or to one of its adapters.
 func (c *Card) Of(model string) bool {
 	return c.Parent == model || c.Parent == "" && c.Root == model
 }

@@ -1,5 +1,5 @@
-// Package report has the parts of answers that several APIs write: how a search went, what
-// the tokens were, how long they took, and what was left out of the prompt.
+// Package report has the parts of answers that several APIs write: the course of a search, tokens, times, and
+// what was left out of the prompt.
 package report
 
 import (

@@ -12,8 +12,8 @@ import (
 	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
-// Search is what an answer reports of the searches behind it, one a prompt. A
-// nil one reports nothing: the answer looks as if there had been no search.
+// Search reports the searches for an answer, one a prompt. A nil one reports nothing: the answer looks as if there
+// had been no search.
 type Search struct {
 	include    scaling.Include
 	candidates bool // report each candidate once it is complete

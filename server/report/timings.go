@@ -15,7 +15,7 @@ type Timings struct {
 	PerSecond    float64 `json:"predicted_per_second"`
 }
 
-// NewTimings returns those of an answer with times t and usage u.
+// NewTimings returns the timings of an answer with times t and usage u.
 func NewTimings(t *tts.Timing, u tts.Usage) *Timings {
 	o := &Timings{Cached: u.Cached, PromptN: u.Prompt - u.Cached, PromptMS: t.Prefill.Seconds() * 1e3, PredictedN: u.Completion, PredictedMS: t.Decode.Seconds() * 1e3}
 	rates := func(n int, ms float64, each, perSecond *float64) {

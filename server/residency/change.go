@@ -121,8 +121,8 @@ func (s *Set) unpin(pinned []*entry) {
 	}
 }
 
-// drop takes those of entries out of the set that are not among others. A load of one ends, and
-// what is in memory goes when its requests have ended. It needs mu.
+// drop takes entries out of the set, except the ones among others. It ends the loading of one, and a model in
+// memory goes when its requests have ended. It needs mu.
 func (s *Set) drop(entries, others []*entry) {
 	for _, e := range entries {
 		if slices.Contains(others, e) {

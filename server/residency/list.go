@@ -29,8 +29,8 @@ func (s *Set) State(name string) (State, error) {
 	return State{}, &registry.NotFoundError{Name: name}
 }
 
-// Names returns the names of the model that Hold finds, or where it is found by an adapter's name,
-// those of the adapter; none: there is no such model.
+// Names returns the names of the model that Hold finds. If it is found by an adapter's name, they are the
+// adapter's. Without such a model there are none.
 func (s *Set) Names(name string, tasks ...string) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -64,8 +64,8 @@ func (s *Set) state(e *entry) State {
 	return st
 }
 
-// Cards returns the cards of all names: those of the models in order, then those with presets
-// and other words behind them. Of a model that has never been in memory, words are not known.
+// Cards returns the cards of all names: first the models' in order, then names with presets and other words. The
+// words of a model that has never been in memory are not known.
 func (s *Set) Cards() []registry.Card {
 	s.mu.Lock()
 	defer s.mu.Unlock()

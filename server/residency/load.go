@@ -11,8 +11,8 @@ import (
 	"github.com/lutra-lm/lutra/server/registry"
 )
 
-// retryAfter is how long requests for a model that could not be loaded get the error of the
-// last attempt, before they cause another.
+// retryAfter is the time for which requests for a model that could not be loaded get the error of the last
+// attempt, before they cause another.
 const retryAfter = 5 * time.Second
 
 // refused says why a model is not loaded now; nil: it is. It needs mu.

@@ -135,8 +135,8 @@ func (s *Set) Hold(ctx context.Context, name string, wait Wait, tasks ...string)
 	}
 }
 
-// await waits for a load and returns its error, or that of ctx if that ends first. It needs mu,
-// which it gives up meanwhile.
+// await waits for a load and returns its error, or ctx's if that ends first. It needs mu, which it gives up
+// meanwhile.
 func (s *Set) await(ctx context.Context, l *load, meanwhile func()) error {
 	l.waiters++
 	s.waiting++

@@ -21,8 +21,8 @@ type Source struct {
 	// Pinned models stay in memory, and are loaded before the server is ready. The first
 	// source is pinned, whatever it says.
 	Pinned bool
-	// KeepAlive is how long the model stays after its last request; negative: until room is
-	// wanted; nil: Options.KeepAlive.
+	// KeepAlive is the time that the model stays after its last request; negative: until room is needed; nil:
+	// Options.KeepAlive.
 	KeepAlive *time.Duration
 
 	// Need returns how many bytes more would be taken if it were loaded now.
@@ -60,7 +60,7 @@ const (
 	Loaded   Status = "loaded"
 )
 
-// State is what is known of a model.
+// State describes a model.
 type State struct {
 	Source  *Source
 	Status  Status
@@ -74,9 +74,9 @@ type State struct {
 type Options struct {
 	// Room returns how many bytes may yet be taken; nil: any number.
 	Room func() int64
-	// KeepAlive is that of sources without one.
+	// KeepAlive serves sources without their own.
 	KeepAlive time.Duration
-	// Queue is how many requests may wait for models; 0: none.
+	// Queue is the most requests that may wait for models; 0: none.
 	Queue int
 	// Changed is told, after the fact, of models that have come or gone; nil: nobody is.
 	Changed func(name string, status Status, err error)

@@ -144,8 +144,8 @@ func (s *encoder) add(list jsonwrite.List, e tts.Event) jsonwrite.List {
 	return list
 }
 
-// logprobs returns the tokens of a message's text. Those of thoughts and calls are no part of
-// it, and tokens may come before it is known what their text is.
+// logprobs returns the tokens of a message's text, without tokens of thoughts and calls. Tokens may come before
+// their text is known.
 func (s *encoder) logprobs(d *tts.Text) []report.TokenLogprob {
 	for i := range d.Tokens {
 		if t := &d.Tokens[i]; !t.Hidden && !t.End {

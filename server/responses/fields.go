@@ -107,7 +107,7 @@ const (
 	includeLogprobs  = "message.output_text.logprobs"
 )
 
-// elsewhere are what responses may include of tools and inputs that no response here has.
+// elsewhere are words of include for tools and inputs that no response here has.
 var elsewhere = []string{
 	"code_interpreter_call.outputs", "computer_call_output.output.image_url", "file_search_call.results",
 	"message.input_image.image_url", "web_search_call.action.sources", "web_search_call.results",

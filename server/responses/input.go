@@ -169,8 +169,7 @@ func (f reader) called(it *item) {
 	}
 }
 
-// parts reads a text, or a list of parts of these types. Those of texts become parts of
-// the type own.
+// parts reads a text, or a list of parts of these types. Texts become parts of the type own.
 func (f reader) parts(field, own string, types ...string) []part {
 	raw, ok := f.Take(field)
 	if !ok {

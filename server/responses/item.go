@@ -68,7 +68,7 @@ const (
 	cancelled  = "cancelled"
 )
 
-// idPrefixes are what the ids of items begin with.
+// idPrefixes begin the ids of items.
 var idPrefixes = map[string]string{
 	itemMessage: "msg_", itemReasoning: "rs_", itemCall: "fc_", itemOutput: "fco_", itemCustom: "ctc_", itemCustomOutput: "ctco_", itemCompaction: "cmp_",
 }
@@ -159,8 +159,8 @@ func (i *item) size() int {
 	return n
 }
 
-// conversation is what templates read, made of items: thoughts and calls become part of
-// the message of the assistant that they stand next to.
+// conversation makes messages for templates of items: thoughts and calls become part of the assistant's message
+// that they stand next to.
 type conversation struct {
 	messages []template.Message
 	bytes    int             // of calls

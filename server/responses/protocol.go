@@ -196,14 +196,14 @@ func (s *Store) delete(c *api.Call) error {
 	}{id(c), "response", true})
 }
 
-// id returns that of the response that a path names.
+// id returns the id of the response in a path.
 func id(c *api.Call) string { return chi.URLParamFromCtx(c.Context(), "id") }
 
 func missing(c *api.Call) error {
 	return api.InvalidStatus(http.StatusNotFound, "not_found", "response_id", "There is no response '"+jsonread.Brief(id(c))+"': it was not stored, or is no longer kept.")
 }
 
-// query is what stands after the path of a request.
+// query holds the query of a request.
 type query struct{ url.Values }
 
 // number reads an integer in [lo, hi]; standard where there is none.

@@ -9,7 +9,7 @@ import (
 // reader reads a request's fields, with a method for each or for a few that belong together.
 type reader struct{ *jsonread.Fields }
 
-// settings are what a response repeats of its request, and what its shape needs.
+// settings are the part of its request that a response repeats, and that its shape needs.
 type settings struct {
 	Instructions string
 	Previous     string // id of the response that it follows
@@ -41,7 +41,7 @@ func newSettings() *settings {
 		Tools: []any{}, ToolChoice: json.RawMessage(`"auto"`), Metadata: json.RawMessage("{}")}
 }
 
-// textSettings is what a response repeats of its text's.
+// textSettings are the part of its request's text settings that a response repeats.
 type textSettings struct {
 	Format    *textFormat `json:"format"`
 	Verbosity string      `json:"verbosity,omitempty"`

@@ -63,8 +63,8 @@ type record struct {
 	encrypted bool // its thoughts have encrypted contents
 }
 
-// step is what an event added to the output: so many bytes of the text of an item, and
-// so many tokens with their log-probabilities. All other events follow from these.
+// step is an event's addition to the output: so many bytes of the text of an item, and so many tokens with their
+// log-probabilities. All other events follow from these.
 type step struct{ item, bytes, tokens int32 }
 
 // keptAlive is the item of a step that added nothing.

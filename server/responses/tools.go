@@ -37,7 +37,7 @@ type customTool struct {
 	Format      customFormat `json:"format"`
 }
 
-// customFormat is what the input of a custom tool is held to.
+// customFormat constrains the input of a custom tool.
 type customFormat struct {
 	Type       string `json:"type"` // text or grammar
 	Syntax     string `json:"syntax,omitempty"`
@@ -83,7 +83,7 @@ type toolReader struct {
 	names []string    // of these
 }
 
-// tools reads this API's tools, which are flat, and puts those of chats in their place.
+// tools reads this API's tools, which are flat, and gives them the form of chats' tools.
 func (f reader) tools(m *tts.Model, s *settings) {
 	if !f.Has("tools") {
 		return

@@ -81,7 +81,7 @@ func newUsage(u tts.Usage) *usage {
 	return w
 }
 
-// event is what happens in a stream. Which fields it has depends on its type.
+// event is an event of a stream. Its fields depend on its type.
 type event struct {
 	Type      string                `json:"type"`
 	Number    int                   `json:"sequence_number"`

@@ -51,9 +51,8 @@ func tokenize(c *api.Call) error {
 	})
 }
 
-// tokenized reads what to tokenise, one of messages, prompt and content, and the
-// fields that belong to it: whether the answer has the tokens' names besides their
-// ids, or ids and pieces in one list.
+// tokenized reads the text to tokenise, from messages, prompt or content, and the fields that belong to it. names
+// asks for the tokens' names besides their ids, pieces for ids and pieces in one list.
 func tokenized(f fields.Reader, names, pieces *bool) (p tts.Prompt) {
 	var forms []string
 	for _, form := range []string{"messages", "prompt", "content"} {
@@ -149,8 +148,8 @@ func spell(ctx context.Context, m *tts.Model, ids []int32) (string, error) {
 	return m.Spell(ids), nil
 }
 
-// decodedFactor is how many bytes are held for one of a decoded text: a byte that
-// belongs to no character becomes three.
+// decodedFactor is the number of bytes that are held for one of a decoded text: a byte that belongs to no character
+// becomes three.
 const decodedFactor = 4
 
 // tokenizerInfo answers GET /tokenizer_info, from which evaluation harnesses learn

@@ -36,8 +36,8 @@ var (
 // maxMath bounds what is read as mathematics, in bytes.
 const maxMath = 1000
 
-// mathKey returns "#" and the value for numbers, "=" and the normal form for formulas of
-// a few terms, such a key for each part of lists, else the text in one spelling.
+// mathKey returns "#" and the value for numbers, "=" and the normal form for formulas of a few terms, such a
+// key for each part of lists, else the text in one spelling.
 func mathKey(s string) string {
 	if len(s) > maxMath {
 		return spelling(s)
@@ -116,7 +116,7 @@ func formula(s string) polynomial {
 	return expression(s)
 }
 
-// formulaKey returns that of a number for numbers, and a letter for a letter.
+// formulaKey returns a number's key for numbers, and a letter for a letter.
 func formulaKey(p polynomial) string {
 	if v, ok := p.number(); ok {
 		return "#" + v.RatString()

@@ -11,9 +11,8 @@ import (
 // is costly to compute with. Longer ones are compared as text.
 const maxDigits = 80
 
-// unit is what may follow a number without being part of its value: words
-// after a space, or a common unit right after it. A lone letter such as x is
-// none.
+// unit matches text that may follow a number without being part of its value: words after a space, or a
+// common unit right after it. It does not match a lone letter such as x.
 var unit = regexp.MustCompile(`^(.*\d[^A-Za-z]*?)(?:\s+(?:[A-Za-z]{2,}|[gmlsh])(?:\s+[A-Za-z]+|/[A-Za-z]+|\^\d)*|(?:cm|mm|km|kg|mg|ml|min|hrs?|ft|in|lbs?|mph|[gmlsh])(?:/[a-z]+|\^\d)?)\.?$`)
 
 // quantity returns the value of a number with or without a unit.

@@ -25,9 +25,8 @@ type Rule struct {
 	//	regex:EXPR     the first group of the last match, or all of it (RE2 syntax)
 	//	json:/POINTER  a value (RFC 6901) in the last JSON object or array that has it
 	Extract string
-	// Normalize is math (the default; numbers, formulas and lists of them are
-	// compared by what they mean), text (case, white space and outer punctuation
-	// are ignored) or none.
+	// Normalize is math (the default; numbers, formulas and lists of them are compared by their value), text
+	// (case, white space and outer punctuation are ignored) or none.
 	Normalize string
 }
 

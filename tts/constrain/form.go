@@ -58,8 +58,8 @@ func newForm(f *structure.Format, m Words, after string, begun []int32) *form {
 	return s
 }
 
-// formState is how far a completion has come with its format. What tokens lead to is found
-// out when it is needed: until then they wait.
+// formState is a completion's progress through its format. The state after a token is computed when it is
+// needed; until then tokens wait.
 type formState struct {
 	matched int  // of the text that the format comes after
 	holds   bool // that text has come
@@ -185,7 +185,7 @@ func (s *form) ready(f *formState) sampling.Prepared {
 	return sampling.Prepared{Forced: forced, Allowed: allowed}
 }
 
-// rests are those of searches that nobody waits for.
+// rests pauses the work of searches that nobody waits for.
 func rests(work func(rest func())) { withPauses(context.Background(), work) }
 
 // withPauses calls work with what it is to call every few milliseconds. That waits no longer

@@ -30,7 +30,7 @@ const (
 	calls Kind = "calls" // of tools
 )
 
-// Formats are those of a model.
+// Formats has the formats of a model.
 type Formats struct {
 	cache      *structure.Cache
 	tokens     structure.Tokens
@@ -59,15 +59,14 @@ func NewFormats(t *tokenizer.Tokenizer) *Formats {
 // Choices writes texts as Choice wants them.
 func Choices(texts []string) string { return "\x00" + strings.Join(texts, "\x00") }
 
-// Share makes the formats those of a cache, of several models. It is called before the model
-// is used.
+// Share makes the formats use a cache of several models. It is called before the model is used.
 func (f *Formats) Share(c *structure.Cache) { f.cache = c }
 
 // Special reports whether a token that is no text has a name.
 func (f *Formats) Special(name string) bool { return f.special()[name] }
 
-// Format returns what answers are held to. It is in use until ctx ends. An error says what is
-// wrong with the text, or which bound it has met; or it is structure.ErrBusy or that of ctx.
+// Format returns the format of a text, in use until ctx ends. An error says what is wrong with the text, or
+// which bound it has met; or it is structure.ErrBusy or ctx's.
 func (f *Formats) Format(ctx context.Context, kind Kind, text string) (*structure.Format, error) {
 	return f.format(ctx, kind, text, func(b *grammarbudget.Budget) (*grammar.Grammar, error) { return compile(kind, text, b) })
 }

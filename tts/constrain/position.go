@@ -49,7 +49,7 @@ func (p *position) allow(mask []uint64) error {
 	return nil
 }
 
-// constraint is what a request forbids the model to say.
+// constraint holds all that a request forbids the model to say.
 type constraint struct {
 	vocab   int
 	least   int     // tokens before which none of ends may come
@@ -121,7 +121,7 @@ func (p *position) Next(id int32) sampling.Constraint {
 	return n
 }
 
-// closed is what is prepared where there is nothing to find out.
+// closed is the preparation of constraints that need none.
 var closed = func() sampling.Prepared {
 	c := make(chan struct{})
 	close(c)

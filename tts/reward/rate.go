@@ -23,7 +23,7 @@ const MaxSteps = 1024
 // ErrSteps says that a response has more steps than are rated.
 var ErrSteps = errors.New("reward: too many solution steps in a response")
 
-// Rating is what a reward model thinks of one response.
+// Rating is a reward model's judgement of one response.
 type Rating struct {
 	Score      float32   // the aggregate of StepScores
 	StepScores []float32 // of each solution step with all before it

@@ -22,9 +22,8 @@ import (
 	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
-// Scorer scores with a process reward model on an engine of its own. What
-// candidates of a request have in common is read once, and of what they gain
-// only that; the engine computes those of all candidates and requests together.
+// Scorer scores with a process reward model on an engine of its own. It reads the beginning that candidates
+// of a request share once, and later only their new text. The engine batches all candidates and requests.
 type Scorer struct {
 	model  *tts.Model
 	format Format
@@ -181,8 +180,8 @@ func isWriter(s tts.Scorer) bool {
 	return writes
 }
 
-// VerifiersFor returns those of the named scorers that can judge what m writes, m's probes, and m
-// itself. The first probe times the first scorer is the default, or the one that there is.
+// VerifiersFor returns the named scorers that can judge m's answers, m's probes, and m itself. The default is
+// the first probe times the first scorer, or the one that there is.
 func VerifiersFor(m *tts.Model, scorers iter.Seq2[string, *Scorer]) tts.Verifiers {
 	v := tts.Verifiers{ByName: map[string]tts.Scorer{scaling.VerifierSelf: judge.Self()}}
 	for _, p := range m.Probes {

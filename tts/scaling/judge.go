@@ -9,7 +9,7 @@ type Judge struct {
 	Combine     Combine
 }
 
-// Combine makes one score of those of several critiques.
+// Combine makes one score of several critiques' scores.
 type Combine string
 
 // The ways to combine.

@@ -2,9 +2,9 @@ package scaling
 
 import "slices"
 
-// DeepConf says which answers the method of that name trusts (Fu et al. 2025, "Deep Think with
-// Confidence", §3). The confidence of a token is the mean negative log-probability of the
-// likeliest ones in its place, in nats; that of a group, the mean over a window of tokens.
+// DeepConf says which answers the method of the same name trusts (Fu et al. 2025, "Deep Think with
+// Confidence", §3). A token's confidence is the mean negative log-probability of the likeliest ones in its
+// place, in nats; a group's is the mean over a window of tokens.
 type DeepConf struct {
 	Warmup int     // candidates that set the threshold and are written to their end; 0: a fifth of N, 3 to 16
 	Eta    float64 // percentage of them, the most confident, that pass it; 0: 90
@@ -25,16 +25,16 @@ const (
 	MeasureMean   Measure = "mean"   // all tokens
 )
 
-// Adaptive buys whole answers in rounds, each of as many as are worth most beyond their
-// price, and none more once the leading answer is likely enough the most frequent one
-// (Aggarwal et al. 2023, "Adaptive-Consistency", Beta criterion). N is the most.
+// Adaptive buys whole answers in rounds, each of as many as are worth most beyond their price. It ends once
+// the leading answer is likely enough the most frequent one (Aggarwal et al. 2023, "Adaptive-Consistency",
+// Beta criterion). N is the most.
 type Adaptive struct {
 	On        bool
 	First     int     // candidates of the first round; 0: 3, or N if that is less
 	Threshold float64 // probability that the leading answer stays ahead, which is enough; 0: 0.95
 	Price     float64 // of one answer decoded alone, as a probability to answer otherwise; 0: 0.01
-	// StepCost is what a step of an engine costs with 1, 2, 4, 8, ... rows, in steps with one;
-	// linear between, and behind as at the end; none: DefaultStepCost.
+	// StepCost has the costs of an engine step with 1, 2, 4, 8, ... rows, relative to one row. It is linear
+	// between them, and goes on as at the end; none: DefaultStepCost.
 	StepCost []float64
 }
 
@@ -61,7 +61,7 @@ type Particles struct {
 	Temperature float64    // of the softmax of their log-weights; 0: 1
 	// Iterations share the N particles; more than one are particle Gibbs (Puri et al. 2025, §3.3). 0: 1.
 	Iterations int
-	// References are how many particles of an iteration take part in the next; 0: 1, or none with one iteration.
+	// References counts the particles of an iteration that take part in the next; 0: 1, or none with one iteration.
 	References int
 }
 

@@ -18,7 +18,7 @@ const maxPlan = 2048
 //	quality=0.95;deadline_ms=800
 //	best_of_n;n=8;verifier=lutra-tiny-prm;answer.extract="regex:= (\\d+)"
 //
-// Keys are those of Plan.Set. A value in double quotes is read as a Go string,
+// Keys are the keys of Plan.Set. A value in double quotes is read as a Go string,
 // so it may hold a semicolon or "\n". Errors are *Errors; sizes and names
 // are checked by Validate.
 func Parse(s string) (Plan, error) {
@@ -76,10 +76,9 @@ func setting(s string) (key, value, rest string, err error) {
 
 var presets = regexp.MustCompile(`^(?:(bon|abon|sc|asc|cert|deepconf|pf)([1-9]\d{0,2})|(beam|dvts)([1-9]\d{0,2})x([1-9]\d{0,2})|q([1-9]\d)|auto|none)$`)
 
-// Preset reads a short name of a plan: bon8 (best of n), sc16 (self-
-// consistency), abon8 and asc16 (the same in rounds), cert8 (votes weighted by
-// self-certainty), deepconf16, pf16 (particle filtering), beam16x4 and dvts16x4 (n and
-// width), q95 (whatever reaches a quality of 0.95), auto, none.
+// Preset reads a short name of a plan: bon8 (best of n), sc16 (self-consistency), abon8 and asc16 (the same
+// in rounds), cert8 (votes weighted by self-certainty), deepconf16, pf16 (particle filtering), beam16x4 and
+// dvts16x4 (n and width), q95 (a quality of 0.95), auto, none.
 func Preset(name string) (Plan, bool) {
 	m := presets.FindStringSubmatch(name)
 	if m == nil {

@@ -61,7 +61,7 @@ func Methods() []Method {
 	return list
 }
 
-// Names returns those of all methods, None last.
+// Names returns the names of all methods, None last.
 func Names() []string {
 	var names []string
 	for _, m := range append(Methods()[1:], None) {
@@ -175,8 +175,8 @@ func OwnVerifier(name string) bool {
 	return name == VerifierLogprob || name == VerifierSelfCertainty || name == VerifierSelf
 }
 
-// Plan is how one request wants to be searched. The zero values of all fields
-// but Method mean their defaults.
+// Plan holds the settings of one request's search. The zero values of all fields but Method mean their
+// defaults.
 type Plan struct {
 	Method      Method
 	N           int // candidates, or beams of a beam search; 0: 8
@@ -184,7 +184,7 @@ type Plan struct {
 	MaxSteps    int // solution steps at most; 0: 40
 	Step        StepRule
 	Verifier    string // who scores; "": the default one
-	Verify      Verify // scores by what can be checked, in place of a verifier
+	Verify      Verify // scores by a check, in place of a verifier
 	Judge       Judge  // how a verifier that writes critiques does so
 	Aggregate   Aggregate
 	Select      Select

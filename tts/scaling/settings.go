@@ -312,7 +312,7 @@ type MethodSettings struct {
 	Particles json.RawMessage `json:"particles,omitempty"`
 }
 
-// MethodSettings returns those of a plan that has its defaults.
+// MethodSettings returns the settings of the method, of a plan that has its defaults.
 func (p *Plan) MethodSettings() MethodSettings {
 	return MethodSettings{p.section("judge"), p.section("adaptive"), p.section("deepconf"), p.section("particles")}
 }

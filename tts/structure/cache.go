@@ -49,7 +49,7 @@ type Cache struct {
 	stats   CacheStats
 }
 
-// CacheStats is what a cache has done.
+// CacheStats counts a cache's work.
 type CacheStats struct {
 	Bytes     int64 // that formats take, in use or not
 	Formats   int   // that are kept for whoever asks, or in use
@@ -89,9 +89,8 @@ func (c *Cache) Stats() CacheStats {
 	return c.stats
 }
 
-// Format returns the format of a key, made by compile within its budget unless it is there.
-// It is in use until ctx ends. Compiling ends when the contexts of all who wait for it
-// have. Errors: those of compile, ErrBusy and that of ctx.
+// Format returns the format of a key, in use until ctx ends. If it is not there, compile makes it within its
+// budget, until the contexts of all who wait for it have ended. Errors: compile's, ErrBusy and ctx's.
 func (c *Cache) Format(ctx context.Context, key Key, compile func(context.Context, *budget.Budget) (*Format, error)) (*Format, error) {
 	e, found := c.enter(ctx, key)
 	if e == nil {

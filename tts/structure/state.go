@@ -33,9 +33,8 @@ func (s *State) Peek(id int32) (next *State, known bool) {
 	return s.format.at(at), true
 }
 
-// Forced returns the token that comes next where the format leaves no choice but that of how
-// it is spelled: the first one of the forced text, as the tokenizer spells it. It depends
-// on the state alone.
+// Forced returns the next token if the format leaves no choice but the spelling: the first one of the forced
+// text, as the tokenizer spells it. It depends on the state alone.
 func (s *State) Forced(rests Rests) (id int32, ok bool) {
 	s.forcing.Do(func() {
 		s.id = none
@@ -101,11 +100,10 @@ func (s *State) Mask(rests Rests) (grammar.Mask, error) {
 // MaskKnown reports whether Mask answers at once.
 func (s *State) MaskKnown() bool { return s.masked.Load() }
 
-// Rests lets long work rest: it calls work with a function for work to call now and then,
-// which may wait for others. What it takes in that, such as a place among those who work,
-// it gives back when work returns. Work that locks a grammar is alone in its call, so that
-// nobody who has a place waits for the lock, since whoever has the lock may wait for a
-// place. Nil: work does not rest.
+// Rests lets long work rest: it calls work with a function for work to call now and then, which may wait for
+// others. It gives back what it takes meanwhile, such as a place among the workers, when work returns. Work
+// that locks a grammar is alone in its call. Nobody who has a place then waits for the lock, whose owner may
+// wait for a place. Nil: work does not rest.
 type Rests func(work func(rest func()))
 
 func (r Rests) work(work func(rest func())) {
@@ -116,7 +114,7 @@ func (r Rests) work(work func(rest func())) {
 	r(func(rest func()) { work(Spaced(rest)) })
 }
 
-// restAfter is how long work goes on before it rests; a test has it rest at once.
+// restAfter is the time for which work goes on before it rests; a test has it rest at once.
 var restAfter = 2 * time.Millisecond
 
 // Spaced calls rest no more often than every restAfter.

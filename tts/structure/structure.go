@@ -41,7 +41,7 @@ const (
 	stateBytes = 192     // of a state without its mask
 )
 
-// Tokens is what a format has to know of a tokenizer.
+// Tokens has the part of a tokenizer that a format needs.
 type Tokens interface {
 	Text(id int32) []byte // what a token adds to an answer
 	// Encode appends the tokens of a text to dst.

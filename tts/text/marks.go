@@ -16,8 +16,8 @@ var usual = []Marks{
 	{Begin: "<|START_THINKING|>", End: "<|END_THINKING|>"},
 }
 
-// MarksOf returns those of a model with a chat template: what that puts around a thought, else the usual ones
-// that it knows, else those of Think; and what it puts around an answer itself.
+// MarksOf returns the marks of a model with a chat template. It takes the marks that the template puts around
+// a thought and around an answer, else the usual ones that it knows, else Think.
 func MarksOf(t *template.Template) Marks {
 	none := Think
 	none.None = true
@@ -114,8 +114,8 @@ func shown(t *template.Template) (Marks, bool) {
 	return Marks{}, false
 }
 
-// apart returns the marks of a thought that is a part of a message, as the answer is: what stands before each in
-// place of the other, and what ends the thought and begins the next part.
+// apart returns the marks of a thought that is a part of a message of its own, as the answer is: the texts
+// that begin each part, and the text that ends the thought and begins the next part.
 func apart(with, without, header string) (m Marks, ok bool) {
 	part, found := strings.CutPrefix(with, header)
 	answer, found2 := strings.CutPrefix(without, header)

@@ -118,7 +118,7 @@ func (t *Stream) rune(out []byte, r rune, mayStop bool) []byte {
 	return out
 }
 
-// stopString is how far a text has come with one stop string.
+// stopString is a text's progress through one stop string.
 type stopString struct {
 	Matcher[byte]      // shared by clones
 	keep          bool // it stays in the text
@@ -129,7 +129,7 @@ type stopString struct {
 // far it has come is a number: how many of the last pieces are the pattern's first.
 type Matcher[T comparable] struct {
 	Pattern []T
-	shorter []int // by length of a match: that of the next shorter one with the same end
+	shorter []int // by length of a match: the length of the next shorter one with the same end
 }
 
 // NewMatcher finds a pattern.

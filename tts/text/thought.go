@@ -6,8 +6,7 @@ import (
 	"github.com/lutra-lm/lutra/models/template"
 )
 
-// Marks are what a family of models puts its thoughts between. Chat templates may write the first
-// one themselves.
+// Marks begin and end the thoughts of a family of models. Chat templates may write the first one themselves.
 type Marks struct {
 	Begin, End string
 	Again      bool // thoughts may stand anywhere in an answer, not at its beginning alone
@@ -20,9 +19,9 @@ type Marks struct {
 }
 
 var (
-	// Think is that of DeepSeek-R1 and Qwen3, and of most others.
+	// Think marks the thoughts of DeepSeek-R1, Qwen3 and most others.
 	Think = Marks{Begin: "<think>", End: "</think>"}
-	// Channel is that of Gemma 4, whose marks of an empty thought may follow an answer too.
+	// Channel marks the thoughts of Gemma 4, whose empty thought may follow an answer too.
 	Channel = Marks{Begin: "<|channel>thought", End: "<channel|>", Again: true}
 )
 
@@ -44,7 +43,7 @@ func (m Marks) NewThought(inThought, midway bool) Thought {
 	return t
 }
 
-// thinkingState is how far an answer has come.
+// thinkingState is an answer's position: before, in or after its thought.
 type thinkingState uint8
 
 const (

@@ -12,7 +12,7 @@ type objects struct {
 	opened bool
 }
 
-// part is what a member of a call has.
+// part is a member of a call.
 type part uint8
 
 const (

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Object returns the arguments as an object. Those of a call that was cut off have what is whole of them, and
-// what there is of a text that is not.
+// Object returns the arguments as an object. Of a call that was cut off it has the complete members, and the
+// beginning of a text that is not complete.
 func (c *Call) Object() json.RawMessage {
 	if json.Valid([]byte(c.Arguments)) {
 		return json.RawMessage(c.Arguments)
@@ -15,7 +15,7 @@ func (c *Call) Object() json.RawMessage {
 	return json.RawMessage(closed(c.Arguments))
 }
 
-// mostCut is how many bytes at the end of a text may be a part of one character, which is escaped.
+// mostCut is the most bytes at the end of a text that may be a part of one character, which is escaped.
 const mostCut = 6
 
 // closed ends an object that breaks off.

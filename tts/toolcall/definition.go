@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// definition is what is read of a tool that a request offers.
+// definition has the fields of an offered tool that this package reads.
 type definition struct {
 	Function struct {
 		Name       string          `json:"name"`
@@ -16,7 +16,7 @@ type definition struct {
 	} `json:"function"`
 }
 
-// parameters is what is read of a schema of arguments.
+// parameters has the keywords that are read of a schema of arguments.
 type parameters struct {
 	Properties map[string]struct {
 		Type json.RawMessage `json:"type"`

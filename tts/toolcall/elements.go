@@ -116,7 +116,7 @@ func inParameters(p *Parser, last bool) bool {
 	return true
 }
 
-// argument adds one whole argument to those of the call under way.
+// argument adds one whole argument to the current call.
 func (p *Parser) argument(name string, value []byte) {
 	var b bytes.Buffer
 	if p.object.begun {
@@ -207,7 +207,7 @@ func (p *Parser) cutOff(last bool) bool {
 	return last
 }
 
-// cdata is how XML writes text that is not to be read as XML.
+// XML writes text between cdata and cdataEnd that is not to be read as XML.
 const cdata, cdataEnd = "<![CDATA[", "]]>"
 
 // element returns an argument's value as JSON: text for those that are text, else what it
@@ -279,7 +279,7 @@ type member struct {
 	value json.RawMessage
 }
 
-// members returns those of a JSON object in their order.
+// members returns the members of a JSON object in their order.
 func members(object string) (list []member, ok bool) {
 	d := json.NewDecoder(strings.NewReader(object))
 	if open, err := d.Token(); err != nil || open != json.Delim('{') {

@@ -10,11 +10,11 @@ import (
 	"github.com/lutra-lm/lutra/models/template"
 )
 
-// form is how a template writes calls, to the letter:
+// form describes a template's calls, to the letter:
 //
 //	open (begin NAME middle ARGUMENTS end) between (begin NAME middle ARGUMENTS end) … close
 //
-// In begin, middle and end a call's id stands at holeID, and its number at holeIndex; in begin its name, where that
+// In begin, middle and end a call's id stands at holeID, and its number at holeIndex; in begin its name, where it
 // stands twice, at holeName.
 type form struct {
 	open, begin, middle, end, between, close string
@@ -36,14 +36,14 @@ const (
 	holeName  = "\uE002"
 )
 
-// kind is how arguments are written.
+// kind is a way of writing arguments.
 type kind uint8
 
 const (
 	objectKind  kind = iota // a JSON object
 	elementKind             // an element for each
 	markedKind              // an object with a mark around strings
-	pythonKind              // those of a call in Python, by keyword
+	pythonKind              // arguments of a call in Python, by keyword
 )
 
 // hole is where arguments of a kind stand in a pattern.
@@ -55,13 +55,13 @@ type objectForm struct {
 	name, arguments string // keys; both empty: the name is the key of the arguments
 }
 
-// element is how an argument is written: open NAME named VALUE close.
+// element describes the text of an argument: open NAME named VALUE close.
 type element struct {
 	open, close, between string
 	named                []named
 }
 
-// named is what stands between an argument's name and its value.
+// named is the text between an argument's name and its value.
 type named struct {
 	literal string
 	says    bool // whether the value is text
@@ -220,7 +220,7 @@ func (out *Format) frame(preamble, open string) {
 	}
 }
 
-// lead is what a part of a message begins with that is a call: the name of the tool, which stands again behind it.
+// lead begins a part of a message that is a call: the name of the tool, which is repeated after it.
 type lead struct {
 	word   string // may come first, of parts that are not the first
 	before string
@@ -239,7 +239,7 @@ func lastWord(text string) string {
 // recipientLine is a part's first line, of one that is a call.
 const recipientLine = `[ \t\r]*%n[ \t\r]*\n[ \t\r\n]*\{`
 
-// idLength is that of ids which templates show, by Mistral's, which take no other.
+// idLength is the length of ids in templates that show one, after Mistral's, which take no other.
 const idLength = 9
 
 // texts returns all that stands between names, arguments and values.

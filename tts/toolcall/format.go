@@ -9,7 +9,7 @@ import (
 	"github.com/lutra-lm/lutra/models/template"
 )
 
-// Format is how a model writes calls. Most are derived from what the model's chat template makes of probes.
+// Format describes the calls of a model. Most are derived from a chat template's rendering of probes.
 type Format struct {
 	Name string
 	// Marks are tokens that vocabularies may hide though they belong to a call.
@@ -52,8 +52,8 @@ var (
 		begin: "<tool_call>\n{\"name\": \"", middle: `", "arguments": `, end: "}\n</tool_call>", between: "\n",
 		objects: objectForm{whole: true, name: "name", arguments: "arguments"},
 	})
-	// Llama is that of Llama 3: an object is the whole message. A probe shows neither the mark that may
-	// stand before it nor what stands between two.
+	// Llama is the format of Llama 3: an object is the whole message. A probe shows neither the mark that may
+	// stand before it nor the text between two.
 	Llama = &Format{
 		Name: "llama3", Marks: []string{"<|python_tag|>"}, opens: []string{"<|python_tag|>"}, bare: "{", unmarked: true,
 		form:   form{begin: `{"name": "`, middle: `", "parameters": `, end: "}", objects: objectForm{whole: true, name: "name", arguments: "parameters"}},
@@ -61,8 +61,8 @@ var (
 		frames: []frame{{open: "^", calls: []string{llamaCall}, more: "; "}, {open: "<|python_tag|>", calls: []string{llamaCall}, more: "; "}},
 		bars:   []string{"^" + llamaBegin, "<|python_tag|>" + llamaBegin},
 	}
-	// Harmony is that of gpt-oss: a message goes out on channels, of which a probe shows one. It ends with
-	// its call.
+	// Harmony is the format of gpt-oss: a message goes out on channels, of which a probe shows one. It ends
+	// with its call.
 	Harmony = &Format{
 		Name:  "harmony",
 		Marks: []string{channelMark, messageMark, "<|constrain|>", "<|start|>", "<|end|>", "<|call|>", "<|return|>"},
@@ -125,12 +125,12 @@ func listIn(open, end string) *Format {
 	})
 }
 
-// lfm is that of LFM2.
+// lfm is the format of LFM2.
 var lfm = newFormat("lfm2", form{open: "<|tool_call_start|>[", middle: "(", end: ")", between: ", ", close: "]<|tool_call_end|>", arguments: pythonKind})
 
-// Of returns the format of a model with a chat template: derived from what that makes of probes where it shows
-// all of a call, else one that is listed, else Hermes. The error says what a probe did not show, of a template
-// that shows calls; the format holds all the same.
+// Of returns the format of a model with a chat template. It is derived from rendered probes if they show all of
+// a call; else it is a listed one, else Hermes. For a template that shows calls, the error says what a probe
+// did not show; the format holds all the same.
 func Of(t *template.Template) (*Format, error) {
 	if t == nil {
 		return Hermes, nil
@@ -188,7 +188,7 @@ func (f *Format) Write(name, arguments string) string {
 	return f.begin(name, id) + arguments + f.written(f.form.end, id, name) + f.form.close
 }
 
-// id returns that of a new call.
+// id returns the id of a new call.
 func (f *Format) id(index int, name string) string {
 	if f.newID != nil {
 		return f.newID(index, name)

@@ -15,7 +15,7 @@ import (
 	"github.com/lutra-lm/lutra/models/template"
 )
 
-// frame is how the calls of a message stand in it, as patterns.
+// frame has patterns for the text around the calls of a message.
 type frame struct {
 	preamble    string   // what stands before open if a call is asked for
 	open        string   // what the first one begins with; with ^: at the message's beginning alone
@@ -45,8 +45,7 @@ type CallConstraint struct {
 	// Answer adds what an answer without calls is held to, and then no text stands before calls; nil: any
 	// text. An answer that is a call in any case needs none.
 	Answer func(*schema.Combined) (grammar.Symbol, error)
-	// Thought is what a thought begins and ends with that may stand before the
-	// answer; empty: none. Harmony has its own.
+	// Thought begins and ends a thought that may stand before the answer; empty: none. Harmony has its own.
 	Thought [2]string
 }
 
@@ -66,10 +65,9 @@ func (e *SchemaError) Unwrap() error { return e.Err }
 // anyObject is a schema that all arguments meet.
 const anyObject = schema.Object
 
-// Grammar returns that of answers whose calls are calls of tools and meet their schemas.
-// Where the schema of a tool that is not strict cannot be held to, its arguments are
-// any object. The grammar is charged to a budget. An error is a *SchemaError, budget.ErrBusy, or one of
-// package schema.
+// Grammar returns the grammar of answers whose calls are calls of tools and meet their schemas. If a schema
+// cannot be enforced and its tool is not strict, its arguments are any object. The grammar is charged to a
+// budget. An error is a *SchemaError, budget.ErrBusy, or one of package schema.
 func (f *Format) Grammar(charged *budget.Budget, tools []Tool, h CallConstraint) (*grammar.Grammar, error) {
 	if f.thought[0] != "" {
 		h.Thought = f.thought
@@ -127,7 +125,7 @@ func (b *holder) add(t *Tool) error {
 	return nil
 }
 
-// arguments returns those of a tool in the way that the format writes them.
+// arguments returns the symbol of a tool's arguments as the format writes them.
 func (b *holder) arguments(f *schema.Combined, t *Tool, text string) (grammar.Symbol, error) {
 	a, form := f.Arena(), &b.format.form
 	mark := (&holder{format: b.format, hold: b.hold, arena: a}).mark

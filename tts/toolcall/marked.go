@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// marked is the state of arguments that become JSON as they come: objects without quotes around names of
-// properties, and with a mark around strings, within which nothing is escaped, as Gemma 4 has them:
+// marked is the state of arguments that become JSON as they arrive. Objects have no quotes around names of
+// properties, and strings stand between marks, within which nothing is escaped, as in Gemma 4:
 //
 //	<|tool_call>call:NAME{city:<|"|>Berlin<|"|>,days:3,near:[true]}<tool_call|>
 type marked struct {

@@ -59,8 +59,8 @@ type Parser struct {
 	reasoning bool // the text is reasoning
 }
 
-// state is what a parser is within. It takes something from held and tells whether
-// there may be more to take.
+// state is a part of the text that a parser is within. It takes something from held and tells whether there
+// may be more to take.
 type state func(p *Parser, last bool) bool
 
 // NewParser reads a message in this format, of a model that may call these tools.
@@ -138,7 +138,7 @@ func (p *Parser) fail() {
 	p.text(raw)
 }
 
-// open begins a call, if name can be that of a tool.
+// open begins a call, if a tool can have the name.
 func (p *Parser) open(name string) bool {
 	if !ValidName(name) {
 		return false
@@ -155,7 +155,7 @@ func (p *Parser) open(name string) bool {
 	return true
 }
 
-// arguments adds to those of the call under way.
+// arguments adds to the arguments of the current call.
 func (p *Parser) arguments(s string) {
 	if s == "" {
 		return
@@ -180,8 +180,7 @@ func ValidName(name string) bool {
 	})
 }
 
-// cuts are what may stand for the rest of a character within which a message ends, and
-// what these begin with.
+// cuts are texts that may stand for the rest of a character within which a message ends, and their beginnings.
 var cuts = func() (list []string) {
 	const most = "\uFFFD\uFFFD"
 	for n := range len(most) + 1 {

@@ -111,7 +111,7 @@ func pythonEnd(s string) int {
 	return -1
 }
 
-// stringEnd returns the length of the string that s begins with, by what follows it; -1: not yet.
+// stringEnd returns the length of the string that begins s, or -1 if more text is needed to tell.
 func stringEnd(s string) int {
 	for i := 1; i < len(s); i++ {
 		switch s[i] {
@@ -142,7 +142,7 @@ func fromPython(s string) (string, bool) {
 // pythonReader reads values.
 type pythonReader struct{ rest string }
 
-// pythonWords are those that JSON writes otherwise.
+// pythonWords are the words that JSON writes otherwise.
 var pythonWords = map[string]string{"True": "true", "False": "false", "None": "null"}
 
 func (r *pythonReader) value(b *strings.Builder, depth int) bool {

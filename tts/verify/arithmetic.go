@@ -28,10 +28,10 @@ var (
 	plain     = strings.NewReplacer("×", "*", "·", "*", "÷", "/", `\times`, "*", `\cdot`, "*", `\div`, "/", "$", "", "€", "", "£", "", "−", "-", "**", "^")
 )
 
-// mostEquations bounds how many are computed, those of a chain counted each.
+// mostEquations bounds the computed equations, counting each of a chain.
 const mostEquations = 256
 
-// pauseAfterEquations is how many are computed between pauses.
+// pauseAfterEquations is the number of equations that are computed between pauses.
 const pauseAfterEquations = 16
 
 // Check implements Check. An answer without equations is neither right nor wrong: 0.5.
@@ -84,7 +84,7 @@ func (a *arithmetic) side(s string) string {
 	}
 }
 
-// value returns that of a side, if it is a number.
+// value returns the value of a side, if it is a number.
 func (a *arithmetic) value(s string) (*big.Rat, bool) {
 	number, ok := strings.CutPrefix(a.values.Key(s), "#")
 	if !ok {

@@ -50,8 +50,8 @@ type pausing struct {
 	err  error // ctx's
 }
 
-// pauseAfter is how many characters are read between pauses: an expression takes a microsecond for one,
-// ten if it is as large as is allowed.
+// pauseAfter is the number of characters that are read between pauses. An expression takes a microsecond for
+// one, ten if it is as large as is allowed.
 const pauseAfter = 256
 
 // ReadRune implements io.RuneReader.

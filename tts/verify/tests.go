@@ -26,9 +26,9 @@ func newTests(v *scaling.Verify) (Check, error) {
 // fences are the words after a fence that name a language.
 var fences = map[string][]string{"javascript": {"javascript", "js"}, "python": {"python", "python3", "py"}}
 
-// programs returns what in an answer may be its program. Answers define a function in one block and another
-// in the next, so first come the fenced blocks that name the language, as one; then what stands last, for
-// others write a program again.
+// programs returns the texts in an answer that may be its program. Answers define a function in one block and
+// another in the next, so first come the fenced blocks that name the language, as one. Then comes the last
+// block, since other answers write a program again.
 func programs(answer, language string) []string {
 	var code string
 	for _, b := range blocks(answer) {

@@ -14,12 +14,12 @@ import (
 
 // Check judges answers.
 type Check interface {
-	// Check judges an answer without its thoughts: whole, or as far as it has come. Errors are ctx's, or
-	// those of a service that does not answer.
+	// Check judges an answer without its thoughts, whole or incomplete. Errors are ctx's, or come from a
+	// service that does not answer.
 	Check(ctx context.Context, answer string) (Verdict, error)
 }
 
-// Verdict is what a check makes of an answer.
+// Verdict is a check's judgement of an answer.
 type Verdict struct {
 	Score float32 // in [0, 1]
 	Words string  // why, in a line; may be empty

@@ -58,7 +58,7 @@ func (e *ServiceError) Error() string { return fmt.Sprintf("verify: %s: %v", e.N
 // Unwrap returns what has happened.
 func (e *ServiceError) Unwrap() error { return e.Err }
 
-// Question is what answers answer, as a service is told.
+// Question is the question that answers answer, as a service is told.
 type Question struct {
 	Model    string    `json:"model"`
 	Messages []Message `json:"messages,omitempty"` // of a conversation
@@ -110,7 +110,7 @@ type posted struct {
 	done    chan struct{}
 }
 
-// gather is how long the first of several answers waits for the others.
+// gather is the time that the first of several answers waits for the others.
 const gather = 5 * time.Millisecond
 
 // mostPosted bounds the answers of one post.
@@ -135,8 +135,8 @@ func (p *posting) Check(ctx context.Context, answer string) (Verdict, error) {
 	}
 }
 
-// post posts what waits, until nothing does. All answers to a question are given up together, so ctx is
-// that of all.
+// post posts waiting answers until there are none. All answers to a question are given up together, so they
+// share ctx.
 func (p *posting) post(ctx context.Context) {
 	wait := time.NewTimer(gather)
 	defer wait.Stop()
@@ -163,7 +163,7 @@ func (p *posting) post(ctx context.Context) {
 	}
 }
 
-// tries is how often a post is tried that brings no answer, or a 5xx.
+// tries is the number of posts that are tried if there is no answer, or a 5xx.
 const tries = 2
 
 // judge has the service judge answers.

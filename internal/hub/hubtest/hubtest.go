@@ -1,6 +1,5 @@
-// Package hubtest serves a hub for tests: a server that speaks the Hugging Face
-// hub's protocol and that of Ollama's registry, and a second one, of another host, that has
-// the contents.
+// Package hubtest serves a hub for tests. One server speaks the protocols of the Hugging Face hub and of
+// Ollama's registry; a second one, on another host, has the contents.
 package hubtest
 
 import (
@@ -47,7 +46,7 @@ type file struct {
 	sha256   string
 }
 
-// Request is what a server was asked.
+// Request is a request that a server got.
 type Request struct {
 	Method, Path  string
 	CDN           bool
