@@ -8,9 +8,8 @@ import (
 	"github.com/lutra-lm/lutra/models/kv"
 )
 
-// admission decides which sequences hold KV blocks: it lets waiting ones in as
-// long as what was promised to the active ones remains, and takes blocks back
-// from idle ones, then from young ones, when there are none left.
+// admission decides which sequences hold KV blocks. It lets waiting ones in as long as the promises to the
+// active ones can be kept. When no blocks are left it takes some back from idle ones, then from young ones.
 type admission struct {
 	kv      *kv.Cache
 	leave   func(s *Sequence) // tells the mailbox of one that is retired

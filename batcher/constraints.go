@@ -54,8 +54,8 @@ func (c *constraints) extend(spans []span, l *schedule.Limits) {
 	}
 }
 
-// force gives a span the tokens that have to come after it, at most as many as there is
-// room for tokens, and for rows of logits where log-probabilities are wanted.
+// force gives a span the tokens that have to come after it. room bounds them, and rows bounds the rows of
+// logits if log-probabilities are wanted.
 func (c *constraints) force(p *span, room, rows int, wait *maskWait) {
 	s, own := p.s, &p.s.task.constraint
 	s.mu.Lock()
@@ -128,9 +128,8 @@ func rowsAfter(rows []sampling.Constraint, at sampling.Constraint, p *span) []sa
 	}
 }
 
-// awaitMasks waits until it is known what may come at the rows of the spans, for as long as a
-// maskWait lets it: rows of which it is not known then are not sampled. forward is the time
-// that the model took.
+// awaitMasks waits for the masks of the rows of the spans, for as long as a maskWait lets it. Rows whose mask
+// is not known then are not sampled. forward is the time that the model took.
 func awaitMasks(spans []span, forward time.Duration) {
 	wait := maskWait{budget: max(aloneBudget, forward)}
 	defer wait.stop()
@@ -158,8 +157,8 @@ func awaitMasks(spans []span, forward time.Duration) {
 	}
 }
 
-// holdUnprepared keeps a constrained sequence out of the steps until it is known what may
-// come next: its model's states cannot go back to the row that it would wait with.
+// holdUnprepared keeps a constrained sequence out of the steps until its next mask is known, since its model's
+// states cannot go back to the row that it would wait with.
 func holdUnprepared(s *Sequence) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

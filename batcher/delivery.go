@@ -167,9 +167,8 @@ func (d *delivery) stamp(s *Sequence, now time.Time) {
 	}
 }
 
-// accept pushes the forced tokens of a span and those sampled from its rows, as long as
-// the guesses before them are right, and returns how many it pushed, and how many of
-// them were forced. Locked.
+// accept pushes the forced tokens of a span and the tokens sampled from its rows, as long as the guesses before
+// them are right. It returns how many it pushed, and how many of them were forced. Locked.
 func (d *delivery) accept(p *span, b *stepBatch) (n, forced int) {
 	s := p.s
 	reads := s.request.params.Reports()
@@ -228,10 +227,9 @@ func (d *delivery) push(s *Sequence, tok sampling.Token) {
 	}
 }
 
-// Waking a reader costs more than computing a token does where tokens take a
-// tenth of a millisecond: its goroutine, and the client behind it, use the
-// processors that the next step needs. So readers are woken immediately for the
-// first and the last token, and every few milliseconds for those between.
+// Waking a reader costs more than computing a token, if tokens take a tenth of a millisecond: its goroutine, and
+// the client after it, use the processors that the next step needs. So readers are woken immediately for the
+// first and the last token, and every few milliseconds between.
 
 // announce wakes the reader of s for its new tokens, now or in flush. Locked.
 func (d *delivery) announce(s *Sequence, now time.Time) {
@@ -253,9 +251,8 @@ func (d *delivery) announce(s *Sequence, now time.Time) {
 	s.cond.Broadcast()
 }
 
-// flush wakes the readers that would have to wait for too long if they were not
-// woken before a step of n tokens, which takes the given seconds; all of them
-// before no step.
+// flush wakes the readers that would otherwise wait for too long during a step of n tokens, which takes the given
+// seconds; all of them if there is no step.
 func (d *delivery) flush(n int, seconds float64) {
 	if len(d.unflushed) == 0 {
 		return

@@ -23,10 +23,9 @@ func (o *draftOption) chance() float64 {
 // draftOptions holds the choices of drafted tokens for one step.
 type draftOptions []draftOption
 
-// askFor lists what a drafter, number by of those that there are, may be asked: guesses about
-// the streams for which its own have been right more often than what they have. mayBegin:
-// it may read texts that are new to it. It appends these to asked, and all that the step may
-// compute to options.
+// askFor lists the guesses that a drafter, number by, may be asked for: about the streams for which its own have
+// been right more often than the present ones. With mayBegin it may read texts that are new to it. askFor appends
+// them to asked, and all that the step may compute to options.
 func askFor(asked []*Guess, options draftOptions, spans []span, by int, mayBegin bool) ([]*Guess, draftOptions) {
 	for i := range spans {
 		p := &spans[i]
@@ -76,11 +75,10 @@ func offers(options draftOptions, spans []span) draftOptions {
 	return options
 }
 
-// take takes guesses from the options, likeliest first, at most room. With the cost of steps,
-// guesses have to be worth their time: it takes as many as give a step of n tokens the best
-// yield, and none if the gain is less than a factor of least; price is the seconds that
-// drafting the taken ones costs. cost is nil where they need not pay. taken is scratch, and
-// returned.
+// take takes at most room guesses from the options, likeliest first. With the cost of steps, guesses have to be
+// worth their time: it takes as many as give a step of n tokens the best yield, and none if the gain is less than a
+// factor of least. price is the seconds that drafting the taken ones costs. cost is nil if they need not pay. taken
+// is scratch, and returned.
 func (o draftOptions) take(taken []int, n, room int, cost *schedule.CostModel, least float64, price func() float64) []int {
 	best, sure := 0.0, float64(n)
 	if cost != nil {

@@ -89,9 +89,9 @@ func (e *Engine) Open(ctx context.Context, prompt []int32) (*Sequence, error) {
 	return e.open(ctx, prompt, false)
 }
 
-// OpenBackground opens a sequence for work that may slow others' streams down, such as
-// the candidates of a search: the sequence and its forks give way to those
-// that Open makes as far as Options.BackgroundSlowdown demands, though never for good.
+// OpenBackground opens a sequence for work that may slow others' streams down, such as the candidates of a search.
+// The sequence and its forks yield to Open's sequences as far as Options.BackgroundSlowdown demands, though never
+// for good.
 func (e *Engine) OpenBackground(ctx context.Context, prompt []int32) (*Sequence, error) {
 	return e.open(ctx, prompt, true)
 }

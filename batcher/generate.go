@@ -15,11 +15,9 @@ func (s *Sequence) Generate(ctx context.Context, p sampling.Params) iter.Seq2[sa
 	return func(yield func(sampling.Token, error) bool) { s.generate(ctx, newGeneration(p), yield) }
 }
 
-// GenerateAll generates, as Generate does, for sequences of one engine, params[i] for seqs[i],
-// which all begin in the same step: so those whose tokens are equal are
-// computed as one for as long as they agree. Each result is to be ranged over
-// once, by whichever goroutine; one that is not generates until it is ahead
-// of its reader.
+// GenerateAll generates, as Generate does, for sequences of one engine, params[i] for seqs[i]. All begin in the same
+// step, so sequences with equal tokens are computed as one for as long as they agree. Each result is to be ranged
+// over once, by whichever goroutine; without a reader it generates until it is ahead.
 func GenerateAll(ctx context.Context, seqs []*Sequence, params []sampling.Params) []iter.Seq2[sampling.Token, error] {
 	runs := make([]iter.Seq2[sampling.Token, error], len(seqs))
 	for i, s := range seqs {

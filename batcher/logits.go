@@ -31,16 +31,15 @@ func (s *Sequence) Logits(ctx context.Context, ids ...int32) ([]float32, error) 
 	return o.row, nil
 }
 
-// PromptLogprobs returns for every position ≥ 1 so far the log-probability of
-// the token there, and the top alternatives (echo + logprobs of the
-// completions API, perplexity): element i tells of position i+1. Every
-// position is computed anew; the prefix cache cannot help.
+// PromptLogprobs returns for every position ≥ 1 so far the log-probability of the token there, and the top
+// alternatives (echo and logprobs of the completions API, perplexity): element i is for position i+1. Every position
+// is computed anew; the prefix cache cannot help.
 func (s *Sequence) PromptLogprobs(ctx context.Context, top int) ([]sampling.Token, error) {
 	return s.Scores(ctx, 1, top)
 }
 
-// Scores does what PromptLogprobs does for the tokens from position from on, at least 1: element i
-// tells of position from+i, as Generate would have told if it had sampled that token.
+// Scores does what PromptLogprobs does, from position from, at least 1, on. Element i is for position from+i, as if
+// Generate had sampled that token.
 func (s *Sequence) Scores(ctx context.Context, from, top int) ([]sampling.Token, error) {
 	p := sampling.Params{TopLogprobs: top}
 	if err := errors.Join(p.Validate(), s.setup.bounds.checkGenerates()); err != nil {

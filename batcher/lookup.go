@@ -2,12 +2,11 @@ package batcher
 
 import "slices"
 
-// lookup drafts what followed the last tokens where they stood before, in
-// prompt or completion (Saxena 2023, "Prompt Lookup Decoding"): text that is
-// quoted, corrected or continued in its own pattern is guessed well.
+// lookup drafts the tokens that followed the last ones where they stood before, in prompt or completion (Saxena 2023,
+// "Prompt Lookup Decoding"). It guesses text well that is quoted, corrected or continued in its own pattern.
 //
-// The tables hold, for each length of context, where a context with that hash
-// ended last. A wrong entry does no harm, because contexts are compared.
+// The tables hold, for each length of context, where a context with that hash ended last. A wrong entry does no harm,
+// because contexts are compared.
 type lookup struct {
 	seen   int // tokens in the tables, but for those replaced since
 	tables [longContext - shortContext + 1][]int32

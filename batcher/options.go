@@ -25,8 +25,8 @@ type Options struct {
 	Unread        int           `yaml:"unread"`         // tokens a sequence may be ahead of its reader before it is suspended
 	FlushInterval time.Duration `yaml:"flush_interval"` // how long a stream's tokens gather, the first and the last excepted; 0: not at all
 
-	// By what factor interactive streams may become slower on average: due to each
-	// prompt that waits, and due to all background work. 0: no bound.
+	// The factors by which interactive streams may become slower on average: due to each prompt that waits, and due
+	// to all background work. 0: no bound.
 	PrefillSlowdown    float64 `yaml:"prefill_slowdown"`
 	BackgroundSlowdown float64 `yaml:"background_slowdown"`
 

@@ -15,9 +15,8 @@ type pace struct {
 
 // background returns the seconds that rows more background sequences need for a token each.
 //
-// Beside streams they advance in the steps that these have earned credit for: a step with
-// streams alone takes alone seconds and earns the part of it that the slowdown is above 1,
-// and a step with all costs the credit that it takes longer.
+// Beside streams they advance in the steps that these have earned credit for. A step with streams alone takes alone
+// seconds and earns the part of it that the slowdown is above 1. A step with all costs the credit that it takes longer.
 func (p *pace) background(rows int) float64 {
 	all := p.cost.Time(p.load.streams + p.load.background + rows)
 	if p.load.streams == 0 || p.slowdown == 0 {

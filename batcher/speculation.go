@@ -7,11 +7,10 @@ import (
 	"github.com/lutra-lm/lutra/batcher/schedule"
 )
 
-// Speculation says how many tokens of a stream may be computed before they are
-// known: a step then computes guesses after the stream's last token as well,
-// and keeps what sampling confirms. Every token is sampled from the logits,
-// position and tokens that it would be sampled from otherwise, so they are the
-// same tokens, with any parameters. Models with recurrent layers do without.
+// Speculation says how many tokens of a stream may be computed before they are known. A step then computes guesses
+// after the stream's last token as well, and keeps what sampling confirms. Every token is sampled from the logits,
+// position and tokens that it would be sampled from otherwise, so the tokens are the same with any parameters. Models
+// with recurrent layers do without.
 type Speculation string
 
 // The speculations that are not numbers. A number n means n tokens, whatever they cost.

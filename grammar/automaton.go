@@ -43,8 +43,8 @@ const mostSteps = 1 << 23
 
 // Grammar is rules in use. It may be used by several goroutines; they take turns.
 //
-// It has many methods, since an automaton that is worked out as it is read needs all of it in
-// each: they stand in the files of what they find out (closure, stacks, states, masks).
+// It has many methods, since an automaton that is built as it is read needs all of it in each. They stand in the files of
+// their subjects (closure, stacks, states, masks).
 type Grammar struct {
 	mu      sync.Mutex
 	budget  *budget.Budget

@@ -91,9 +91,8 @@ func (p *pending) add(s Symbol, r *rule, rest *stack) {
 	e.rests = append(e.rests, rest)
 }
 
-// closure finds the terminals that may come next above s. Each symbol is looked at once,
-// with all that may follow it: that takes as much work as there are rules and stacks,
-// however many ways there are to write a text.
+// closure finds the terminals that may come next above s. Each symbol is looked at once, with all that may follow it. That
+// takes as much work as there are rules and stacks, however many ways there are to write a text.
 func (g *Grammar) closure(s *stack) *closure {
 	if s.closed != nil {
 		return s.closed

@@ -19,7 +19,7 @@ import (
 var ErrAdapter = errors.New("models: cannot adapt this model")
 
 // Adapter is a LoRA of a loaded model (Hu et al., "LoRA: Low-Rank Adaptation of Large Language
-// Models", 2021): of some of its matrices W, two of low rank that add to the products:
+// Models", 2021). For some of the model's matrices W it has two of low rank that add to the products:
 //
 //	y = W·x + scale · alpha/rank · B·(A·x)
 //
@@ -150,8 +150,8 @@ func loadAdapter(file *gguf.File, model *executor, interrupt func() error) (*Ada
 	return a, nil
 }
 
-// adapterStrength checks what metadata says of an adapter, of a model of architecture arch, and
-// returns what products of a rank that add to one of the model's tensors are multiplied by.
+// adapterStrength checks the metadata of an adapter against the model's architecture arch. It returns the
+// factor of products by their rank and by the tensor that they add to.
 func adapterStrength(md gguf.Metadata, arch string) (func(tensor string, rank int) float32, error) {
 	for _, want := range [][2]string{{keyType, "adapter"}, {keyAdapterType, "lora"}, {"general.architecture", arch}} {
 		if got, _ := md.String(want[0]); got != want[1] {

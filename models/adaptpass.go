@@ -46,8 +46,7 @@ func (p *adaptPlan) make(variants []*Variant) {
 	}
 }
 
-// adaptPass adds the products of adapters to those of a target. A row's sum does not depend
-// on the rows beside it.
+// adaptPass adds the products of adapters to a target's. A row's sum does not depend on the rows beside it.
 type adaptPass struct {
 	workers pool.Workers
 	all     adaptScratch   // of products that the workers divide
@@ -81,7 +80,7 @@ type adaptPart struct {
 	lo, hi int
 }
 
-// adaptScratch is what products of some rows need.
+// adaptScratch is the memory for products of some rows.
 type adaptScratch struct {
 	read, low   kernels.Acts
 	x           []float32 // [n][cols] the rows
@@ -154,7 +153,7 @@ func (p *adaptPass) Do(worker, part int) {
 	s.add(&p.adaptProduct, &p.parts[part])
 }
 
-// pin makes the products with s those of one worker.
+// pin makes one worker compute the products with s.
 func (s *adaptScratch) pin(worker int) {
 	s.read.Pin(worker)
 	s.low.Pin(worker)

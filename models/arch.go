@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// architecture is what a row of architectures changes of the decoder. The zero value,
-// with an activation, is Llama.
+// architecture has an architecture's differences from the decoder's default. The zero value, with an
+// activation, is Llama.
 type architecture struct {
-	bidirectional bool        // tokens attend to later ones too: the graph is that of encoder.go
+	bidirectional bool        // tokens attend to later ones too: the graph is in encoder.go
 	yesNo         bool        // its rerankers answer yes or no
 	matrixFactors bool        // matrices may have a factor of their own, *.scale
 	multipliers   multipliers // of embeddings, scores, what layers add, and logits
@@ -52,7 +52,7 @@ type attentionTraits struct {
 	none       bool // no layer attends
 	latent     bool // multi-head latent attention
 	valueNorm  bool // RMSNorm of each head of values, without weights; without attn_v values are keys
-	// queryWidth is what scores are divided by the root of; nil: HeadDim.
+	// queryWidth is the number whose root divides scores; nil: HeadDim.
 	queryWidth func(m *spec) int
 }
 
@@ -76,7 +76,7 @@ type normTraits struct {
 	sub           bool    // RMSNorm of what attn_output and ffn_down read
 	inputs        bool    // matrices may read an RMSNorm of their own each, *_norm_in
 	post          bool    // RMSNorm of what attention and feed-forward add
-	postEps       float32 // of those; 0: that of the others
+	postEps       float32 // of these; 0: the others' epsilon
 	embedding     bool    // RMSNorm of embeddings, without weights
 	bare          bool    // attention and feed-forward read the stream as it is
 	parallel      bool    // the feed-forward reads what attention reads
@@ -107,8 +107,8 @@ type mixtureTraits struct {
 	dense    bool    // leading_dense_block_count layers have feed-forwards
 	mixes    bool    // the file may ask for sparsemixer, see authorsKey
 	clamp    float32 // what the activation clamps by, which swiglu_clamp_exp must not deny
-	// perChosen: in files without expert_feed_forward_length, feed_forward_length is that of
-	// all experts that a row takes, not of one.
+	// perChosen: in files without expert_feed_forward_length, feed_forward_length counts all experts that a
+	// row takes, not one.
 	perChosen bool
 }
 
@@ -132,8 +132,7 @@ const (
 	preferredOfSoftmax            // exp_probs_b, if there is one, is added to choose by probabilities of the softmax
 )
 
-// multipliers says whether an architecture has those of Granite, and what they are unless
-// the file says.
+// multipliers says whether an architecture has Granite's multipliers, and their values unless the file says.
 type multipliers uint8
 
 const (
@@ -172,10 +171,10 @@ const (
 	layerNormBare          // LayerNorm without one
 )
 
-// halves is what most architectures after Llama have.
+// halves is the rotation of most architectures after Llama.
 var halves = positionTraits{order: ropeHalves}
 
-// architectures is what is known of each supported general.architecture.
+// architectures has a row for each supported general.architecture.
 var architectures = map[string]architecture{
 	// With experts Mixtral (Jiang et al. 2024, "Mixtral of Experts", §2).
 	"llama": {ffn: ffnTraits{activation: UnitSiLU, mixture: &mixtureTraits{optional: true}}},
@@ -241,7 +240,7 @@ var architectures = map[string]architecture{
 	"starcoder2": {positions: halves, norms: normTraits{kind: layerNorm}, ffn: ffnTraits{activation: UnitGELU, ungated: true, biases: true}},
 	// Li et al. 2023, "Textbooks Are All You Need II", §2.1: attention and feed-forward read the same norm.
 	"phi2": {positions: halves, attention: attentionTraits{qkv: either}, norms: normTraits{kind: layerNorm, parallel: true}, ffn: ffnTraits{activation: UnitGELU, ungated: true, biases: true}},
-	// Bellagente et al. 2024, "Stable LM 2", §2; not that of 12B, which is parallel and norms queries and keys.
+	// Bellagente et al. 2024, "Stable LM 2", §2; not the 12B model, which is parallel and norms queries and keys.
 	"stablelm": {positions: halves, norms: normTraits{kind: layerNorm}, ffn: ffnTraits{activation: UnitSiLU}},
 	// Parmar et al. 2024, "Nemotron-4", §2; norms are stored with the one added that the model adds.
 	"nemotron": {positions: halves, norms: normTraits{kind: layerNorm}, ffn: ffnTraits{activation: UnitReLU2, ungated: true}},
@@ -396,9 +395,9 @@ var architectures = map[string]architecture{
 		bidirectional: true, positions: halves, attention: attentionTraits{qkv: fused},
 		norms: normTraits{kind: layerNorm, after: true}, ffn: ffnTraits{activation: UnitSiLU},
 	},
-	// Warner et al. 2024, "Smarter, Better, Faster, Longer", §2.1: no biases, norms ahead of
-	// each half layer, and two bases of rotation, for layers that see all keys and for those
-	// that see a window. hidden_activation names its gated unit.
+	// Warner et al. 2024, "Smarter, Better, Faster, Longer", §2.1: no biases, norms ahead of each half
+	// layer, and two bases of rotation, for layers that see all keys and for layers with a window.
+	// hidden_activation names its gated unit.
 	"modern-bert": {
 		bidirectional: true, positions: positionTraits{order: ropeHalves, windowedRope: true, windowedBase: 10000}, attention: attentionTraits{qkv: fused}, windows: windowTraits{globalEvery: 3, globalFirst: true, bothSides: true},
 		norms: normTraits{kind: layerNormBare}, ffn: ffnTraits{gateUp: fused},

@@ -33,7 +33,7 @@ type selfAttention struct {
 	postNorm       []float32 // of y
 }
 
-// heads is what becomes of a layer's queries or keys after their product.
+// heads describes the operations on a layer's queries or keys after their product.
 type heads struct {
 	dim       int
 	bias      []float32 // nil: none
@@ -44,7 +44,7 @@ type heads struct {
 	temper    temper
 }
 
-// temper is what queries are multiplied by, the further back they may look: 1 + scale·log(1 + ⌊position/every⌋)
+// temper multiplies queries, the more the further back they may look: 1 + scale·log(1 + ⌊position/every⌋)
 // (Meta 2025, "Llama 4", as Ministral 3 has it). Zero: nothing.
 type temper struct {
 	scale float32

@@ -8,10 +8,9 @@ import (
 	"github.com/lutra-lm/lutra/models/recurrent"
 )
 
-// Accelerator is a kernels.Backend that computes attention too, and the experts of
-// mixtures by a plan of its own: which of them it takes, how many rows of each at once, and
-// what computes those for which there is no room. hexagon.Backend is one; it imports this
-// package, which knows it by this interface alone.
+// Accelerator is a kernels.Backend that computes attention too, and the experts of mixtures by a plan of
+// its own. The plan says which experts it takes, how many rows of each at once, and what computes the
+// others. hexagon.Backend is one; it imports this package, which knows it by this interface alone.
 type Accelerator interface {
 	kernels.Backend
 	// Attend sets a.Out. It returns false, and has done nothing, where it leaves
@@ -112,7 +111,7 @@ func (d *device) err() error {
 	return &FaultError{Err: err, Spare: d.spare}
 }
 
-// MixtureShape is what the mixtures of a model have in common.
+// MixtureShape holds what the mixtures of a model share.
 type MixtureShape struct {
 	Model           string // general.name
 	Layers, Dense   int    // Dense of them, the first, have feed-forwards
@@ -133,8 +132,8 @@ type GatedExpert struct {
 // SharedExpert is the number of the expert that all rows take.
 const SharedExpert = -1
 
-// Experts are the rows of a step that chose experts which a backend has, grouped by
-// expert: those of expert e stand at places [First[e], First[e+1]).
+// Experts are the rows of a step that chose experts of a backend, grouped by expert: rows of expert e stand at
+// places [First[e], First[e+1]).
 type Experts struct {
 	Layer  int
 	Rows   []RowPos  // of the step

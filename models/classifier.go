@@ -8,14 +8,14 @@ import (
 	"github.com/lutra-lm/lutra/kernels/vector"
 )
 
-// Classifier is the head of a model that ranks by the pooled hidden state of what it has
-// read: a query and a document. Of that state x it computes, with sums in float64,
+// Classifier is the head of a model that ranks by the pooled hidden state x of a query and a document. It
+// computes, with sums in float64,
 //
 //	norm(activation(dense·x + bias))·out + bias
 //
-// where all but out may be missing: tanh, and no norm, for BERT and RoBERTa; GELU and
-// LayerNorm for ModernBERT; out alone, the rows of "yes" and "no" of the output matrix, for
-// a decoder that answers with one of them.
+// where all but out may be missing. BERT and RoBERTa have tanh and no norm, ModernBERT has GELU and
+// LayerNorm. A decoder that answers with yes or no has out alone, the rows of these words in the output
+// matrix.
 type Classifier struct {
 	dense, denseBias []float32 // [Hidden][Hidden], [Hidden]; nil: none
 	activate         func(x []float32)
@@ -24,8 +24,7 @@ type Classifier struct {
 	out, outBias     []float32 // [1][Hidden] and [1], or nil; or [2][Hidden], yes and no
 }
 
-// Scores returns one score, or those of yes and no, of a pooled hidden state, which it does
-// not change.
+// Scores returns one score, or the scores of yes and no, of a pooled hidden state, which it does not change.
 func (c *Classifier) Scores(state []float32) []float32 {
 	if c.dense != nil {
 		state = multiply(c.dense, c.denseBias, state)
@@ -85,8 +84,8 @@ func loadClassifier(t *tensors, m *spec) *Classifier {
 	return c
 }
 
-// loadYesNo makes a ranker of a plain conversion of Qwen3-Reranker, which is a generator that
-// answers with yes or no and is known by its name alone; nil: the model is none.
+// loadYesNo makes a ranker of a plain conversion of Qwen3-Reranker, a generator that answers with yes or
+// no and is known by its name alone; nil: the model is no such conversion.
 func loadYesNo(t *tensors, m *spec) *Classifier {
 	if !m.arch.yesNo || t.rotations.Any() {
 		return nil
@@ -117,8 +116,7 @@ func loadYesNo(t *tensors, m *spec) *Classifier {
 	return c
 }
 
-// qwenRerank is what Qwen3-Reranker reads, as its authors give it (Zhang et al. 2025,
-// "Qwen3 Embedding", §2).
+// qwenRerank is the prompt of Qwen3-Reranker, from its authors (Zhang et al. 2025, "Qwen3 Embedding", §2).
 const qwenRerank = "<|im_start|>system\nJudge whether the Document meets the requirements based on the Query and the Instruct provided. " +
 	"Note that the answer can only be \"yes\" or \"no\".<|im_end|>\n<|im_start|>user\n" +
 	"<Instruct>: Given a web search query, retrieve relevant passages that answer the query\n" +

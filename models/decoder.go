@@ -161,9 +161,9 @@ func (m *decoder) rowWidth() (width int) {
 // stages counts the stages: one for the keys and values of each layer, and the end.
 func (m *decoder) stages() int { return len(m.layers) + 1 }
 
-// stage takes the rows of s from the keys and values of layer i-1 to those of layer i. It
-// may read the keys and values that stages before it wrote, of any row. A backend may compute
-// whole layers in place of the stages that begin in them.
+// stage takes the rows of s from the keys and values of layer i-1 to layer i's. It may read the keys and values
+// that stages before it wrote, of any row. A backend may compute whole layers in place of the stages that begin
+// in them.
 func (m *decoder) stage(s *rowShard, i int) {
 	switch {
 	case i == 0:

@@ -100,7 +100,7 @@ func (d *DenseDelta) Values() int { return d.ValueHeads * d.Width }
 // Channels returns the numbers of a token that are convolved.
 func (d *DenseDelta) Channels() int { return 2*d.KeyHeads*d.Width + d.Values() }
 
-// DenseHeads is what becomes of queries or keys after their product.
+// DenseHeads describes the operations on queries or keys after their product.
 type DenseHeads struct {
 	Bias     []float32
 	Norm     []float32 // [HeadDim] of each head, or of all together
@@ -119,7 +119,7 @@ type DenseStep struct {
 	Logits []float32       // [rows that want them][Vocab], set if the head is computed
 	Model  *DenseLayers    //
 	First  int             // the layer
-	// Experts, if not nil, are those of the layer before First: what they make is added to X first. A mixture whose
+	// Experts, if not nil, belong to the layer before First: their outputs are added to X first. A mixture whose
 	// rows have chosen is then no request of its own.
 	Experts *Experts
 	// Within is set where layer next of RunLayers is computed up to its mixture.

@@ -5,17 +5,17 @@ import (
 	"github.com/lutra-lm/lutra/models/gguf"
 )
 
-// encoder is what the graph of an encoder has besides a decoder's. Tokens attend to all
-// of their sequence. Of every row:
+// encoder adds to a decoder's graph what an encoder has besides. Tokens attend to all of their sequence. For
+// every row:
 //
 //	x = norm(embedding of the token + of its type + of its position)
 //	in each layer:
 //		x = norm(x + attention(x))
 //		x = norm(x + feedForward(x))
 //
-// with LayerNorm (Ba et al. 2016) throughout. ModernBERT's layers have their norms where
-// a decoder has them, and the end has one. Texts are of the first type, but for the second
-// text of a pair that is ranked. EmbeddingGemma is a decoder whose tokens see all others.
+// with LayerNorm (Ba et al. 2016) throughout. ModernBERT's layers have their norms where a decoder has them, and
+// the end has one. Texts are of the first type, except the second text of a ranked pair. EmbeddingGemma is a
+// decoder whose tokens see all others.
 type encoder struct {
 	kinds     [][]float32  // [Hidden] embeddings of the types; none, one, or two where pairs are ranked
 	separator int32        // with two kinds: the token that ends the first text of a pair
@@ -24,7 +24,7 @@ type encoder struct {
 	layers    []encoderNorms
 }
 
-// encoderNorms are those of one layer, behind its halves.
+// encoderNorms are the norms of one layer, after its halves.
 type encoderNorms struct{ attention, ffn rowNorm }
 
 // loadEncoder loads an encoder's embeddings and norms.
@@ -67,8 +67,8 @@ func loadKinds(t *tensors, m *spec) (kinds [][]float32) {
 // normsAfter tells whether norms stand after the halves of layers.
 func (e *encoder) normsAfter() bool { return e != nil && len(e.layers) > 0 }
 
-// secondTexts appends to dst, for each token of b, whether it belongs to the second text
-// of a pair, which begins behind the first separator; nothing where that is all one.
+// secondTexts appends to dst, for each token of b, whether it belongs to the second text of a pair, which
+// begins after the first separator. It appends nothing if all texts are first ones.
 func (e *encoder) secondTexts(dst []bool, b *Batch) []bool {
 	if e == nil || len(e.kinds) < 2 {
 		return dst
@@ -83,7 +83,7 @@ func (e *encoder) secondTexts(dst []bool, b *Batch) []bool {
 	return dst
 }
 
-// begin makes of the tokens' embeddings those of rows.
+// begin turns the embeddings of tokens into the embeddings of rows.
 func (e *encoder) begin(s *rowShard) {
 	if s.second != nil {
 		addKinds(s, e.kinds)

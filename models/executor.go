@@ -12,15 +12,16 @@ import (
 	"github.com/lutra-lm/lutra/models/recurrent"
 )
 
-// executor runs a decoder over batches on the CPU: it divides the rows into
-// shards and has the workers take them through the graph.
+// executor runs a decoder over batches on the CPU: it divides the rows into shards and has the workers take
+// them through the graph.
 //
-// For a model that fits a core's caches, and in steps of many rows for one that fits the cache that
-// all cores share, each worker runs its own shard through every layer and reads all weights. Workers wait for each other only at the end or,
-// where rows of one sequence are in several shards, at each stage. Fewer rows of a
-// larger model, those of one with recurrent layers, where the rows of a sequence go one
-// after the other, or with mixtures of experts, where all rows that chose an expert
-// meet, and a single row, are one shard: the whole pool divides each of its operations.
+// If a model fits a core's caches, or in steps of many rows the cache that all cores share, each worker runs
+// its own shard through every layer and reads all weights. Workers wait for each other only at the end or, if
+// rows of one sequence are in several shards, at each stage.
+//
+// All other steps are one shard, and the whole pool divides each of its operations. These are single rows,
+// few rows of a larger model, rows of models with recurrent layers, where a sequence's rows go one after the
+// other, and rows of mixtures, where all rows that chose an expert meet.
 type executor struct {
 	cfg    *spec
 	graph  *decoder
@@ -61,18 +62,17 @@ const cachedBytes = 8 << 20
 // weights for each shard takes longer than what shards save.
 func aloneBytes() int64 { return max(cachedBytes, int64(cpu.LastCache())/2) }
 
-// shardRows is the most rows of a worker's shard: more would not stay in its own
-// cache. Where each worker takes several shards, they have tileRows, as many as
-// lookups take at a time: only the last has idle lanes, and workers of unequal
-// speed end closer together.
+// shardRows is the most rows of a worker's shard: more would not stay in its own cache. If each worker takes
+// several shards, they have tileRows, as many as lookups take at a time. Then only the last has idle lanes, and
+// workers of unequal speed end closer together.
 const (
 	shardRows = 32
 	tileRows  = 16
 )
 
-// Of a model that does not fit a core's caches, shards have manyRows or more, which all kernels
-// multiply at their best rate, and a worker takes manyShards or more, so that those of unequal work
-// or speed end close together.
+// Of a model that does not fit a core's caches, shards have manyRows or more, which all kernels multiply at
+// their best rate. A worker takes manyShards or more, so that shards of unequal work or speed end close
+// together.
 const (
 	manyRows   = 64
 	manyShards = 2

@@ -45,9 +45,9 @@ func (x *expertMatrices) parts(y *layerSpec, e int) (parts []expertPart) {
 	return append(parts, x.part(y, "down", e, x.reads, x.width))
 }
 
-// part finds a matrix: among the matrices of all experts in one tensor, ffn_gate_exps;
-// in older files by itself, ffn_gate.0; or in some of llama.cpp's, gate above up for
-// each expert, ffn_gate_up_exps.
+// part finds a matrix of an expert. It is among the matrices of all experts in one tensor, ffn_gate_exps; in
+// older files by itself, ffn_gate.0; or in some of llama.cpp's, gate above up for each expert,
+// ffn_gate_up_exps.
 func (x *expertMatrices) part(y *layerSpec, part string, e, rows, cols int) expertPart {
 	stack, own, both := y.tensor("ffn_"+part+"_exps.weight"), y.tensor(fmt.Sprintf("ffn_%s.%d.weight", part, e)), y.tensor("ffn_gate_up_exps.weight")
 	switch {

@@ -64,7 +64,7 @@ func (c *choice) reserve(n, chosen, experts int) {
 	c.groups = slices.Grow(c.groups[:0], experts)
 }
 
-// expertWorker is what a worker needs to multiply an expert by itself.
+// expertWorker is the memory for a worker that multiplies an expert by itself.
 type expertWorker struct {
 	acts kernels.Acts
 	part []float32 // outputs of one of several stacked matrices
@@ -85,7 +85,7 @@ func (w *expertWorker) plan(s *rowShard, at []int32) {
 	w.adapters.make(w.variants)
 }
 
-// expertWork is what the parts of a pass's task are.
+// expertWork is a part of a pass's task.
 type expertWork uint8
 
 const (
@@ -137,7 +137,7 @@ func (x *expertPass) choose(m *expertSet, s *rowShard) {
 	x.ask()
 }
 
-// finish sets y by what the rows have chosen.
+// finish sets y by the choices of the rows.
 func (x *expertPass) finish() {
 	m, s := x.m, x.s
 	x.multiplyShared()
@@ -207,7 +207,7 @@ func (x *expertPass) rows(what expertWork) {
 	x.pool.Meter().Stop(meter.Rows, start, x.pool.Threads(), 0, 0)
 }
 
-// group gives every row a place among those of each expert it chose.
+// group gives every row a place among the rows of each expert that it chose.
 func (c *choice) group(chosen int) {
 	clear(c.first)
 	for _, e := range c.experts {

@@ -14,7 +14,7 @@ type expertSet struct {
 	expertWeights
 	layer   int
 	width   int // of what gate and up make
-	reads   int // numbers that experts read and make: Hidden, or those of latent
+	reads   int // numbers that experts read and make: Hidden, or the latent's
 	ungated bool
 	unit    GatedUnit
 	latent  *latentExperts // nil: experts read h

@@ -8,11 +8,10 @@ import (
 	"github.com/lutra-lm/lutra/models/expertcache"
 )
 
-// expertStore has the experts of mixtures that are larger than the memory they may
-// take. They stay in the file. Each is read and packed when a row wants it, into one
-// of the slots, which all have the size of the largest expert; what expertcache.LFU
-// says goes out for it. An expert's packing depends on its weights alone, so that
-// answers have the same bits whatever is in memory.
+// expertStore has the experts of mixtures that are larger than the memory they may take. They stay in the
+// file. Each is read and packed when a row needs it, into one of the slots, which all have the size of the
+// largest expert. expertcache.LFU chooses the expert that it replaces. An expert's packing depends on its
+// weights alone, so answers have the same bits whatever is in memory.
 type expertStore struct {
 	from     *expertMatrices
 	layers   []layerSpec

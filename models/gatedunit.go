@@ -2,8 +2,8 @@ package models
 
 import "github.com/lutra-lm/lutra/kernels/vector"
 
-// GatedUnit is what a feed-forward makes of gate and up: act(gate) · up (Shazeer, "GLU Variants
-// Improve Transformer", §2).
+// GatedUnit combines a feed-forward's gate and up: act(gate) · up (Shazeer, "GLU Variants Improve Transformer",
+// §2).
 type GatedUnit uint8
 
 // The units, by act.
@@ -13,7 +13,7 @@ const (
 	UnitErfGELU               // exact
 	UnitReLU2                 // max(g, 0)²
 	UnitClampedSiLU           // of gate and up within bounds
-	UnitClamped               // that of gpt-oss
+	UnitClamped               // gpt-oss'
 )
 
 var gatedUnits = [...]func(dst, gate, up []float32){

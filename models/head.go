@@ -16,7 +16,7 @@ type head struct {
 	cap       float32   // logits are drawn into (-cap, cap); 0: they are not
 }
 
-// run sets the logits to those of h, or without an output matrix to h itself.
+// run sets the logits of h, or without an output matrix copies h itself.
 func (h *head) run(s *rowShard) {
 	if h.out.none() {
 		copy(s.logits, s.h[:s.rows*s.cfg.Hidden])
@@ -49,8 +49,9 @@ func readPooling(h *load.Header, m *spec) {
 	m.poolingType = Pooling(h.Int("pooling_type", 0, int(poolingRank), 0))
 }
 
-// loadHead loads the reward head of a rank model or an output matrix; none of a model that
-// embeds texts, as pooled says, or that ranks by the hidden states as ranks says. It sets what m gives.
+// loadHead loads the head of a model and sets the form of its results: the reward head of a rank model, or an
+// output matrix. A model that embeds texts has none but its projection pooled, and a model that ranks by its
+// hidden states has ranks.
 func loadHead(t *tensors, m *spec) (h head, ranks *Classifier, pooled Projection) {
 	p, encoder := m.poolingType, m.arch.bidirectional
 	switch {
@@ -128,8 +129,7 @@ const (
 	keySeparator  = "lutra.verifier.separator"  // text that ends a solution step
 )
 
-// Verifier is what a file says of how its reward model wants to be read. Empty
-// fields: nothing.
+// Verifier has a file's settings of its reward model. Empty fields are not set.
 type Verifier struct {
 	Format    string
 	Separator string

@@ -10,7 +10,7 @@ import (
 type kvPlace struct {
 	layer int  // of the KV cache
 	kind  int  // 1: it is among the others of kv.Shape
-	reads bool // they are those of a layer before it
+	reads bool // they belong to a layer before it
 }
 
 // readHeads reads how many heads layers with attention have, and how wide they are.
@@ -66,8 +66,8 @@ func readKVHeads(h *load.Header, m *spec) int {
 	return n
 }
 
-// readOtherHeads reads the heads of layers with windows, where those are of another number or
-// width than the others' (Gemma 4), and which layers have keys and values of their own.
+// readOtherHeads reads the heads of layers with windows, if they differ in number or width from the others'
+// (Gemma 4), and which layers have keys and values of their own.
 func readOtherHeads(h *load.Header, m *spec) {
 	if !m.arch.attention.otherHeads {
 		return

@@ -8,7 +8,7 @@ import (
 	"github.com/lutra-lm/lutra/models/load"
 )
 
-// latentShape is what multi-head latent attention is made of; zero: a model has none.
+// latentShape has the sizes of multi-head latent attention; zero: a model has none.
 type latentShape struct {
 	queryRank int // of queries; 0: they are a product of h
 	rank      int // of keys and values: elements of a latent
@@ -156,7 +156,7 @@ func storeLatents(s *rowShard, a *latentAttention) {
 	})
 }
 
-// latentRows is what a shard needs for it.
+// latentRows is the memory of a shard for it.
 type latentRows struct {
 	low             []float32 // [rows][queryRank]
 	heads           []float32 // [rows][Heads] × queries, then values

@@ -9,14 +9,14 @@ type decoderLayer struct {
 	end     *layerEnd   // nil: none
 }
 
-// rowFunction is what a layer does to each row by itself: feedForward, mixture or denseWithExperts.
+// rowFunction computes each row of a layer by itself: feedForward, mixture or denseWithExperts.
 type rowFunction interface {
 	// run makes of the normed rows what is added to the residual stream, y.
 	run(s *rowShard)
 }
 
-// mixer is what lets a row see the rows before it: selfAttention, latentAttention, gatedDelta, stateSpace,
-// shortConv or attentionWithStates.
+// mixer lets a row see the rows before it: selfAttention, latentAttention, gatedDelta, stateSpace, shortConv or
+// attentionWithStates.
 type mixer interface {
 	// rowWidth is the numbers of a row between project and attend.
 	rowWidth() int

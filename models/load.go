@@ -31,8 +31,8 @@ type Bundle struct {
 	// Sampling has the keys after gguf.SamplingPrefix: how the author wants answers to be sampled.
 	Sampling gguf.Metadata
 	Verifier Verifier // how a reward model wants to be read, as far as the file says
-	// Rerank is what a reranker reads, with {query} and {document}; empty, and with a
-	// Classifier: the two texts with separators.
+	// Rerank is a reranker's prompt, with {query} and {document}; empty, and with a Classifier: the two texts
+	// with separators.
 	Rerank     string
 	Classifier *Classifier // of a reranker that has its scores of hidden states; nil otherwise
 	Projection Projection  // of a model that embeds
@@ -111,7 +111,7 @@ func newBundle(f *gguf.File, m *executor, own gguf.Metadata) (*Bundle, error) {
 	return b, nil
 }
 
-// Task is what a model is made for.
+// Task is the purpose of a model.
 type Task uint8
 
 // The tasks.
@@ -234,8 +234,7 @@ func buildGraph(t *tensors, m *spec, opt *LoadOptions) (*decoder, error) {
 	return graph, nil
 }
 
-// ExpertStats is what became of the experts that steps wanted, of a model whose experts
-// are not all in memory.
+// ExpertStats counts the experts that steps needed, of a model whose experts are not all in memory.
 type ExpertStats struct {
 	Hits, Misses int64 // experts that a layer of a step found in memory, or had read
 	Read         int64 // bytes of the file

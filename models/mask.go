@@ -71,8 +71,8 @@ func (m *spec) maskOf(y *layerSpec) attention.Mask {
 	return mask
 }
 
-// alibiSlopes returns the slopes of a number of heads: powers of 2^(-8/n) for the largest power of two
-// n, and for further heads every other one of 2^(-4/n) (Press et al. 2022, §3).
+// alibiSlopes returns the slopes of a number of heads. They are powers of 2^(-8/n) for the largest power of two
+// n, and for further heads every other power of 2^(-4/n) (Press et al. 2022, §3).
 func alibiSlopes(heads int) []float32 {
 	n := 1 << (bits.Len(uint(heads)) - 1)
 	slopes := make([]float32, heads)

@@ -8,10 +8,10 @@ import (
 	"github.com/lutra-lm/lutra/models/weights"
 )
 
-// Measured is what a model is, and what it would take, as far as its file shows.
+// Measured describes a model, and the memory that it would take, as far as its file shows.
 type Measured struct {
-	Config            // Params and Bytes are those of all weights
-	ExpertBytes int64 // of Bytes, those of mixtures' experts
+	Config            // Params and Bytes count all weights
+	ExpertBytes int64 // of Bytes, the part of mixtures' experts
 }
 
 // Measure describes the model that a file holds as Describe does, and estimates its bytes: a few
@@ -48,9 +48,9 @@ func measure(f *gguf.File, opt LoadOptions) (m Measured, err error) {
 	return m, nil
 }
 
-// Describe returns the configuration of the model that a file holds without loading it, its Bytes
-// unknown. It reads the metadata alone. opt needs no Pool. Errors are those of hyper-parameters
-// that LoadFile refuses too; tensors that are missing are not looked for.
+// Describe returns the configuration of the model that a file holds without loading it, its Bytes unknown. It
+// reads the metadata alone. opt needs no Pool. It fails for hyper-parameters that LoadFile refuses too, but does
+// not look for missing tensors.
 func Describe(f *gguf.File, opt LoadOptions) (c Config, err error) {
 	err = parallel.Try(func() error {
 		m, err := describe(f, opt)

@@ -125,9 +125,8 @@ func (b *Batch) Outputs() int {
 	return n
 }
 
-// Pooling is how the hidden states of a text's tokens become its one vector, with
-// the numbers that files use. A model that has any embeds texts: its rows of logits
-// are hidden states, after the last norm.
+// Pooling makes one vector of the hidden states of a text's tokens; its numbers are the files' own. A model with
+// a pooling embeds texts: its rows of logits are hidden states, after the last norm.
 type Pooling uint8
 
 // The poolings.
@@ -139,7 +138,7 @@ const (
 	poolingRank                 // scores by a head of their own
 )
 
-// Generates tells whether rows of logits are those of the vocabulary.
+// Generates tells whether rows of logits have a number for each token of the vocabulary.
 func (c *Config) Generates() bool { return c.Pooling == PoolingNone && c.Outputs == c.Vocab }
 
 // KV returns what a KV cache for the model must have room for.

@@ -162,7 +162,7 @@ func (o *rowOps) gateOutput(x, qkv []float32, n, width, stride int) {
 	})
 }
 
-// rotate replaces the rows x[n][width] by what rotated matrices read.
+// rotate replaces the rows x[n][width] by the input of rotated matrices.
 func (o *rowOps) rotate(x []float32, n, width int, r *load.Rotation) {
 	if r.Block == 0 {
 		return

@@ -22,10 +22,9 @@ type LoadOptions struct {
 	Context int             // tokens that a sequence may have at most, no more than the model was made for; 0: as many
 	Exact   bool            // widen all weights to float32 and keep float32 activations: slow, for reference with a kv.F32 cache
 
-	// ExpertMemory is how many bytes the experts of mixtures may take. If they need more,
-	// they stay in the file, each is packed when it is first wanted, and the least used
-	// ones give way: answers are the same, bit for bit. 0: what the other weights leave of
-	// WeightMemory, or if that is 0 too, all are in memory.
+	// ExpertMemory is the number of bytes that the experts of mixtures may take. If they need more, they stay
+	// in the file, each is packed when it is first needed, and the least used ones give way. Answers are the
+	// same, bit for bit. 0 means the rest of WeightMemory after the other weights, or if that is 0 too, no bound.
 	ExpertMemory, WeightMemory int64
 
 	// Metadata replaces, key by key, what the file says of itself.
@@ -35,8 +34,8 @@ type LoadOptions struct {
 	// how many, now and then while the file loads, by the loading goroutine.
 	Progress func(done, total int64)
 
-	// Interrupt, if any, is asked now and then while the file loads, by the same
-	// goroutine. Its error ends the loading and is wrapped in that of Load.
+	// Interrupt, if any, is asked now and then while the file loads, by the same goroutine. Its error ends the
+	// loading, and Load's wraps it.
 	Interrupt func() error
 
 	// Routed, if any, sees in each step and layer which experts the rows of the batch
@@ -44,8 +43,8 @@ type LoadOptions struct {
 	// not change or keep them.
 	Routed func(layer int, experts []int32, weights []float32)
 
-	// Observe, if any, sees the rows that products with matrices of the file read, each
-	// time before that. Those of experts call it at the same time. It is for the CPU alone.
+	// Observe, if any, sees the rows before each product with matrices of the file. Products of experts call it at
+	// the same time. It is for the CPU alone.
 	Observe func(of []MatrixPart, rows *kernels.Acts)
 }
 

@@ -40,7 +40,7 @@ type headRows struct {
 	width  int // what counts of a head
 }
 
-// headWorker is what a worker needs.
+// headWorker is a worker's memory.
 type headWorker struct {
 	acts    kernels.Acts
 	in, out []float32

@@ -69,8 +69,7 @@ func addProjected(s *rowShard, in *layerInputs) {
 	})
 }
 
-// layerEnd is what a layer does behind its feed-forward: it adds its input, gated by
-// x, and scales.
+// layerEnd follows a layer's feed-forward: it adds its input, gated by x, and scales.
 //
 //	x = scale·(x + norm((gelu(x·Wgate)·input)·Wup))
 type layerEnd struct {

@@ -2,8 +2,8 @@ package models
 
 import "github.com/lutra-lm/lutra/kernels/vector"
 
-// Probe is what a step reads of the residual stream behind some layers, of each row that wants
-// logits: numbers that are linear in it, each a dot product a layer, or the stream itself.
+// Probe says what a step reads of the residual stream after some layers, of each row that has logits. It reads
+// numbers that are linear in it, each a dot product a layer, or the stream itself.
 type Probe struct {
 	Layers   []int       // that are read, from 0 on, each once
 	Channels int         // numbers that are read of a row; 0: the stream itself, [Layers][Hidden]
@@ -25,7 +25,7 @@ func (p *Probe) Width(c *Config) int {
 type probing struct {
 	by       *Probe    // nil: nothing is read
 	at       int       // of its layers, the next
-	readings []float32 // [rows that want logits][by.Width], and those of later shards
+	readings []float32 // [rows with logits][by.Width], later shards' included
 }
 
 // probe reads the residual stream behind a layer. Rows are read one by one, and layers in their

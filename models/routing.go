@@ -7,14 +7,14 @@ import (
 	"github.com/lutra-lm/lutra/models/load"
 )
 
-// routing is how a router's numbers become experts and their weights.
+// routing turns a router's numbers into experts and their weights.
 type routing struct {
 	experts, chosen int // chosen: how many of the experts a row takes
 	gating          gating
 	normed          bool    // weights of the chosen experts are divided by their sum
 	scale           float32 // what they are multiplied by then
 
-	groups, groupsUsed int // of experts, of which those of the best are chosen; 0: of all
+	groups, groupsUsed int // of experts, and how many of the best may be chosen from; 0: all
 }
 
 // gating makes probabilities of a router's numbers, as expert_gating_func numbers it.
@@ -143,9 +143,9 @@ func (r *routing) route(experts []int32, weights, logits, prefer []float32) {
 	}
 }
 
-// closeGroups marks the groups of which no expert may be chosen ("DeepSeek-V2", §2.2.2):
-// all but those of the best one, or by sigmoids of the best two together ("DeepSeek-V3",
-// §2.1.2). Of equal groups the first is the better one.
+// closeGroups marks the groups of which no expert may be chosen ("DeepSeek-V2", §2.2.2). A group counts by its
+// best expert, or with sigmoids by the sum of its best two ("DeepSeek-V3", §2.1.2). Of equal groups the first is
+// the better one.
 func (r *routing) closeGroups(closed *[maxGroups]bool, logits, prefer []float32) {
 	var score [maxGroups]float32
 	size := r.experts / r.groups

@@ -18,7 +18,7 @@ type rowShard struct {
 	rows     int                // all; after trim those that want logits
 	tokens   []int32            // [rows]
 	rowPos   []attention.RowPos // [rows]
-	variants []*Variant         // [rows] by what they are computed; nil: all by the model as it is
+	variants []*Variant         // [rows] the variant of each; nil: all by the model as it is
 	adapters adaptPlan          // of variants
 	wanted   []bool             // [rows] the row wants logits; before trim
 	plans    attentionPlans     // of rowPos
@@ -28,13 +28,13 @@ type rowShard struct {
 	angles   [2]angles          // of the rows' positions, by each of the model's ropes
 	second   []bool             // [rows] the row belongs to the second text of a pair; nil: none does
 	inputs   []float32          // [rows][Layers][LayerInputs] inputs of layers
-	logits   []float32          // [rows that want them][Outputs], and those of later shards
+	logits   []float32          // [rows with logits][Outputs], later shards' included
 	probing  probing            // of hidden states
 	whole    int                // layers before it have been computed, by a backend all or the last of them
 }
 
-// workspace is what running a shard needs besides its rows. Buffers grow to the
-// largest shard seen and are reused; nothing in them outlives a stage.
+// workspace is the memory for running a shard besides its rows. Buffers grow to the largest shard seen and are
+// reused; nothing in them outlives a stage.
 type workspace struct {
 	acts     kernels.Acts
 	ops      rowOps
@@ -67,11 +67,10 @@ func newWorkspace(w pool.Workers, m *spec) workspace {
 	}
 }
 
-// attentionPasses are those over the layers of the cache's kinds; the second is nil where
-// all have the same heads.
+// attentionPasses run over the layers of the cache's kinds; the second is nil if all have the same heads.
 type attentionPasses [2]*attention.Pass
 
-// attentionPlans are what their runs go by.
+// attentionPlans are the plans of their runs.
 type attentionPlans [2]attention.Plan
 
 func newAttentionPasses(w pool.Workers, cfg *Config) attentionPasses {

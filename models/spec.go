@@ -166,8 +166,8 @@ func readVocabulary(h *load.Header, m *spec) {
 	m.Outputs = m.Vocab
 }
 
-// perLayer reads a hyper-parameter that has a number for each layer, of which those that predict further
-// ahead are left out; ok is false where the file has no such list.
+// perLayer reads a hyper-parameter that has a number for each layer. It leaves out the layers that predict
+// further ahead; ok is false if the file has no such list.
 func perLayer(h *load.Header, m *spec, name string) (list []int, ok bool) {
 	list, ok = h.File.Metadata.Ints(h.Key(name))
 	if len(list) == m.Layers+m.predictors {
@@ -213,7 +213,7 @@ const authorsKey = "lutra.phimoe.authors"
 
 func readRotations(h *load.Header, m *spec) { m.rotations = load.ReadRotations(h, m.skipped) }
 
-// factors are what rows are multiplied by.
+// factors multiply rows.
 type factors struct {
 	embedding float32 // what embeddings are multiplied by
 	residual  float32 // what attention and feed-forward add is multiplied by

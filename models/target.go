@@ -10,7 +10,7 @@ type target struct {
 	width    int         // of what they make of it
 	rows     []load.Rows // of the first
 	matrices int         // that a tensor is made of, one after the other: 1, or the experts or heads
-	alone    []string    // what adapters may call those of number %d, besides; nil: nothing
+	alone    []string    // the name in adapters for the tensors of number %d, besides; nil: none
 }
 
 // among returns how many matrices a tensor has one of: one, if it is alone.

@@ -24,7 +24,7 @@ type Use struct {
 // Variant is a model with some of its adapters, each at a scale. nil is the model as it is.
 type Variant struct {
 	Uses  []Use   // in the order in which their products are added
-	Root  kv.Root // keys and values of one variant are not those of another
+	Root  kv.Root // variants share no keys and values
 	graph *decoder
 }
 
@@ -39,8 +39,8 @@ func (v *Variant) KVRoot() *kv.Root {
 // mixID is added to the ID of variants that are not one adapter at its own scale.
 const mixID = 1 << 30
 
-// newRoot returns the root of a variant: one adapter at its own scale goes by its name, all others
-// by a hash of names and scales, which is the same in every process.
+// newRoot returns the root of a variant. One adapter at its own scale goes by its name; others go by a hash of
+// names and scales, which is the same in every process.
 func newRoot(number int32, uses []Use) kv.Root {
 	if a := uses[0].Adapter; len(uses) == 1 && uses[0].Scale == a.Scale {
 		return kv.Root{Number: number, ID: int(a.ID), Name: a.Name}
@@ -53,7 +53,7 @@ func newRoot(number int32, uses []Use) kv.Root {
 	return kv.Root{Number: number, ID: mixID | int(binary.BigEndian.Uint32(sum[:])>>2), Name: hex.EncodeToString(sum[:8])}
 }
 
-// variants finds those of a model again: equal uses are one variant.
+// variants finds a variant again: equal uses are one variant.
 type variants struct {
 	mu   sync.Mutex
 	by   map[string]*Variant // their uses

@@ -7,11 +7,9 @@ import (
 	"github.com/lutra-lm/lutra/kernels/vector"
 )
 
-// A row of logits becomes a distribution as weights e^((logit-max)/temperature)
-// ≤ 1, zero where a logit is no number. What the parameters allow is a window
-// of weights: tokens are never listed or moved, but for the few that are in
-// doubt at a window's edge, so that a flat distribution costs hardly more than
-// a peaked one.
+// A row of logits becomes a distribution as weights e^((logit-max)/temperature) ≤ 1, zero where a logit is no number.
+// The parameters allow a window of weights. Tokens are never listed or moved, except the few that are in doubt at a
+// window's edge, so a flat distribution costs hardly more than a peaked one.
 
 // cuts holds the parameters that weights and their window come from.
 type cuts struct {

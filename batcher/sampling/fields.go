@@ -32,8 +32,7 @@ type Field struct {
 	zero float32
 }
 
-// LastN is how many tokens the repetition penalty looks at where nobody says: llama.cpp's and
-// Ollama's number.
+// LastN is the default number of tokens that the repetition penalty looks at: llama.cpp's and Ollama's.
 const LastN = 64
 
 // Fields lists all fields, in the order in which they are shown.

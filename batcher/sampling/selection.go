@@ -122,11 +122,10 @@ type selector struct {
 	order []float32 // the largest of each run, sorted
 }
 
-// fewest narrows the widest of the windows to the best tokens that reach count
-// or a share of the sum, best being the smallest distance, then the lowest id;
-// narrower windows hold smaller distances. It returns a window that holds them,
-// and what else lies in it: tokens as far off as the last one. It halves the
-// width until few tokens are in doubt, and sorts these.
+// fewest narrows the widest of the windows to the best tokens that reach count or a share of the sum. The best have the
+// smallest distance, then the lowest id; narrower windows hold smaller distances. It returns a window that holds them,
+// and what else lies in it: tokens as far off as the last one. It halves the width until few tokens are in doubt, and
+// sorts these.
 func (s *selector) fewest(r *ranks, in nested, widest uint32, count int, share float64, distance func(x float32) float64) (window, []found) {
 	all, total := r.sum(in(widest))
 	if total <= count && !(share < 1) {

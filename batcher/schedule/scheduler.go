@@ -71,13 +71,11 @@ const (
 
 // Scheduler plans steps: it hands out the lanes of a step to wants.
 //
-// Interactive streams (one token left) come first; when there are too many
-// they alternate. Then interactive prompts, then background work, each as far
-// as its credit goes alongside what is planned already. Prompts share the lanes
-// they get: at least half go to the oldest, so none starves, and the rest to
-// the shortest, so that a short prompt need not wait for a long one. Of
-// background streams half the lanes go to the oldest, so that some search
-// ends soon; the others alternate.
+// Interactive streams (one token left) come first; when there are too many they alternate. Then come interactive
+// prompts, then background work, each as far as its credit goes alongside what is planned already. Prompts share the
+// lanes they get. At least half go to the oldest, so none starves, and the rest to the shortest, so that a short prompt
+// need not wait for a long one. Of background streams half the lanes go to the oldest, so that some search ends soon; the
+// others alternate.
 type Scheduler struct {
 	next   [2]int   // of streams: who goes first next time
 	lists  [4][]int // scratch: indexes of wants
@@ -177,9 +175,8 @@ func demand(wants []Demand, list []int) int {
 	return n
 }
 
-// Room returns the number of lanes that demand may fill alongside n tokens, as far as
-// credit allows; if that is none, need is the credit that the smallest useful
-// piece costs. That piece fills the last tile, and is half a tile at least: its
+// Room returns the number of lanes that demand may fill alongside n tokens, as far as credit allows. If that is none, need
+// is the credit that the smallest useful piece costs. That piece fills the last tile, and is half a tile at least: its
 // lanes cost less together than one by one, so credit is saved for it.
 func (l *Limits) Room(n int, credit float64, demand int) (lanes int, need float64) {
 	most := min(demand, l.Tokens-n)

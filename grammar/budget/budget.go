@@ -1,12 +1,10 @@
-// Package budget bounds what a grammar may take: steps of work while it is compiled and
-// while it says what may follow, and bytes for as long as it is kept. Whoever works or
-// keeps something charges it first:
+// Package budget bounds the cost of a grammar: steps of work while it is compiled and while it finds what may follow, and
+// bytes for as long as it is kept. Work and memory are charged first:
 //
 //	Work(steps) ──▶ error: too much, or whoever asked has gone
 //	Hold(bytes) ──▶ error: too much          Release(bytes)
 //
-// A step is about what a look into a table takes. Bytes are estimates, of what the heap
-// grows by; tests hold them against it.
+// A step is about what a look into a table takes. Bytes are estimates of the heap's growth; tests hold them against it.
 package budget
 
 import (

@@ -94,9 +94,8 @@ func firstBytes(s *grammar.State) (may [256]bool, err error) {
 	return may, nil
 }
 
-// Accepts returns an error unless g accepts text however it is cut into tokens of v, some ways
-// of which are tried: each token is in the mask, forced bytes come next, and a lookup without
-// the lock gives what a lookup with it gives.
+// Accepts returns an error unless g accepts text however it is cut into tokens of v. It tries some ways: each token is in
+// the mask, forced bytes come next, and a lookup without the lock gives what a lookup with it gives.
 func Accepts(g *grammar.Grammar, v Vocabulary, r *rand.Rand, text string, ways int) error {
 	for range ways {
 		s, rest := g.Start(), text
@@ -139,11 +138,9 @@ func Accepts(g *grammar.Grammar, v Vocabulary, r *rand.Rand, text string, ways i
 	return nil
 }
 
-// Walk returns a text of random tokens of v that g allows, and after about so many of them of
-// those that have one of the bytes of closing, where some do. Each mask is compared with
-// the tokens that are read, one in eight times. ended is false where the text has not
-// come to an end after many tokens more. It is an error where nothing may follow a text
-// that may not end.
+// Walk returns a text of random tokens of v that g allows. After about most of them it prefers tokens that have one of the
+// bytes of closing. Each mask is compared with the tokens that are read, one in eight times. ended is false if the text has
+// not come to an end after many tokens more. It is an error if nothing may follow a text that may not end.
 func Walk(g *grammar.Grammar, v Vocabulary, r *rand.Rand, most int, closing string) (text string, ended bool, err error) {
 	s := g.Start()
 	for n := range 40 * (most + 10) {

@@ -1,6 +1,5 @@
-// Package grammartest holds grammars to what they promise, however they are described:
-// what may be written comes to an end, a mask has the tokens that may be read and no
-// others, and a text is read in whichever tokens it is cut into.
+// Package grammartest checks the promises of grammars, however they are described. Every text can come to an end, a mask
+// has the tokens that may be read and no others, and a text is read in whichever tokens it is cut into.
 package grammartest
 
 import (
@@ -53,10 +52,9 @@ var Embedded = sync.OnceValue(func() Vocabulary {
 	return Of(append(texts, bytes()...)) // so that it writes every text
 })
 
-// Hostile makes a vocabulary that no tokenizer has: all bytes, and then tokens of no
-// text, of one text several times, that begin or end within a character or an escape,
-// that hold several values, that are special by name alone, as long as a token may be,
-// and longer; and pieces of samples that pay no heed to where values begin or end.
+// Hostile makes a vocabulary that no tokenizer has. It has all bytes, and tokens of no text, of one text several times, that
+// begin or end within a character or an escape, or that hold several values. Some are special by name alone, as long as a
+// token may be, or longer; others are pieces of samples that ignore where values begin or end.
 func Hostile(r *rand.Rand, samples ...string) Vocabulary {
 	texts := append(bytes(), nil, []byte{}, []byte(grammar.Special+"<end>"), []byte(grammar.Special+"1"))
 	for _, text := range []string{

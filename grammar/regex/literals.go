@@ -2,8 +2,7 @@ package regex
 
 import "slices"
 
-// Literals matches the bytes of one of texts. Those of equal beginnings share them,
-// so that thousands cost little.
+// Literals matches the bytes of one of texts. Texts share equal beginnings, so that thousands cost little.
 func (a *Arena) Literals(texts []string) Expr {
 	texts = slices.Clone(texts)
 	slices.Sort(texts)

@@ -58,10 +58,9 @@ func (a *Arena) Texts(least, most int, quoting Quoting) Expr {
 	return a.Repeat(c, least, most)
 }
 
-// Spelled matches every text of least to most characters within a JSON string, however they are escaped: what
-// models write that were trained on texts of Python's json, which escapes all but ASCII. Where a pattern bounds
-// texts, each has one spelling (JSON), since what is none of a pattern's must be none in any.
-// The error says that the arena's budget is spent.
+// Spelled matches every text of least to most characters within a JSON string, however they are escaped. Models write so
+// that were trained on texts of Python's json, which escapes all but ASCII. If a pattern bounds texts, each has one spelling
+// (JSON), since a text outside a pattern must be outside in any. The error says that the arena's budget is spent.
 func (a *Arena) Spelled(least, most int) (Expr, error) {
 	if a.anySpelled == None {
 		escape, err := a.Match(anyEscape, Raw)

@@ -10,8 +10,8 @@ import (
 // mostChosen bounds the ways to choose properties that meet what some has to.
 const mostChosen = 256
 
-// choose says of each demand that some property meets it which that is: one that has a
-// name in the schema, or is one of a few, or another, which comes last.
+// choose finds a property for each demand that some property meets it: one with a name in the schema, one of a few, or
+// another, which comes last.
 func (c *compiler) choose(s *shape) ([]*shape, error) {
 	if len(s.some) == 0 {
 		return []*shape{s}, nil

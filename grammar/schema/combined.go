@@ -52,8 +52,7 @@ func (f *Combined) Match(e regex.Expr) grammar.Symbol {
 	return f.own(combinedSymbol{expr: e, terminal: true})
 }
 
-// Rule adds a symbol for one of several sequences. Those of a rule that is to be within itself are
-// given with Let.
+// Rule adds a symbol for one of several sequences. The sequences of a rule that contains itself are given with Let.
 func (f *Combined) Rule(alternatives ...[]grammar.Symbol) grammar.Symbol {
 	s := f.own(combinedSymbol{})
 	f.Let(s, alternatives...)
@@ -113,9 +112,9 @@ func (f *Combined) value(schema []byte, of *value, options Options) (grammar.Sym
 	return f.of(d, f.documents[d].symbol(symbol{kind: symValue})), nil
 }
 
-// Marked adds a symbol for what Object does, without white space, with quote on both sides of
-// strings that are written as they are, and with names of properties that have no quotes. No string matches
-// never. Required properties whose names have characters that mean something are an *Error.
+// Marked adds a symbol for what Object does, without white space. Strings that are written as they are stand between two
+// quotes, and names of properties have none. No string matches never. Required properties whose names have characters with
+// a meaning are an *Error.
 func (f *Combined) Marked(schema []byte, options Options, quote, never regex.Expr) (grammar.Symbol, error) {
 	d, err := f.document(schema, ofType("object"), options, quote, never)
 	if err != nil {

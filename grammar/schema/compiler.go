@@ -26,9 +26,8 @@ var (
 	errUndecided = errors.New("whether any value meets it takes too long to find out")
 )
 
-// The white space that may stand between tokens, as JSON is commonly written: none
-// before a comma or a colon, one blank after it, or a line's end and an indent where
-// a list or an object goes on. A model cannot go on with blanks for ever.
+// The white space that may stand between tokens, as JSON is commonly written: none before a comma or a colon, one blank after
+// it, or a newline with an indent where a list or an object goes on. A model cannot go on with blanks for ever.
 const (
 	blank  = ` ?`
 	indent = `(\n( {0,16}|\t{0,8}))?`

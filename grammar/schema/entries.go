@@ -7,9 +7,8 @@ import (
 	"github.com/lutra-lm/lutra/grammar/regex"
 )
 
-// passed reports whether entry j can no more be written at i: the entry that is
-// next, with the set of others that have been written, or where all stand in any order
-// the set of those that have.
+// passed reports whether entry j can no more be written at i. i is the next entry with the set of others that have been
+// written; if entries stand in any order, it is the set of written ones.
 func (b *branch) passed(j, i int) bool {
 	if b.free {
 		return i>>j&1 != 0

@@ -42,9 +42,8 @@ func (c *compiler) format(name string) (alternatives, error) {
 	return one(func(s *shape) { s.texts = []regex.Expr{e} }), nil
 }
 
-// Dates and times are limited to the values that programs read, which are fewer than RFC 3339 has: Python's
-// datetime knows no year 0, Go's time.Time no lower-case t and z, and pydantic's durations
-// have at most 999,999,999 days.
+// Dates and times are limited to the values that programs read, which are fewer than RFC 3339 has. Python's datetime knows
+// no year 0, Go's time.Time no lower-case t and z, and pydantic's durations have at most 999,999,999 days.
 const (
 	dateText = `(\d{3}[1-9]|\d\d[1-9]\d|\d[1-9]\d\d|[1-9]\d{3})-((0[13578]|1[02])-(0[1-9]|[12]\d|3[01])|(0[469]|11)-(0[1-9]|[12]\d|30)|02-(0[1-9]|[12]\d))`
 	leapDay  = `(\d\d(0[48]|[2468][048]|[13579][26])|([02468][048]|[13579][26])00)-02-29`
@@ -142,7 +141,7 @@ var formats = map[string]string{
 	"json-pointer":          pointer,
 	"relative-json-pointer": `(0|[1-9]\d*)(#|` + pointer + `)`,
 
-	// Those of pydantic, OpenAPI and others.
+	// The formats of pydantic, OpenAPI and others.
 	"url":           strings.ReplaceAll(absolute, "IPV6", ipv6),
 	"ipvanyaddress": `(` + ipv4 + `|` + ipv6 + `)`,
 	"base64":        base64,

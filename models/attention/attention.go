@@ -8,18 +8,16 @@ import (
 	"github.com/lutra-lm/lutra/models/kv"
 )
 
-// Pass is causal grouped-query attention over the paged cache, in the manner of
-// FlashAttention (Dao et al., §3.1): it reads keys in chunks, with a running
-// softmax and a running weighted sum of values. Long contexts are cut into splits,
-// as in Flash-Decoding (Dao et al. 2023); workers compute them separately, and the
-// results of a query are folded in the order of the splits.
+// Pass is causal grouped-query attention over the paged cache, in the manner of FlashAttention (Dao et al.,
+// §3.1): it reads keys in chunks, with a running softmax and a running weighted sum of values. Long contexts are
+// cut into splits, as in Flash-Decoding (Dao et al. 2023). Workers compute them separately, and the results of a
+// query are folded in the order of the splits.
 //
 //	part = tile of query rows × KV head × split of splitKeys keys;  chunk = chunkKeys keys
 //
-// A row's result depends on its query and position alone: splits and chunks start
-// at absolute positions, a score is one chain of additions whoever else reads the
-// key, and values are added in the order of their positions. So neighbours in the
-// batch, chunks of prefill and the number of workers never change it.
+// A row's result depends on its query and position alone. Splits and chunks start at absolute positions, a score
+// is one chain of additions whoever else reads the key, and values are added in the order of their positions. So
+// neighbours in the batch, chunks of prefill and the number of workers never change it.
 type Pass struct {
 	workers pool.Workers
 	first   int // of the layers it is for
@@ -123,9 +121,8 @@ func (a *Pass) MakePlan(p *Plan, rows []RowPos, cache *kv.Cache) {
 	p.build(rows, cache, a.first, tile, a.group)
 }
 
-// Run sets out[T][Heads*dim] to the attention of the planned rows' queries,
-// which begin the T rows of qkv, over a layer's cache, which must hold the rows'
-// own keys and values already.
+// Run sets out[T][Heads*dim] to the attention of the planned rows' queries, which begin the T rows of qkv, over
+// a layer's cache. The cache must hold the rows' own keys and values already.
 func (a *Pass) Run(out, qkv []float32, plan *Plan, rows []RowPos, cache *kv.Cache, layer int, mask *Mask) {
 	if n := a.maxTile() * a.group * plan.scoreRow(); len(a.scratch[0].scores) < n {
 		for i := range a.scratch {

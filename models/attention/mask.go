@@ -100,9 +100,9 @@ func (m *Mask) first(row *RowPos, lo, n int) int {
 	return min(n, max(0, row.Pos+1-m.Window-lo))
 }
 
-// drop clears the weights of the keys outside a row's window, which are the smallest
-// numbers rather than zero: whether a row meets such keys at all depends on its neighbours,
-// and their products are denormal, over which Intel's cores take a hundred cycles each.
+// drop clears the weights of the keys outside a row's window, which are the smallest numbers rather than zero.
+// Whether a row meets such keys at all depends on its neighbours. Their products are denormal, and take Intel's
+// cores a hundred cycles each.
 func (m *Mask) drop(weights []float32, ld, group int, rows []RowPos, n []int32, lo int) {
 	if m.Window == 0 {
 		return

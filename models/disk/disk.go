@@ -1,6 +1,6 @@
-// Package disk reads files that must stay as they are while they are open: those of models,
-// whose rows are read at every step. Nothing is mapped into memory, so a file that somebody
-// truncates or overwrites is an error, ErrChanged, and not the end of the process.
+// Package disk reads files that must stay as they are while they are open: model files, whose rows are read at
+// every step. Nothing is mapped into memory, so a file that somebody truncates or overwrites is an error,
+// ErrChanged, and not the end of the process.
 package disk
 
 import (
@@ -109,7 +109,7 @@ func (s *Source) Read(b []byte, offset int64) error {
 	return err
 }
 
-// readPiece is how much a core reads at a time: what it copies is then in its cache.
+// readPiece is the number of bytes that a core reads at a time, so that its copy is in its cache.
 const readPiece = 1 << 20
 
 // read sets b to what stands at offset, on all cores where it is long.

@@ -1,13 +1,11 @@
-// Package embedded holds the models that are built into the binary, so that it
-// answers without any download: ternary generators that solve short arithmetic
-// stories step by step, two dense ones and a mixture of experts, and a process
-// reward model that judges such steps. They were trained from nothing; tools/train is
-// the recipe, with how they were measured.
+// Package embedded holds the models that are built into the binary, so that it answers without any download.
+// Two dense ternary generators and a mixture of experts solve short arithmetic stories step by step, and a
+// process reward model judges such steps. They were trained from nothing; tools/train is the recipe, with
+// measurements.
 //
-// The block matrices are stored as TQ1_0 (1.69 bits a weight), which holds
-// them exactly and is the smallest form, and as I2_S (2 bits) where rows are no
-// multiple of 256; the embedding is F16, the reward model's Q8_0, routers are F32.
-// Together they add 5.9 MB to the binary.
+// The block matrices are stored as TQ1_0 (1.69 bits a weight), which holds them exactly and is the smallest
+// form, and as I2_S (2 bits) if rows are no multiple of 256. The embedding is F16, the reward model's Q8_0,
+// routers are F32. Together they add 5.9 MB to the binary.
 package embedded
 
 import (
@@ -21,7 +19,7 @@ import (
 	"github.com/lutra-lm/lutra/models/gguf"
 )
 
-// Role is what a model is for.
+// Role is the purpose of a model.
 type Role string
 
 // The roles.
@@ -85,7 +83,7 @@ var entries = []struct {
 	{Entry{Name: "lutra-tiny-prm", Role: Reward}, &tinyPRM},
 }
 
-// probes are what judges the generators' answers by their states.
+// probes judge the generators' answers by their states.
 var probes = []struct {
 	Entry
 	data *[]byte
@@ -139,19 +137,18 @@ func Data(name string) ([]byte, error) {
 	return nil, fmt.Errorf("%w: %q (have %s)", ErrUnknown, name, strings.Join(names, ", "))
 }
 
-// TestSet returns 500 held-out problems, one JSON object a line: question, answer,
-// steps (the lines of a right solution), eqs ([left, operator, right, result]
-// of each), level (number of steps), hard (size of the operands, 1 or 2) and
-// kind (the family of stories). No embedded model was trained on them.
+// TestSet returns 500 held-out problems, one JSON object a line. Its members are question, answer, steps (the
+// lines of a right solution), eqs ([left, operator, right, result] of each), level (number of steps), hard (size
+// of the operands, 1 or 2) and kind (the family of stories). No embedded model was trained on them.
 func TestSet() string { return testSet }
 
 // Profile returns what methods of test-time scaling reach and cost with the generators, in
 // the format of tts/profile; its command has measured it on TestSet's first problems.
 func Profile() []byte { return profile }
 
-// HardSet returns 1,000 problems in the same form, with question, answer and level alone: chains of
-// five and six steps, one more than any training problem has, with large operands, in
-// sentences that the training data does not have (tools/train/hard.py).
+// HardSet returns 1,000 problems in the same form, with question, answer and level alone. They are chains of five
+// and six steps, one more than any training problem has, with large operands, in sentences that the training data
+// does not have (tools/train/hard.py).
 func HardSet() string {
 	r, err := gzip.NewReader(strings.NewReader(hardSet))
 	if err != nil {

@@ -61,8 +61,8 @@ func (c *LFU) Slot(expert int32) (slot int, ok bool) {
 	return int(c.slot[expert]), c.slot[expert] != none
 }
 
-// Assign gives an expert of the step that has none a slot: a free one, or that of an
-// expert that the step does not want and that goes out.
+// Assign gives a slot to an expert of the step that has none: a free slot, or the slot of an expert that the step
+// does not need and that goes out.
 func (c *LFU) Assign(expert int32) (slot int) {
 	slot = none
 	for i, e := range c.expert {

@@ -184,9 +184,8 @@ func readIQ1_S(s *Superblock, block []byte) {
 	}
 }
 
-// IQ1_M: each eight values an index of eight bits; then a nibble of three more bits and
-// whether codes are lowered; each 64 values a word of four times three bits of scale and
-// four bits of the block's f16 scale.
+// IQ1_M: each eight values an index of eight bits, then a nibble of three more bits and whether codes are lowered.
+// Each 64 values have a word of four times three bits of scale and four bits of the block's f16 scale.
 func readIQ1_M(s *Superblock, block []byte) {
 	book := &unpacked().iq1
 	indices, nibbles, scales := (*[32]byte)(block), (*[16]byte)(block[32:]), block[48:56]

@@ -47,9 +47,8 @@ const (
 	sketchSample  = 4 << 10
 )
 
-// Sketch tells files apart that were made apart, and costs no more for a large one: a
-// hash of sizes, of the beginning, and of 64 samples of 4 KiB from all over the file.
-// Digest is for those who need to be sure.
+// Sketch tells files apart that were made apart, and costs no more for a large one. It is a hash of sizes, of the
+// beginning, and of 64 samples of 4 KiB from all over the file. Digest compares all bytes.
 func (f *File) Sketch() (string, error) {
 	h := sha256.New()
 	buf := make([]byte, sketchHead)

@@ -1,8 +1,8 @@
 package gguf
 
-// Types of one f16 scale and 1-bit, 2-bit or ternary codes: Q1_0 and Q2_0 of
-// ggml-common.h, PQ2_0 and PTQ1_0 of PrismML's llama.cpp, whose quantisers are
-// quantize_row_*_ref of either ggml-quants.c; Q2_0C of pull request 19357 of ggml-org/llama.cpp.
+// Types of one f16 scale and 1-bit, 2-bit or ternary codes. Q1_0 and Q2_0 are of ggml-common.h, PQ2_0 and
+// PTQ1_0 of PrismML's llama.cpp; their quantisers are quantize_row_*_ref of either ggml-quants.c. Q2_0C is
+// of pull request 19357 of ggml-org/llama.cpp.
 //
 //	Q1_0, Q1_0_G32   | d | bits ...        |  weight j is bit j mod 8 of byte j/8
 //	Q2_0, PQ2_0      | d | pairs ...       |  weight j is bits 2(j mod 4) of byte j/4

@@ -7,16 +7,15 @@ import (
 	"strings"
 )
 
-// meanings are the types that a number has stood for, where there is more than
-// one; the first is ggml's of today.
+// meanings are the types that a number has stood for, where there is more than one; the first is ggml's of
+// today.
 //
-// PrismML's llama.cpp began with 40 for signs in groups of 32, 41 for signs in
-// groups of 128 and 42 for pairs in groups of 128. ggml gave 40 to NVFP4, which
-// made 41 groups of 32 for a while, and 42 to groups of 64. AngelSlim's STQ1_0 was 42 before it was 43. Tencent's Q2_0C
-// is 41 in Hy-MT1.5 and 40 in Hy-MT2. Files of each time
-// are in use and name the same number and the same general.file_type (pull
-// requests 19357, 20048, 21273 and 24448 of ggml-org/llama.cpp, 302 of onnxruntime/mobius, and the README of
-// PrismML-Eng/llama.cpp).
+// PrismML's llama.cpp began with 40 for signs in groups of 32, 41 for signs in groups of 128 and 42 for
+// pairs in groups of 128. ggml gave 40 to NVFP4, which made 41 groups of 32 for a while, and 42 to groups
+// of 64. AngelSlim's STQ1_0 was 42 before it was 43. Tencent's Q2_0C is 41 in Hy-MT1.5 and 40 in Hy-MT2.
+// Files of each time are in use and name the same number and the same general.file_type. Sources are pull
+// requests 19357, 20048, 21273 and 24448 of ggml-org/llama.cpp, 302 of onnxruntime/mobius, and the README
+// of PrismML-Eng/llama.cpp.
 var meanings = [...][]Type{
 	{NVFP4, Q1_0_G32, Q2_0C},
 	{Q1_0, Q1_0_G32, Q2_0C},

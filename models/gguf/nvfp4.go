@@ -2,8 +2,8 @@ package gguf
 
 import "math"
 
-// NVFP4 (NVIDIA 2025, "Pretraining Large Language Models with NVFP4", §2): blocks of 64 values
-// in 36 bytes, each 16 of them with a scale of four bits of exponent and three of mantissa:
+// NVFP4 (NVIDIA 2025, "Pretraining Large Language Models with NVFP4", §2) has blocks of 64 values in 36
+// bytes. Each 16 of them have a scale of four bits of exponent and three of mantissa:
 //
 //	| d[4] | qs[32] |   byte 8s+i of qs holds codes 16s+i (low nibble) and 16s+i+8
 //

@@ -117,9 +117,9 @@ func (f *File) directory(c *cursor, n int) {
 	}
 }
 
-// place gives every tensor its part of the data section. Tensors lie there in the order
-// of the directory, each after the one before and its padding, as llama.cpp demands: a
-// place of another size belongs to another type or shape than the entry says.
+// place gives every tensor its part of the data section. Tensors lie there in the order of the directory,
+// each after the one before and its padding, as llama.cpp demands. A place of another size belongs to
+// another type or shape than the entry says.
 func (f *File) place(c *cursor, offsets []uint64) {
 	c.what = "tensor data"
 	n, err := f.Metadata.alignment()
@@ -173,8 +173,8 @@ func (f *File) checkBehind(c *cursor, lo, hi uint64) {
 	}
 }
 
-// extent is the part of the data section that is a tensor's alone: up to the
-// next tensor or, where last is set, to the end of the section and its padding.
+// extent is the part of the data section that is a tensor's alone, up to the next tensor. If last is set,
+// it reaches to the end of the section and its padding.
 type extent struct {
 	lo, hi uint64
 	last   bool

@@ -20,10 +20,9 @@ var recodings = map[Type]recoding{
 	Q4_Z32:   {Q5_0, recodeQ4Z(32)}, Q4_Z64: {Q5_0, recodeQ4Z(64)}, Q4_Z128: {Q5_0, recodeQ4Z(128)},
 }
 
-// Recoding tells how a tensor in memory can be rewritten in a more common type
-// with every value kept exactly: f turns one block into the blocks of type to
-// that hold the same elements. f is nil where there is no such type. The
-// scale of I2_S is rounded to binary16, a relative error below 2⁻¹¹.
+// Recoding tells how to rewrite a tensor in memory in a more common type that keeps every value exactly. f
+// turns one block into the blocks of type to that hold the same elements; it is nil if there is no such
+// type. The scale of I2_S is rounded to binary16, a relative error below 2⁻¹¹.
 func (t *Tensor) Recoding() (to Type, f func(dst, src []byte)) {
 	switch t.Type {
 	case I2_S:

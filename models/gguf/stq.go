@@ -7,9 +7,9 @@ import "cmp"
 //
 //	| slot[32] | sign[8] | d |   slot: 64 times four bits, sign: 64 bits, lowest first; f16 scale
 //
-// Group g is columns 64·(g/16) + g%16 + 16·(0..3), of which one is zero and three are ±d. slot>>2
-// says which is zero, bits 0 and 1 of it whether the second and the third of the others differ in
-// sign from the first, which is positive unless sign is set.
+// Group g is columns 64·(g/16) + g%16 + 16·(0..3), of which one is zero and three are ±d. slot>>2 says
+// which is zero. Its bits 0 and 1 say whether the second and the third of the others differ in sign from
+// the first, which is positive unless sign is set.
 
 // groupsSTQ1 are the trits of a group by slot | sign<<4, column i in byte i, one above their value.
 var groupsSTQ1 = func() (groups [32]uint64) {

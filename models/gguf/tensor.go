@@ -58,10 +58,9 @@ func (t *Tensor) Bytes() int {
 	return n
 }
 
-// Load returns rows [lo, hi) as a tensor in memory. It shares t's data where that is
-// in memory itself, but for types whose tensors end in a scale of the whole;
-// else it reads the file, into buf if there is room. It returns errors of
-// reading, and ErrChanged for a file that has been truncated.
+// Load returns rows [lo, hi) as a tensor in memory. It shares t's data if that is in memory itself, except
+// for types whose tensors end in a scale of the whole. Else it reads the file, into buf if there is room.
+// It returns errors of reading, and ErrChanged for a file that has been truncated.
 func (t *Tensor) Load(lo, hi int, buf []byte) (*Tensor, error) {
 	tr := t.Type.traits()
 	row := t.Cols() / tr.blockLen * tr.blockBytes

@@ -28,8 +28,8 @@ const KeyRootRank = "lutra.lora.root_rank"
 // place of the adapter's.
 const KeyAlphaOf = "lutra.lora.alpha."
 
-// adapterKeys are those of adapter_config.json that say nothing of what is computed, or that
-// openAdapter reads. All others must be null, false, empty or zero.
+// adapterKeys are the keys of adapter_config.json that do not change the computation, or that openAdapter
+// reads. All others must be null, false, empty or zero.
 var adapterKeys = []string{
 	"peft_type", "r", "lora_alpha", "use_rslora", "rank_pattern", "alpha_pattern", "bias", "init_lora_weights", "task_type", "base_model_name_or_path", "revision", "target_modules", "target_parameters", "exclude_modules",
 	"layers_to_transform", "layers_pattern", "inference_mode", "lora_dropout", "peft_version", "auto_mapping", "megatron_core", "eva_config", "loftq_config",
@@ -151,7 +151,7 @@ func (b *adapterBuilder) ofModel(model gguf.Metadata) {
 		func(a architecture) bool { return a.name == name },
 		func(a architecture) bool { return b.arch.name == "" && a.is(name) }, // where no model_type has the name alone
 	} {
-		for _, kind := range slices.Sorted(maps.Keys(architectures)) { // those of one name have the same order
+		for _, kind := range slices.Sorted(maps.Keys(architectures)) { // tensors of one name have the same order
 			if a := architectures[kind]; is(a) && b.arch.mixture == nil { // the last, or that with experts
 				b.arch = a.as(name)
 			}

@@ -104,7 +104,7 @@ func (b *adapterBuilder) keyValues(layer string, p *pair, turn *turner) {
 	b.turned(values+".lora_b", []int{rank, value, heads}, p.b, turn, [3]int{heads, each, rank}, [3]int{0, 1, 2}, func(r int) int { return (r/value*each + plain + r%value) * rank })
 }
 
-// expertPair is what changes a parameter of all experts of a layer.
+// expertPair changes a parameter of all experts of a layer.
 type expertPair struct {
 	*pair
 	experts, rank int
@@ -112,8 +112,8 @@ type expertPair struct {
 	parameter     string // that it changes
 }
 
-// allExperts makes what adapts each expert. A has the rows of each expert behind those of another, B
-// its columns among those of the others. PEFT before 0.19.1 took a parameter's rows for its columns.
+// allExperts makes the pair of each expert. A has the rows of one expert after another's, B its columns among
+// the others'. PEFT before 0.19.1 took a parameter's rows for its columns.
 func (b *adapterBuilder) allExperts(experts string, p *pair, turn *turner) {
 	place, _ := b.place(&safetensors.Tensor{Name: experts + ".down_proj"})
 	n, _ := b.model.Metadata.Int(b.arch.name + ".expert_count")

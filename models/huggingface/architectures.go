@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// architecture is what a model_type changes of Llama. The zero value, with a name, is
-// Llama with queries and keys in the order that transformers has.
+// architecture has a model_type's differences from Llama. The zero value, with a name, is Llama with queries
+// and keys in the order of transformers.
 type architecture struct {
 	name       string            // general.architecture
 	activation string            // hidden_act must be this; "": silu

@@ -12,8 +12,8 @@ import (
 	"github.com/lutra-lm/lutra/models/gguf"
 )
 
-// Types are those that Encode writes matrices in, the default first: as they are stored. Others
-// want a quantiser that chooses scales.
+// Types are the types that Encode writes matrices in, the default first: as they are stored. Others need a
+// quantiser that chooses scales.
 var Types = []string{"auto", "F16", "BF16", "F32", "Q8_0", "TQ1_0", "TQ2_0", "I2_S"}
 
 // fileTypes are the numbers of general.file_type, of llama.h and of bitnet.cpp.
@@ -180,7 +180,7 @@ func write(w io.Writer, f *gguf.File, t *gguf.Tensor, typ gguf.Type) error {
 	return nil
 }
 
-// recode writes the blocks of t as those of another type that hold the same values, some rows at a time.
+// recode writes the blocks of t in another type that holds the same values, some rows at a time.
 func recode(w io.Writer, t *gguf.Tensor, rows int) error {
 	for lo := 0; lo < t.Rows(); lo += rows {
 		part, err := t.Load(lo, min(t.Rows(), lo+rows), nil)

@@ -63,7 +63,7 @@ func nomicKeys(b *builder) {
 	}
 }
 
-// modernKeys are those of ModernBERT, whose first layer of every so many sees all keys.
+// modernKeys writes the keys of ModernBERT, whose first layer of every so many sees all keys.
 func modernKeys(b *builder) {
 	b.set("hidden_activation", "gelu")
 	for _, key := range []string{"attention_bias", "mlp_bias", "norm_bias"} {

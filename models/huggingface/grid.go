@@ -26,8 +26,8 @@ func (g *grid) words(outs, n int) int {
 	return outs * ((n + 7) / 8)
 }
 
-// rectangle reads elements of each bytes: those of outputs [lo, hi), where that many are stored, of n; rows
-// after rows as they are stored.
+// rectangle reads elements of each bytes, of outputs [lo, hi) if so many of n are stored, row after row as they
+// are stored.
 func (g *grid) rectangle(lo, hi, n, each int) ([]byte, error) {
 	if g.outputs { // whole rows
 		raw := make([]byte, (hi-lo)*n*each)

@@ -9,8 +9,8 @@ var headNames = map[string]string{
 	"score.0.weight": "cls.weight", "score.0.bias": "cls.bias", "score.2.weight": "cls.output.weight", "score.2.bias": "cls.output.bias",
 }
 
-// rewardFormats are what reward models read and where their scores stand, by the class in
-// config.json: a name of package tts/reward.
+// rewardFormats names a format of package tts/reward, and the place of scores, for each class of reward model in
+// config.json.
 var rewardFormats = []struct {
 	class  *regexp.Regexp
 	format string
@@ -24,7 +24,7 @@ var rewardFormats = []struct {
 // pooledByHead is pooling_type of a model whose head gives scores.
 const pooledByHead = 4
 
-// heads finds the head of a reward model, which stands in place of that of the vocabulary.
+// heads finds the head of a reward model, which replaces the vocabulary's.
 func (b *builder) heads() {
 	if b.err != nil || b.arch.encoder {
 		return

@@ -21,7 +21,7 @@ func (b *builder) add(s *stack) {
 	}
 }
 
-// layout finds that of a tensor; nil: it is taken as it is.
+// layout finds the layout of a tensor; nil: it is taken as it is.
 func (b *builder) layout(name string) layout {
 	if f := b.arch.layouts[partOf(name)]; f != nil {
 		return f
@@ -29,7 +29,7 @@ func (b *builder) layout(name string) layout {
 	return layouts[partOf(name)]
 }
 
-// layouts are those of all models.
+// layouts has the layouts of all models.
 var layouts map[string]layout
 
 func init() { // apart, for these functions ask for layouts
@@ -42,7 +42,7 @@ func init() { // apart, for these functions ask for layouts
 // sibling names another part of the layer that s is of.
 func (s *stack) sibling(name string) string { return s.name[:len(s.name)-len(partOf(s.name))] + name }
 
-// partOf returns a name less that of its layer.
+// partOf returns a name without its layer's.
 func partOf(name string) string {
 	if rest, ok := strings.CutPrefix(name, "blk."); ok {
 		_, name, _ = strings.Cut(rest, ".")
@@ -97,7 +97,7 @@ func ofHeads(b *builder, s *stack) {
 	b.addTensor(s)
 }
 
-// stateSpaceLayouts are those of Mamba-2.
+// stateSpaceLayouts has the layouts of Mamba-2.
 var stateSpaceLayouts = map[string]layout{
 	"ssm_a": func(b *builder, s *stack) { s.dims = []int{1, s.dims[0]}; decays(b, s) },
 	"ssm_d": ofHeads,
@@ -109,7 +109,7 @@ var stateSpaceLayouts = map[string]layout{
 	},
 }
 
-// deltaShape is what the order of a gated delta net's rows depends on.
+// deltaShape determines the order of a gated delta net's rows.
 type deltaShape struct{ keyHeads, each, keyWidth, width int } // each: value heads of a key head
 
 func (b *builder) deltaShape() deltaShape {
@@ -119,8 +119,8 @@ func (b *builder) deltaShape() deltaShape {
 	return d
 }
 
-// tiled returns which of total numbers or rows, by value heads, each n wide from first on, stands at
-// i: files have the first value head of every key head, then the second.
+// tiled returns a function from a place i to the stored number or row. Of total ones, the value heads' begin
+// at first and are n wide each. Files have the first value head of every key head, then the second.
 func (b *builder) tiled(s *stack, total, first, n int) func(int) int {
 	d := b.deltaShape()
 	if total != first+d.keyHeads*d.each*n {
@@ -156,7 +156,7 @@ func wholeHeads(d deltaShape) (first, n int) { return 0, d.width }
 func oneAHead(deltaShape) (first, n int)     { return 0, 1 }
 func behindKeys(d deltaShape) (first, n int) { return 2 * d.keyHeads * d.keyWidth, d.width }
 
-// deltaLayouts are those of gated delta nets whose value heads files have in another order.
+// deltaLayouts has the layouts of gated delta nets whose value heads files have in another order.
 var deltaLayouts = map[string]layout{
 	"attn_qkv.weight": tiledRows(behindKeys), "ssm_conv1d.weight": tiledRows(behindKeys), "attn_gate.weight": tiledRows(wholeHeads),
 	"ssm_alpha.weight": tiledRows(oneAHead), "ssm_beta.weight": tiledRows(oneAHead), "ssm_dt.bias": tiledRows(oneAHead),
@@ -170,8 +170,8 @@ var deltaLayouts = map[string]layout{
 	},
 }
 
-// groupedDeltaLayouts are those of Qwen3-Next, whose matrix has all of a key head together:
-// [query, key, its values, their gates].
+// groupedDeltaLayouts has the layouts of Qwen3-Next, whose matrix has all of a key head together: [query, key,
+// its values, their gates].
 var groupedDeltaLayouts = map[string]layout{
 	"ssm_a": decays,
 	"attn_qkvz.weight": func(b *builder, s *stack) {
@@ -196,8 +196,8 @@ var groupedDeltaLayouts = map[string]layout{
 	},
 }
 
-// latentLayouts are those of multi-head latent attention: keys and values of each head are
-// matrices of their own, of which the one of keys is turned.
+// latentLayouts has the layouts of multi-head latent attention: keys and values of each head are matrices of
+// their own, and the keys' is turned.
 var latentLayouts = map[string]layout{
 	"attn_kv_b.weight": func(b *builder, s *stack) {
 		heads := int(b.md[b.arch.name+".attention.head_count"].(uint32))
@@ -237,7 +237,7 @@ func (b *builder) addTurned(s *stack, name string, dims []int, shape [3]int, fro
 	b.tensors = append(b.tensors, out.At(m.source(), 0))
 }
 
-// alternating are those of gpt-oss: experts are [in][out], and every other output is a gate.
+// alternating has the layouts of gpt-oss: experts are [in][out], and every other output is a gate.
 var alternating = map[string]layout{
 	"ffn_gate_up_exps.weight": func(b *builder, s *stack) {
 		if b.isCodes(s.parts[0]) && len(s.dims) == 3 { // of which every other row is a gate
@@ -277,7 +277,7 @@ var alternating = map[string]layout{
 	"ffn_down_exps.bias": func(b *builder, s *stack) { s.wide = true; b.addTensor(s) },
 }
 
-// times multiplies a tensor by a factor, or row r by that of the first of bounds that r is below.
+// times multiplies a tensor by a factor, or row r by the factor of the first of bounds that r is below.
 func times(factors func(b *builder) (factors []float64, bounds []int)) layout {
 	return func(b *builder, s *stack) {
 		factors, bounds := factors(b)

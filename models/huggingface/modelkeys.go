@@ -4,8 +4,8 @@ import (
 	"strconv"
 )
 
-// checkQueryWidth holds the width that scores are divided by the root of against what the
-// engine takes for Gemma: that of a head, but for the models of 27B.
+// checkQueryWidth compares the number whose root divides scores with the engine's for Gemma: a head's width,
+// except for the models of 27B.
 func checkQueryWidth(b *builder) {
 	heads, hidden := b.md[b.arch.name+".attention.head_count"], b.md[b.arch.name+".embedding_length"]
 	width := b.config.count("head_dim", 1, maxDim, 256)
@@ -93,7 +93,7 @@ func groupsOfExperts(b *builder) {
 	}
 }
 
-// latentKeys are those of multi-head latent attention.
+// latentKeys writes the keys of multi-head latent attention.
 func latentKeys(b *builder) {
 	c := &b.config
 	rank, rotated := c.count("kv_lora_rank", 1, maxDim, required), c.count("qk_rope_head_dim", 2, maxDim, required)
@@ -128,7 +128,7 @@ func latentKeys(b *builder) {
 	}
 }
 
-// deltaKeys are those of gated delta nets, which all layers are but for every so many.
+// deltaKeys writes the keys of gated delta nets, which are all layers except one of every so many.
 func deltaKeys(b *builder) {
 	c, d := &b.config, b.deltaShape()
 	values := c.count("linear_num_value_heads", 1, maxDim, required)
@@ -163,7 +163,7 @@ func checkClamp(b *builder) {
 	}
 }
 
-// lfm2Keys are those of LFM2, most of whose layers are short convolutions.
+// lfm2Keys writes the keys of LFM2, most of whose layers are short convolutions.
 func lfm2Keys(b *builder) {
 	c, attends := &b.config, make([]bool, b.layers())
 	if c.has("layer_types") {
@@ -196,7 +196,7 @@ func lfm2Keys(b *builder) {
 	b.set("feed_forward_length", uint32(min(maxDim, max(1, width))))
 }
 
-// gemma4Keys are those of Gemma 4, whose layers with windows have heads of their own.
+// gemma4Keys writes the keys of Gemma 4, whose layers with windows have heads of their own.
 func gemma4Keys(b *builder) {
 	c := &b.config
 	near := b.layerTypes("sliding_attention")
@@ -254,7 +254,7 @@ func gemma4Keys(b *builder) {
 	b.vector("rope_freqs.weight", factors)
 }
 
-// temperKeys are those of Ministral 3, whose queries grow with their positions.
+// temperKeys writes the keys of Ministral 3, whose queries grow with their positions.
 func temperKeys(b *builder) {
 	r := b.config.within("rope_parameters")
 	if x := r.number("mscale_all_dim", 0); x > 0 {

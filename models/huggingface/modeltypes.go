@@ -11,13 +11,13 @@ var graniteNumbers = []key{
 	{"attention.scale", "attention_multiplier"}, {"logit_scale", "logits_scaling"},
 }
 
-// behindNorms are those of models that have no others.
+// behindNorms names the norms of models that have no others.
 var behindNorms = map[string]string{"post_attention_layernorm": "post_attention_norm", "post_feedforward_layernorm": "post_ffw_norm"}
 
 // postAttention is the norm of the feed-forward, as some files have it.
 var postAttention = map[string]string{"post_attention_layernorm": "post_attention_norm"}
 
-// expertBias is what experts are chosen by besides.
+// expertBias names the bias by which experts are chosen, besides.
 var expertBias = map[string]string{
 	"mlp.gate.e_score_correction_bias": "exp_probs_b.bias", "mlp.e_score_correction_bias": "exp_probs_b.bias", "block_sparse_moe.e_score_correction_bias": "exp_probs_b.bias",
 	"feed_forward.expert_bias": "exp_probs_b.bias",
@@ -27,7 +27,7 @@ var expertBias = map[string]string{
 var (
 	sharedCounts  = []key{{"expert_shared_count", "n_shared_experts"}, {"leading_dense_block_count", "first_k_dense_replace"}}
 	scaledExperts = []key{{"expert_weights_scale", "routed_scaling_factor"}}
-	// countedExperts are what others call sharedCounts.
+	// countedExperts has other models' names for sharedCounts.
 	countedExperts = []key{{"expert_shared_count", "num_shared_experts"}, {"leading_dense_block_count", "first_k_dense_replace"}}
 	gatedExperts   = &mixture{width: "moe_intermediate_size", shared: "shared_expert_intermediate_size", sameAsEveryone: true}
 	routedExperts  = &mixture{count: "n_routed_experts", width: "moe_intermediate_size", norm: true, optional: true}
@@ -43,18 +43,18 @@ var deltaNames = map[string]string{
 // deltaNorm is the norm of delta nets.
 var deltaNorm = []string{"ssm_norm.weight"}
 
-// stateSpaceNames are those of state spaces.
+// stateSpaceNames names the tensors of state spaces.
 var stateSpaceNames = map[string]string{
 	"mamba.in_proj": "ssm_in", "mamba.conv1d": "ssm_conv1d", "mamba.norm": "ssm_norm", "mamba.out_proj": "ssm_out",
 	"mamba.A_log": "ssm_a", "mamba.D": "ssm_d", "mamba.dt_bias": "ssm_dt.bias",
 }
 
-// preFFNames are those of layers that have feed-forwards too.
+// preFFNames names the tensors of layers that have feed-forwards too.
 var preFFNames = with(stateSpaceNames, map[string]string{
 	"pre_ff_layernorm": "ffn_norm", "feed_forward.gate_proj": "ffn_gate", "feed_forward.up_proj": "ffn_up", "feed_forward.down_proj": "ffn_down",
 })
 
-// graniteExperts are those of Granite's mixtures, and of feed-forwards that are called shared.
+// graniteExperts names the tensors of Granite's mixtures, and of feed-forwards that are called shared.
 var graniteExperts = map[string]string{
 	"block_sparse_moe.input_linear": "ffn_gate_up_exps", "block_sparse_moe.output_linear": "ffn_down_exps",
 	"shared_mlp.input_linear": "ffn_gate_up_shexp", "shared_mlp.output_linear": "ffn_down_shexp",
@@ -93,7 +93,7 @@ var (
 	lfm2Called = map[string]string{"rms_norm_eps": "norm_eps"}
 )
 
-// gemma4Names are what Gemma 4 has besides Gemma 2's.
+// gemma4Names names the tensors that Gemma 4 has besides Gemma 2's.
 var gemma4Names = map[string]string{
 	"pre_feedforward_layernorm_2": "pre_ffw_norm_2", "post_feedforward_layernorm_1": "post_ffw_norm_1", "post_feedforward_layernorm_2": "post_ffw_norm_2",
 	"router.proj": "ffn_gate_inp", "router.scale": "ffn_gate_inp.scale", "router.per_expert_scale": "ffn_down_exps.scale",
@@ -288,7 +288,7 @@ var architectures = map[string]architecture{
 	},
 }
 
-// normEps is what encoders call the epsilon of LayerNorm.
+// normEps maps LayerNorm's epsilon to the encoders' name for it.
 var normEps = map[string]string{"norm_eps": "layer_norm_eps"}
 
 // bertModel is BERT, robertaModel that with positions that begin behind the padding's.

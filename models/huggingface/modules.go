@@ -10,7 +10,7 @@ import (
 	"github.com/lutra-lm/lutra/models/safetensors"
 )
 
-// The files of sentence-transformers, and where older versions have that of the pooling.
+// The files of sentence-transformers, and the place of the pooling's file in older versions.
 const (
 	fileModules = "modules.json"
 	filePooling = "1_Pooling/config.json"
@@ -82,7 +82,7 @@ func (b *builder) modules() (list []module) {
 	return list
 }
 
-// denseNames are what GGUF calls the matrices of Dense modules, in their order.
+// denseNames are GGUF's names of the matrices of Dense modules, in their order.
 var denseNames = []string{"dense_2", "dense_3"}
 
 // projection adds the matrices of Dense modules, which make vectors of pooled hidden states.

@@ -30,12 +30,12 @@ func llamaOf(b *builder) string {
 	return "bitnet"
 }
 
-// asBitNet makes Llama's row that of the BitNet of 2024.
+// asBitNet turns Llama's row into the row of the BitNet of 2024.
 func asBitNet(a *architecture) {
 	a.paired, a.names = false, map[string]string{"self_attn.inner_attn_ln": "attn_sub_norm", "mlp.ffn_layernorm": "ffn_sub_norm"}
 }
 
-// bailingKeys are those of Ling 2.0.
+// bailingKeys writes the keys of Ling 2.0.
 func bailingKeys(b *builder) {
 	c := &b.config
 	groupsOfExperts(b)
@@ -53,7 +53,7 @@ func (b *builder) checkShared(key string) {
 	}
 }
 
-// exaoneKeys are those of K-EXAONE.
+// exaoneKeys writes the keys of K-EXAONE.
 func exaoneKeys(b *builder) {
 	c := &b.config
 	groupsOfExperts(b)
@@ -66,7 +66,7 @@ func exaoneKeys(b *builder) {
 	}
 }
 
-// miniMaxKeys are those of MiniMax-M2.
+// miniMaxKeys writes the keys of MiniMax-M2.
 func miniMaxKeys(b *builder) {
 	c := &b.config
 	c.only("scoring_func", "sigmoid")
@@ -84,7 +84,7 @@ func miniMaxKeys(b *builder) {
 	}
 }
 
-// museKeys are those of Muse Glimmer, whose queries are multiplied by the weights of their norm.
+// museKeys writes the keys of Muse Glimmer, whose queries are multiplied by the weights of their norm.
 func museKeys(b *builder) {
 	c := &b.config
 	if x := c.number("post_norm_eps", 1e-8); x != 1e-8 {
@@ -106,7 +106,7 @@ func museKeys(b *builder) {
 	}
 }
 
-// mapleKeys are those of Maple, whose units are clamped.
+// mapleKeys writes the keys of Maple, whose units are clamped.
 func mapleKeys(b *builder) {
 	c := &b.config
 	only(map[string]bool{"nope_on_global_attention": true})(b)

@@ -7,8 +7,8 @@ import (
 	"github.com/lutra-lm/lutra/models/safetensors"
 )
 
-// packMXFP4 adds a tensor of rows of s, which has those of the experts of gpt-oss: [experts][rows][blocks][16]
-// codes, two a byte, the first one low, and beside them an exponent a block.
+// packMXFP4 adds a tensor of rows of s, which has the experts of gpt-oss: [experts][rows][blocks][16] codes,
+// two a byte, the first one low, and beside them an exponent a block.
 func (b *builder) packMXFP4(s *stack) {
 	t, scale := s.parts[0], b.beside(s.parts[0], "_scales")
 	cols := s.dims[0]

@@ -8,9 +8,9 @@ import (
 	"github.com/lutra-lm/lutra/models/safetensors"
 )
 
-// packNVFP4 takes codes of NVFP4, two a byte, the first one low; a scale of E4M3 each 16; and a number for
-// the whole, which goes into the tensor beside it as llama.cpp's converter has it. compressed-tensors
-// stores what scales were multiplied by, ModelOpt what they are multiplied with.
+// packNVFP4 takes codes of NVFP4, two a byte, the first one low, a scale of E4M3 each 16, and a number for the
+// whole. That goes into the tensor beside it, as in llama.cpp's converter. compressed-tensors stores the
+// divisor of scales, ModelOpt the factor.
 func (b *builder) packNVFP4(s *stack) {
 	const each = 16
 	cols, out := s.dims[0], gguf.Tensor{Name: s.name, Type: gguf.NVFP4, Dims: s.dims}

@@ -259,8 +259,8 @@ func (b *builder) yarn(r *values, factor float64) {
 	}
 }
 
-// llama3 is Llama 3.1's stretching (Llama Team 2024, "The Llama 3 Herd of Models", §3.2, as their
-// code has it): by what the frequency of each pair is divided.
+// llama3 writes the divisors of the frequencies of pairs, as Llama 3.1 stretches them (Llama Team 2024, "The
+// Llama 3 Herd of Models", §3.2, and its code).
 func (b *builder) llama3(r *values, dims int, theta, factor float64) {
 	low, high := r.number("low_freq_factor", 1), r.number("high_freq_factor", 4)
 	old := float64(r.count("original_max_position_embeddings", 1, maxContext, 8192))

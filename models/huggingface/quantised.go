@@ -12,7 +12,7 @@ import (
 	"github.com/lutra-lm/lutra/models/safetensors"
 )
 
-// quantised is what quantization_config says of weights in fewer bits.
+// quantised has the fields of quantization_config, for weights in fewer bits.
 type quantised struct {
 	method  string   // "": none
 	divides bool     // bitnet: weights are trits by their scale, not times it
@@ -24,7 +24,7 @@ type quantised struct {
 	fromOne bool     // gptq: codes of zero are stored one below what they are
 }
 
-// names are what the tensors of a matrix are called, behind the name of its module.
+// names has the names of the tensors of a matrix, after the name of its module.
 type names struct {
 	codes  string   // of the one that stands for the weights
 	beside []string // of those that are read with it, or that only other devices read
@@ -41,7 +41,7 @@ const (
 	methodMXFP4      = "mxfp4"
 )
 
-// methods are those that are read.
+// methods has the methods that are read.
 var methods = map[string]names{
 	methodBitNet:     {".weight", []string{".weight_scale"}},
 	methodFP8:        {".weight", []string{".weight_scale_inv", ".weight_scale"}},
@@ -344,9 +344,8 @@ func rounded(x float32, typ gguf.Type) float32 {
 	return number(typ, raw)
 }
 
-// addTernary adds a matrix of trits times a scale: as I2_S where its rows are whole blocks, else in
-// float32. trits sets codes to those of a row, one above each trit; it may use extra bytes
-// behind them.
+// addTernary adds a matrix of trits times a scale: as I2_S if its rows are whole blocks, else in float32. trits
+// sets codes to a row's, one above each trit; it may use extra bytes after them.
 func (b *builder) addTernary(s *stack, extra int, trits func(codes []byte, r int) error, scale func() (float32, error)) {
 	cols := s.dims[0]
 	out := gguf.Tensor{Name: s.name, Type: gguf.I2_S, Dims: s.dims}

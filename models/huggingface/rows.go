@@ -14,8 +14,8 @@ import (
 	"github.com/lutra-lm/lutra/models/safetensors"
 )
 
-// rows makes the blocks of a tensor of those of others, row by row, as they are read. Any
-// number of goroutines may read.
+// rows makes the blocks of a tensor from the blocks of others, row by row, as they are read. Any number of
+// goroutines may read.
 type rows struct {
 	name string // of the tensor, for errors
 	n    int

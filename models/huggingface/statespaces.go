@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// mambaKeys are those of state spaces of inner elements, by the words of Granite and Falcon.
+// mambaKeys writes the keys of state spaces of inner elements, by the words of Granite and Falcon.
 func mambaKeys(b *builder, inner int) {
 	c := &b.config
 	b.set("ssm.conv_kernel", uint32(c.count("mamba_d_conv", 2, maxDim, 4)))
@@ -50,7 +50,7 @@ func graniteOf(b *builder) string {
 // graniteDense are the parts of a feed-forward in a model that has no experts.
 var graniteDense = map[string]string{"shared_mlp.input_linear": "ffn_gate_up", "shared_mlp.output_linear": "ffn_down"}
 
-// graniteHybridKeys are those of models with state spaces.
+// graniteHybridKeys writes the keys of models with state spaces.
 func graniteHybridKeys(b *builder) {
 	c := &b.config
 	b.kvHeadsOf(b.layerTypes("attention", "full_attention"))
@@ -62,7 +62,7 @@ func graniteHybridKeys(b *builder) {
 	}
 }
 
-// bambaKeys are those of Bamba, whose attention rotates.
+// bambaKeys writes the keys of Bamba, whose attention rotates.
 func bambaKeys(b *builder) {
 	c, attends := &b.config, make([]bool, b.layers())
 	for _, x := range c.list("attn_layer_indices") {
@@ -77,7 +77,7 @@ func bambaKeys(b *builder) {
 	mambaKeys(b, min(maxDim, c.count("mamba_expand", 1, maxDim, 2)*c.count("hidden_size", 1, maxDim, required)))
 }
 
-// mamba2Keys are those of models that are state spaces alone.
+// mamba2Keys writes the keys of models that are state spaces alone.
 func mamba2Keys(b *builder) {
 	c := &b.config
 	for _, name := range []string{"attention.head_count", "attention.head_count_kv", "feed_forward_length"} {
@@ -93,7 +93,7 @@ func mamba2Keys(b *builder) {
 	mambaKeys(b, inner)
 }
 
-// falconKeys are those of Falcon-H1.
+// falconKeys writes the keys of Falcon-H1.
 func falconKeys(b *builder) {
 	c := &b.config
 	inner := c.count("mamba_d_ssm", 1, maxDim, min(maxDim, c.count("mamba_expand", 1, maxDim, 2)*c.count("hidden_size", 1, maxDim, required)))
@@ -129,8 +129,8 @@ func falconParts(b *builder) (factors []float64, bounds []int) {
 	return factors, bounds
 }
 
-// nemotronWords are what config.json may call a layer: in hybrid_override_pattern, of the authors, today,
-// and before that.
+// nemotronWords are the names of layers in config.json: in hybrid_override_pattern, from the authors, today, and
+// before that.
 var nemotronWords = map[string]string{
 	"M": "linear_attention", "*": "full_attention", "-": "mlp", "E": "moe",
 	"linear_attention": "linear_attention", "full_attention": "full_attention", "mlp": "mlp", "moe": "moe", "mamba": "linear_attention", "attention": "full_attention",
@@ -167,7 +167,7 @@ func nemotronOf(b *builder) string {
 	return name
 }
 
-// nemotronKeys are those of models whose layers have one part each.
+// nemotronKeys writes the keys of models whose layers have one part each.
 func nemotronKeys(b *builder) {
 	c := &b.config
 	b.kvHeadsOf(b.layerTypes("full_attention"))

@@ -2,8 +2,7 @@ package huggingface
 
 import "encoding/json"
 
-// tokenizerFile is what is read of tokenizer.json (huggingface/tokenizers, "The tokenization
-// pipeline").
+// tokenizerFile has the fields of tokenizer.json that are read (huggingface/tokenizers, "The tokenization pipeline").
 type tokenizerFile struct {
 	Added         []addedToken `json:"added_tokens"`
 	Normalizer    *component   `json:"normalizer"`

@@ -14,7 +14,7 @@ type turner struct {
 	next int // of last
 }
 
-// turned is a tensor whose dimension i is that of order[i].
+// turned is a tensor whose dimension i is the other's dimension order[i].
 type turned struct {
 	of    *safetensors.Tensor
 	order [3]int

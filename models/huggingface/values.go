@@ -8,8 +8,8 @@ import (
 	"regexp"
 )
 
-// values are those of a JSON object in a file, or within one. Those that are null count as
-// missing, as for transformers.
+// values holds the members of a JSON object in a file, or within one. Members that are null count as missing, as for
+// transformers.
 type values struct {
 	b    *builder
 	file string // and the keys that lead there, for errors

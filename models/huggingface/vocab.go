@@ -21,7 +21,7 @@ const (
 	byteToken    int32 = 6
 )
 
-// spaceMark is what SentencePiece writes for a space.
+// spaceMark stands for a space in SentencePiece's pieces.
 const spaceMark = "▁"
 
 // maxTokens bounds a vocabulary, as package tokenizer does.
@@ -347,7 +347,7 @@ func (b *builder) unigram(v *vocab) error {
 	return nil
 }
 
-// continued is what pieces begin with that continue a word.
+// continued begins pieces that continue a word.
 const continued = "##"
 
 // wordPiece makes the keys of BERT's WordPiece, of whose pieces those that begin a word are marked in

@@ -27,11 +27,11 @@ var wholeNames = map[string]string{
 	"embeddings.weight": "token_embd.weight", "norm_f.weight": "output_norm.weight",
 }
 
-// prefixes are what names of tensors begin with, the longest first: of models that see
-// pictures, of models with a head, of models without.
+// prefixes begin names of tensors, the longest first: of models that see pictures, of models with a head, of models
+// without.
 var prefixes = []string{"model.language_model.", "language_model.model.", "language_model.", "backbone.", "roberta.", "bert.", "model.", ""}
 
-// encoderLayers are what encoders call their layers.
+// encoderLayers replaces the encoders' names of layers.
 var encoderLayers = strings.NewReplacer("encoder.layers.", "layers.", "encoder.layer.", "layers.", ".gamma", ".weight", ".beta", ".bias")
 
 // passedOver are the beginnings and ends of names of tensors that are not the language
@@ -253,8 +253,8 @@ func (b *builder) addTensor(s *stack) {
 	b.tensors = append(b.tensors, s.made(typ))
 }
 
-// order returns which stored row is row r of queries or keys, where rotated pairs lie
-// side by side in GGUF files, and half a head apart in others; nil: they are the same.
+// order returns the stored row of each row of queries or keys. Rotated pairs lie side by side in GGUF files,
+// and half a head apart in others; nil: they are the same.
 func (b *builder) order(name string, dims []int) func(int) int {
 	if !b.arch.paired {
 		return nil

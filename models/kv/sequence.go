@@ -28,8 +28,8 @@ func (r *Root) before() int32 {
 	return none - r.Number
 }
 
-// OpenOf does what Open does for sequences of another root: what a variant of the model has
-// computed is found by that variant alone. That of Open is nil.
+// OpenOf does what Open does for sequences of another root. Only the same variant of the model finds its blocks. Open's
+// root is nil.
 func (c *Cache) OpenOf(root *Root, tokens []int32) *Sequence {
 	s := &Sequence{c: c, root: root, recurrent: recurrent{state: none, mark: none, made: none}}
 	l, parent := c.opt.BlockLen, s.root.before()

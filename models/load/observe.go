@@ -9,7 +9,7 @@ import (
 // Part names a matrix of a tensor, all or some of whose rows a product holds.
 type Part struct {
 	Tensor   string
-	Matrix   int // among those of the tensor, which are experts'
+	Matrix   int // among the matrices of the tensor, which are experts'
 	Matrices int
 }
 
@@ -46,7 +46,7 @@ type observed struct {
 
 // Mul shows the rows, then multiplies.
 func (o observed) Mul(y []float32, x *kernels.Acts) {
-	x.MakeRows(o.pool) // those of experts are gathered
+	x.MakeRows(o.pool) // rows of experts are gathered
 	o.see(o.of, x)
 	o.Linear.Mul(y, x)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/lutra-lm/lutra/kernels/pool"
 )
 
-// Placement decides which backend multiplies a packed matrix, and owns the memory of those of the CPU.
+// Placement decides which backend multiplies a packed matrix, and owns the memory of the CPU's.
 type Placement struct {
 	backend kernels.Backend // where matrices go first
 	cpu     kernels.Backend

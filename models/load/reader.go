@@ -64,9 +64,8 @@ func (r *reader) advance(bytes int) {
 	}
 }
 
-// pieceBytes is about how much of a matrix is read and packed at a time, so that
-// a large vocabulary needs no second copy of itself, and what is read is still cached
-// when it is packed.
+// pieceBytes is the approximate size of the pieces in which a matrix is read and packed. A large vocabulary then needs
+// no second copy of itself, and a piece is still cached when it is packed.
 var pieceBytes = 2 << 20 * runtime.GOMAXPROCS(0)
 
 // build packs matrices one after the other in arena, piece by piece. It reports ErrUnsupported where they are
@@ -91,8 +90,8 @@ func (r *reader) build(arena *cpu.Arena, form weights.Form, stored ...*Stored) (
 	return b.Matrix()
 }
 
-// stack builds one matrix of all. It reports ErrUnsupported where they are not of one packing, or end
-// within a unit of it, which their first rows tell in most cases before there is memory for all.
+// stack builds one matrix of all. It reports ErrUnsupported if they have different packings, or end within a unit of
+// one. Their first rows mostly tell so before there is memory for all.
 func (r *reader) stack(arena *cpu.Arena, form weights.Form, stored []*Stored) (*matrix.Matrix, error) {
 	firsts := make([]*matrix.Matrix, len(stored))
 	defer matrix.Recycle(firsts...)

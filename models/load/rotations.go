@@ -6,17 +6,15 @@ import (
 	"strings"
 )
 
-// Files of matrices that were rotated ahead of their quantisation say so in
-// prism.hadamard.*, as PrismML's llama.cpp defines it: what a matrix of weight_names
-// reads is x' = H(s·x), where H is the normalised Walsh-Hadamard transform of blocks
-// of the input and s, one vector a width, are signs. Rows of an embedding of
-// inverse_weight_names are turned back: x = s·H(x'). With gdn_v_grouped ssm_out reads
-// value heads grouped by key head. Version 2 is of files whose embedding is the output
-// matrix too. Whatever else a file says is refused.
+// Files of matrices that were rotated before their quantisation say so in prism.hadamard.*, as PrismML's
+// llama.cpp defines it. A matrix of weight_names reads x' = H(s·x), where H is the normalised Walsh-Hadamard
+// transform of blocks of the input and s, one vector a width, are signs. Rows of an embedding of
+// inverse_weight_names are turned back: x = s·H(x'). With gdn_v_grouped ssm_out reads value heads grouped by key
+// head. Version 2 is for files whose embedding is the output matrix too. Everything else is refused.
 
 const rotationKey = "prism.hadamard."
 
-// rotationKeys are those of versions 1 and 2.
+// rotationKeys are the keys of versions 1 and 2.
 var rotationKeys = []string{
 	"version", "transform", "axis", "block_size", "sign_mode", "sign_widths", "sign_values", "weight_names", "inverse_weight_names",
 	"gdn_v_grouped", "tied_output",

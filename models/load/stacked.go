@@ -19,7 +19,7 @@ type Stacked struct {
 	Sum   int   // of Width
 	// Rows tells what the outputs are products with, part by part.
 	Rows []Rows
-	// Packings is what the matrices have, each once.
+	// Packings lists the packings of the matrices, each once.
 	Packings []matrix.Packing
 }
 
@@ -91,8 +91,8 @@ func (t *Tensors) packed(s *Stacked, m *matrix.Matrix) kernels.Linear {
 	return lin
 }
 
-// Device returns the product of all matrices on the backend that they were loaded for, or
-// on the CPU where that has not taken it; nil if they are several products.
+// Device returns the product of all matrices on the backend that they were loaded for, or on the CPU if that has
+// not taken it; nil if they are several products.
 func (m *Stacked) Device() kernels.Linear { return device(m.whole) }
 
 // Devices returns those products, one or several.

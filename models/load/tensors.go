@@ -33,9 +33,9 @@ type Options struct {
 	Interrupt func() error
 }
 
-// Tensors finds the tensors of a file by name and shape, and reads them: vectors as they are,
-// matrices packed and placed on a backend, several that read the same rows as one product.
-// It notes which tensors were asked for.
+// Tensors finds the tensors of a file by name and shape, and reads them. Vectors stay as they are, matrices are
+// packed and placed on a backend, and several that read the same rows are one product. It notes which tensors
+// were asked for.
 type Tensors struct {
 	*Report
 	*Placement
@@ -215,8 +215,8 @@ func (t *Tensors) MostBytes(x *gguf.Tensor, rows, cols int) int {
 	return weights.MostBytes(x.Type, rows, cols)
 }
 
-// factorsOf returns what the weights of each matrix of a tensor are multiplied by, the numbers of the
-// tensor beside it where the architecture or the type has such; nil: one.
+// factorsOf returns the factor of each matrix of a tensor: the numbers of the tensor beside it, if the architecture
+// or the type has such; nil: one.
 func (t *Tensors) factorsOf(x *gguf.Tensor) []float32 {
 	if !t.scales && x.Type != gguf.NVFP4 {
 		return nil

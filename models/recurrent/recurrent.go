@@ -32,8 +32,8 @@ func (s *Shape) keyHead(h int) int {
 // Values returns the numbers of all value heads of a token.
 func (s Shape) Values() int { return s.ValueHeads * s.Width }
 
-// Channels returns the numbers of a token that are convolved: queries, keys and values, or
-// inputs, or those of a state space.
+// Channels returns the number of a token's channels that are convolved: of queries, keys and values, of inputs, or
+// of a state space.
 func (s Shape) Channels() int {
 	return 2*s.KeyHeads*s.Width + s.Values() + s.Inputs + s.StateSpace.channels()
 }
@@ -41,14 +41,13 @@ func (s Shape) Channels() int {
 // tail returns the numbers of the rows that the convolution looks back to.
 func (s Shape) tail() int { return (s.Taps - 1) * s.Channels() }
 
-// Size returns the numbers of a sequence's state in one layer: the last inputs of the
-// convolution, [Taps-1][Channels], then the state of each value head, as package
-// delta has it, or of each head of a state space.
+// Size returns the numbers of a sequence's state in one layer: the last inputs of the convolution,
+// [Taps-1][Channels], then the state of each value head, in package delta's form, or of each head of a state space.
 func (s Shape) Size() int {
 	return s.tail() + s.ValueHeads*delta.Size(s.Width) + s.StateSpace.size()
 }
 
-// Weights are those of one layer, besides its matrices.
+// Weights are the weights of one layer, besides its matrices.
 type Weights struct {
 	Conv        []float32 // [Taps][Channels]
 	A, DT       []float32 // [ValueHeads], or nil
@@ -97,11 +96,10 @@ func New(w pool.Workers, shape Shape, eps float32) *Pass {
 	return p
 }
 
-// Run takes rows, which begin with queries, keys and values [Channels] and stand
-// stride apart, through recurrent layer number layer. Gates are the products for
-// beta and decay, [2·ValueHeads] a row. Of each row the outputs take the place of
-// the values. Without heads rows begin with inputs, which their convolution replaces, or
-// with x, B, C and dt of a state space, whose outputs take the place of x; gates are nil.
+// Run takes rows through recurrent layer number layer. They stand stride apart and begin with queries, keys and
+// values [Channels]. Gates are the products for beta and decay, [2·ValueHeads] a row. Each row's outputs replace
+// its values. Without heads rows begin with inputs, which their convolution replaces, or with x, B, C and dt of a
+// state space, whose outputs replace x; gates are nil.
 func (p *Pass) Run(rows []float32, stride int, gates []float32, spans []Span, layer int, w *Weights) {
 	m := p.workers.Pool.Meter()
 	start := m.Start()

@@ -146,7 +146,7 @@ func ParseIndex(text []byte) (map[string]string, error) {
 	return index.Files, nil
 }
 
-// plain tells whether a name is that of a file in the same directory, on any system.
+// plain tells whether a name is a file's in the same directory, on any system.
 func plain(file string) bool {
 	return len(file) <= maxName && strings.HasSuffix(file, ".safetensors") && filepath.IsLocal(file) && !strings.ContainsAny(file, `/\:`) && !strings.ContainsRune(file, 0)
 }

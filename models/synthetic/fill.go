@@ -9,9 +9,8 @@ import (
 	"github.com/lutra-lm/lutra/models/gguf"
 )
 
-// filler makes a function that fills one block of type t with random weights
-// of standard deviation std: uniform over {-1, 0, 1} for the ternary types,
-// over all codes for the others.
+// filler makes a function that fills one block of type t with random weights of standard deviation std. They are
+// uniform over {-1, 0, 1} for the ternary types, over all codes for the others.
 func filler(t gguf.Type, std float64) (func(block []byte, r *rand.PCG), error) {
 	ternary := std * math.Sqrt(1.5)  // of {-a, 0, a}, a third each: a·√(2/3)
 	uniform := std * math.Sqrt(12.0) // of a range a: a/√12

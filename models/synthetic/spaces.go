@@ -60,7 +60,7 @@ func (s *Shape) part(b *builder, i int, block func(name string, rows, cols int),
 	}
 }
 
-// stateSpace adds that of layer i.
+// stateSpace adds the state space of layer i.
 func (s *Shape) stateSpace(b *builder, i int, block func(name string, rows, cols int)) {
 	p := s.Spaces
 	inner := p.Heads * p.HeadDim

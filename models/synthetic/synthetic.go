@@ -48,7 +48,7 @@ type Shape struct {
 // Delta is the size of the gated delta nets of Qwen35 and Qwen35MoE, three layers of four.
 type Delta struct{ KeyHeads, ValueHeads, Width int }
 
-// taps and attentionInterval are those of every model of that architecture.
+// taps and attentionInterval are the same in every model of that architecture.
 const (
 	taps              = 4
 	convTaps          = 3 // of LFM2
@@ -131,8 +131,8 @@ func Named(name string) (Shape, error) {
 type Options struct {
 	Blocks gguf.Type // the matrices of the layers
 	Head   gguf.Type // embedding and output matrix
-	// Finer is what attn_v and ffn_down are of in the layers to which llama.cpp's Q4_K_M gives more
-	// bits than to others; F32: Blocks.
+	// Finer is the type of attn_v and ffn_down in the layers to which llama.cpp's Q4_K_M gives more bits than to
+	// others; F32: Blocks.
 	Finer gguf.Type
 	Seed  uint64
 }
@@ -273,7 +273,7 @@ func (s *Shape) sources(opt Options) ([]gguf.Source, error) {
 	return b.list, b.err
 }
 
-// norms names those of a layer behind its attention.
+// norms names the norms of a layer after its attention.
 func (s *Shape) norms() []string {
 	switch s.Arch {
 	case Qwen35, Qwen35MoE, GPTOSS:
@@ -286,7 +286,7 @@ func (s *Shape) norms() []string {
 	return []string{"ffn_norm"}
 }
 
-// attention adds that of layer i.
+// attention adds the attention of layer i.
 func (s *Shape) attention(b *builder, i int, block func(name string, rows, cols int)) {
 	q, kv := s.Heads*s.HeadDim, s.KVHeads*s.HeadDim
 	switch s.Arch {
@@ -330,7 +330,7 @@ func (s *Shape) attends(i int) bool { return i%3 == 2 }
 // nets tells whether layers have gated delta nets.
 func (s *Shape) nets() bool { return s.Arch == Qwen35 || s.Arch == Qwen35MoE }
 
-// deltaNet adds that of layer i.
+// deltaNet adds the delta net of layer i.
 func (s *Shape) deltaNet(b *builder, i int, block func(name string, rows, cols int)) {
 	d := s.Delta
 	values := d.ValueHeads * d.Width

@@ -48,9 +48,9 @@ type Input struct {
 	BOS, EOS            string
 	Now                 time.Time      // the time of strftime_now; zero for the present
 	Extra               map[string]any // more variables, such as enable_thinking; those above win
-	// Adapt brings calls of tools, as the OpenAI API has them, into the form that the
-	// template wants: arguments as objects or as text, results in the order of their
-	// calls, one call at a time, ids of nine letters, null or an empty text for none.
+	// Adapt brings calls of tools, as the OpenAI API has them, into the form that the template wants. Arguments
+	// are objects or text, results come in the order of their calls, one call at a time, ids have nine letters,
+	// and no text is null or empty.
 	Adapt  bool
 	Limits jinja.Limits // zero for jinja.DefaultLimits
 }

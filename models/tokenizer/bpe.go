@@ -5,9 +5,8 @@ import (
 	"sync"
 )
 
-// alphabet writes each byte as one printable character, GPT-2's way: printable
-// Latin-1 stands for itself, the rest are numbered from U+0100 on (Radford et
-// al., "Language Models are Unsupervised Multitask Learners" §2.2).
+// alphabet writes each byte as one printable character, GPT-2's way: printable Latin-1 stands for itself, the rest
+// are numbered from U+0100 on (Radford et al., "Language Models are Unsupervised Multitask Learners" §2.2).
 // alphabetByte is its inverse.
 var alphabet, alphabetByte = byteAlphabet()
 

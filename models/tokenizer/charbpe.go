@@ -8,8 +8,8 @@ import (
 	"github.com/lutra-lm/lutra/models/gguf"
 )
 
-// charBPE is byte-pair encoding whose symbols are characters, as Gemma 4 has it: a space is
-// written ▁, words are lines, and a character without a token falls back to its bytes.
+// charBPE is byte-pair encoding whose symbols are characters, as in Gemma 4. A space is written ▁, words are lines,
+// and a character without a token falls back to its bytes.
 type charBPE struct {
 	vocab  *vocab
 	pairs  mergeTable

@@ -21,8 +21,8 @@ type charsmap struct {
 	texts string
 }
 
-// The bounds of the rules, in bytes, and of what one of them writes. Those of NFKC have
-// 250,000 bytes, and write up to 33.
+// The bounds of the rules, in bytes, and of the text that one of them writes. NFKC's have 250,000 bytes, and write up
+// to 33.
 const (
 	maxCharsmap = 1 << 24
 	maxRule     = 1 << 8
@@ -100,10 +100,10 @@ func (c *charsmap) normalise(text string) string {
 	return b.String()
 }
 
-// longest returns what becomes of the longest beginning of text that has a rule, and how long that
-// is; 0: none has. A unit of the array has in its bits, from the lowest: the byte that leads
-// to it (8), whether a beginning ends there (1), whether the offset of its children is
-// multiplied by 256 (1), the offset (22, the highest of which marks a value in place of all).
+// longest replaces the longest beginning of text that has a rule, and returns its length; 0: none has. The bits of a
+// unit of the array are, from the lowest, the byte that leads to it (8), whether a beginning ends there (1), whether
+// the offset of its children is multiplied by 256 (1), and the offset (22). The highest bit of the offset marks a
+// value in place of all.
 func (c *charsmap) longest(text string) (to string, n int) {
 	offset := func(unit uint32) uint32 { return unit >> 10 << (unit & (1 << 9) >> 6) }
 	at := offset(c.units[0])

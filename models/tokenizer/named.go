@@ -38,9 +38,8 @@ var spellings = strings.NewReplacer(
 // GPT2 is the pattern of GPT-2, which tokenizer.json names by use_regex.
 const GPT2 = gpt2Words
 
-// PreTokenizer returns the name for tokenizer.ggml.pre of rules that are stated as patterns,
-// applied one after the other; whole says that a word that is a token is not built up by
-// merges (ignore_merges). False: there is none.
+// PreTokenizer returns the name for tokenizer.ggml.pre of rules that are stated as patterns, applied one after the
+// other. whole says that merges do not build up a word that is a token (ignore_merges). False: there is none.
 func PreTokenizer(patterns []string, whole bool) (name string, ok bool) {
 	plain := make([]string, len(patterns))
 	for i, p := range patterns {

@@ -2,9 +2,8 @@ package tokenizer
 
 import "strings"
 
-// Plain reports whether a token is ordinary text: none that steers the model, and of
-// the tokens that the file's author added none that looks like a mark, such as
-// <tool_call> or [INST].
+// Plain reports whether a token is ordinary text. Tokens that steer the model are not, and neither are tokens that
+// the file's author added and that look like a mark, such as <tool_call> or [INST].
 func (v *vocab) Plain(id int32) bool {
 	if !v.valid(id) || v.kinds[id]&(control|unknown|endsTurn) != 0 {
 		return false

@@ -75,9 +75,9 @@ var (
 		pattern("[\\p{P}!-/:-@\\[-`{-~]"), scanner(nextGPT2)}
 )
 
-// preTokenizers is keyed by tokenizer.ggml.pre. What llama.cpp knows and this table does
-// not is granite-embed-multi-311m, sarvam-moe and whitespace, whose merges are of characters
-// and not of bytes; gemma4's are a tokenizer.ggml.model of their own, see charbpe.go.
+// preTokenizers is keyed by tokenizer.ggml.pre. Of llama.cpp's names it lacks granite-embed-multi-311m, sarvam-moe
+// and whitespace, whose merges are of characters and not of bytes. gemma4 is a tokenizer.ggml.model of its own, see
+// charbpe.go.
 var preTokenizers = map[string]preTokenizer{
 	"default": {stages: original},
 

@@ -89,9 +89,8 @@ func contraction(text string, anyCase bool) int {
 	return 0
 }
 
-// spaces returns the size of the word that a run of white space makes: all of it at
-// the end of the text, else all but the last character, which belongs to the
-// next word, unless it is the only one. [\s+(?!\S)|\s+]
+// spaces returns the size of the word that a run of white space makes: all of it at the end of the text. Elsewhere it
+// is all but the last character, which belongs to the next word, unless it is the only one. [\s+(?!\S)|\s+]
 func spaces(text string) int {
 	last, i := 0, 0
 	for {

@@ -56,9 +56,8 @@ func (r regex) split(text string, yield func(string)) {
 // the memory of matching, which is some 10 times as much.
 const longestBlock = 1 << 20
 
-// blockEnd returns the end of a block: all of a text that is not too long, else as
-// much as ends with a line whose end stands alone between other characters.
-// There every pattern ends a word whatever follows.
+// blockEnd returns the end of a block: all of a text that is not too long. A longer text is cut after a line whose
+// end stands alone between other characters. There every pattern ends a word whatever follows.
 func blockEnd(text string) int {
 	if len(text) <= longestBlock {
 		return len(text)

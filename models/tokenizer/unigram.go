@@ -11,9 +11,9 @@ import (
 	"github.com/lutra-lm/lutra/models/gguf"
 )
 
-// unigram is SentencePiece's unigram model (Kudo 2018, "Subword Regularization", §3.1): of
-// all ways to divide a word into tokens it takes the one whose scores, logarithms of
-// probabilities, have the largest sum. It is the tokenizer of XLM-RoBERTa and T5.
+// unigram is SentencePiece's unigram model (Kudo 2018, "Subword Regularization", §3.1). Of all ways to divide a word
+// into tokens it takes the one whose scores, logarithms of probabilities, have the largest sum. It is the tokenizer of
+// XLM-RoBERTa and T5.
 type unigram struct {
 	vocab       *vocab
 	rules       charsmap         // that texts are normalised by

@@ -11,11 +11,10 @@ import (
 	"github.com/lutra-lm/lutra/models/gguf"
 )
 
-// wordPiece is the encoder of BERT (Devlin et al. 2019, §3; Schuster and Nakajima 2012):
-// text, unless the file says otherwise in lower case and without accents, is divided into
-// words and punctuation marks, and each word into the longest pieces that the vocabulary has, from the left. A word
-// that cannot be divided so is the unknown token. Pieces that begin a word have spaceMark
-// ahead, as llama.cpp's converter writes them.
+// wordPiece is the encoder of BERT (Devlin et al. 2019, §3; Schuster and Nakajima 2012). Unless the file says
+// otherwise, text is put into lower case without accents. It is divided into words and punctuation marks, and each word
+// into the longest pieces of the vocabulary, from the left. A word that cannot be divided so is the unknown token.
+// Pieces that begin a word have spaceMark ahead, as llama.cpp's converter writes them.
 type wordPiece struct {
 	vocab   *vocab
 	longest int // bytes of a piece

@@ -1,8 +1,6 @@
-// Package toy is a tiny deterministic model for tests of the layers above
-// models. It keeps a rolling hash of a sequence's tokens in the KV cache and
-// derives its logits from what it reads back, so a block that is shared
-// wrongly, written twice, truncated too little or not recomputed changes the
-// tokens, and in most cases fails the step.
+// Package toy is a tiny deterministic model for tests of the layers above models. It keeps a rolling hash of a
+// sequence's tokens in the KV cache and derives its logits from reading it back. A block that is shared wrongly,
+// written twice, truncated too little or not recomputed therefore changes the tokens, and mostly fails the step.
 package toy
 
 import (
@@ -22,9 +20,8 @@ type Model struct {
 	Pooling models.Pooling // of a model that embeds texts: rows are hidden states
 	States  int            // recurrent states in its cache: it keeps the hash there too, and checks it; 0: it has none
 
-	// Logits overrides how a row is filled; tokens are those of the sequence
-	// up to the row's position, as read back from the cache. Both are only
-	// valid during the call.
+	// Logits fills a row in place of the default. tokens are the sequence's up to the row's position, as read back
+	// from the cache. Both are only valid during the call.
 	Logits func(tokens []int32, row []float32)
 	// Before runs at the start of every Forward: to let fake time pass, to fail, to panic.
 	Before func(b *models.Batch) error
@@ -127,8 +124,8 @@ func remember(state []float32, hash uint64) {
 	}
 }
 
-// advance moves the recurrent state of a span on. It must be that of the tokens
-// before, which have that hash, and the sequence's own.
+// advance moves the recurrent state of a span on. The state must belong to the sequence and to the tokens before,
+// which have that hash.
 func (m *Model) advance(sp *models.Span, first int, hash uint64) (state, mark []float32, markAt int, err error) {
 	if m.States == 0 {
 		return nil, nil, 0, nil

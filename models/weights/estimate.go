@@ -7,7 +7,7 @@ import (
 	"github.com/lutra-lm/lutra/models/gguf"
 )
 
-// sampleRows is how many rows of a matrix show what all of them are packed as.
+// sampleRows is the number of rows of a matrix that show the packing of all.
 const sampleRows = 4
 
 // Estimate returns about how many bytes the weights of a tensor will take in memory: exactly

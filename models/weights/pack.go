@@ -146,9 +146,8 @@ const (
 	PackingAuto = "auto" // I2
 	PackingI1   = "i1"   // 1.6 bits a weight
 	PackingI2   = "i2"   // 2 bits a weight
-	// PackingStored is what the storage type has when its weights are not
-	// ternary: F16 keeps float32 activations, ternary types become 2-bit groups
-	// with an activation scale each 32 columns. More exact, slower.
+	// PackingStored keeps the storage type's precision if its weights are not ternary. F16 keeps float32
+	// activations, ternary types become 2-bit groups with an activation scale each 32 columns. More exact, slower.
 	PackingStored = "stored"
 )
 

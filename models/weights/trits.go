@@ -77,7 +77,7 @@ func rowPairs(pairs []byte, values []float32) (scale float32, ok bool) {
 		}
 	}
 	other := uint32(0)
-	// code is that of v, 1 above its sign. It notes another magnitude.
+	// code returns v's code, 1 above its sign. It notes another magnitude.
 	code := func(v float32) uint32 {
 		b := math.Float32bits(v)
 		m := b &^ sign
