@@ -228,8 +228,8 @@ func (d *delivery) push(s *Sequence, tok sampling.Token) {
 }
 
 // Waking a reader costs more than computing a token, if tokens take a tenth of a millisecond: its goroutine, and
-// the client after it, use the processors that the next step needs. So readers are woken immediately for the
-// first and the last token, and every few milliseconds between.
+// the client after it, use the processors of the next step. So readers are woken immediately for the first and
+// the last token, and every few milliseconds between.
 
 // announce wakes the reader of s for its new tokens, now or in flush. Locked.
 func (d *delivery) announce(s *Sequence, now time.Time) {

@@ -4,11 +4,14 @@
 //
 //	drain → admit → plan → forward → sample → deliver → account
 //
-// Each part of a step has an owner with scratch memory of its own: admission
-// (who holds KV blocks), planner (asks the scheduler), constraints (tokens that
-// have to come), draftSelector (tokens computed before they are known),
-// duplicates (equal sequences are computed once), tenant (of the StepArbiter that
-// several engines share) and delivery.
+// Each part of a step has an owner with scratch memory of its own:
+//   - admission: which sequences hold KV blocks
+//   - planner: asks the scheduler
+//   - constraints: tokens that have to come
+//   - draftSelector: tokens computed before they are known
+//   - duplicates: equal sequences are computed once
+//   - tenant: of the StepArbiter that several engines share
+//   - delivery: tokens to readers
 //
 // One goroutine runs the steps and owns all of these, the KV cache and the
 // model's state. Callers talk to it through a bounded mailbox and read tokens
@@ -29,8 +32,8 @@
 //	task, constraint, drafts, tokenhash
 //	mailbox, options, speculation, stats, pace, arbiter, drafter, errors
 //
-// Invariants: a plan never exceeds its budget and always makes progress;
-// randomness depends on (seed, candidate, position) alone; what a sequence
-// generates does not depend on its neighbours; a cancelled sequence's blocks
-// are free at the next step; running out of KV blocks preempts, and is never shown.
+// Invariants: a plan never exceeds its budget and always makes progress. Randomness
+// depends on (seed, candidate, position) alone, and a sequence's tokens do not depend on
+// its neighbours. A cancelled sequence's blocks are free at the next step. Running out of
+// KV blocks preempts, and is never shown.
 package batcher

@@ -118,8 +118,8 @@ func (d *modelDrafter) affordable(seconds float64) int {
 	return n
 }
 
-// read adds to the pass what the model has not read of a text: all of it if that is little, so that a token
-// follows, else as much as room allows. It returns how much of the room that took.
+// read adds to the pass what the model has not read of a text. That is all of it if there is little, so that a
+// token follows, else as much as room allows. It returns how much of the room that took.
 func (d *modelDrafter) read(g *Guess, room int) int {
 	n := len(g.Text)
 	if d.call == 1 { // one pass shows what further ones cost

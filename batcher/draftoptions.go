@@ -76,7 +76,7 @@ func offers(options draftOptions, spans []span) draftOptions {
 }
 
 // take takes at most room guesses from the options, likeliest first. With the cost of steps, guesses have to be
-// worth their time: it takes as many as give a step of n tokens the best yield, and none if the gain is less than a
+// worth their time. It takes as many as give a step of n tokens the best yield, and none if the gain is less than a
 // factor of least. price is the seconds that drafting the taken ones costs. cost is nil if they need not pay. taken
 // is scratch, and returned.
 func (o draftOptions) take(taken []int, n, room int, cost *schedule.CostModel, least float64, price func() float64) []int {

@@ -32,7 +32,7 @@ func (s *Sequence) Logits(ctx context.Context, ids ...int32) ([]float32, error) 
 }
 
 // PromptLogprobs returns for every position ≥ 1 so far the log-probability of the token there, and the top
-// alternatives (echo and logprobs of the completions API, perplexity): element i is for position i+1. Every position
+// alternatives (echo and logprobs of the completions API, perplexity). Element i is for position i+1. Every position
 // is computed anew; the prefix cache cannot help.
 func (s *Sequence) PromptLogprobs(ctx context.Context, top int) ([]sampling.Token, error) {
 	return s.Scores(ctx, 1, top)

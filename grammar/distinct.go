@@ -137,8 +137,8 @@ func (c *cursor) behind(text []byte) *items {
 	return &i
 }
 
-// apart reports whether no token of a slice can end an item or begin a list: its characters go on with a string that no
-// earlier one begins with, or with any string.
+// apart reports whether no token of a slice can end an item or begin a list. Its characters then go on with a string
+// that no earlier one begins with, or with any string.
 func (c *cursor) apart(s *State, part *slice) bool {
 	return part.room > 0 && (c.in && c.quoted && c.from == c.to || !c.in && s.room >= part.room)
 }

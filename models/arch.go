@@ -395,9 +395,9 @@ var architectures = map[string]architecture{
 		bidirectional: true, positions: halves, attention: attentionTraits{qkv: fused},
 		norms: normTraits{kind: layerNorm, after: true}, ffn: ffnTraits{activation: UnitSiLU},
 	},
-	// Warner et al. 2024, "Smarter, Better, Faster, Longer", §2.1: no biases, norms ahead of each half
-	// layer, and two bases of rotation, for layers that see all keys and for layers with a window.
-	// hidden_activation names its gated unit.
+	// Warner et al. 2024, "Smarter, Better, Faster, Longer", §2.1: no biases, norms ahead of each half layer. There are
+	// two bases of rotation, for layers that see all keys and for layers with a window. hidden_activation names its
+	// gated unit.
 	"modern-bert": {
 		bidirectional: true, positions: positionTraits{order: ropeHalves, windowedRope: true, windowedBase: 10000}, attention: attentionTraits{qkv: fused}, windows: windowTraits{globalEvery: 3, globalFirst: true, bothSides: true},
 		norms: normTraits{kind: layerNormBare}, ffn: ffnTraits{gateUp: fused},

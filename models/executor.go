@@ -19,8 +19,8 @@ import (
 // its own shard through every layer and reads all weights. Workers wait for each other only at the end or, if
 // rows of one sequence are in several shards, at each stage.
 //
-// All other steps are one shard, and the whole pool divides each of its operations. These are single rows,
-// few rows of a larger model, rows of models with recurrent layers, where a sequence's rows go one after the
+// All other steps are one shard, and the whole pool divides each of its operations. These are single rows and few rows
+// of a larger model. Rows of models with recurrent layers belong to them, where a sequence's rows go one after the
 // other, and rows of mixtures, where all rows that chose an expert meet.
 type executor struct {
 	cfg    *spec

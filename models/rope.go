@@ -74,8 +74,8 @@ func newRope(p ropeParams) rope {
 // pairs returns how many pairs of elements rotate.
 func (r *rope) pairs() int { return len(r.freq) }
 
-// unscaled returns the share of pair i's frequency that stays under YaRN ("NTK-by-parts", YaRN §3.2): 1 for
-// pairs that rotate often within the original context, 0 for pairs that rotate less than once.
+// unscaled returns the share of pair i's frequency that stays under YaRN ("NTK-by-parts", YaRN §3.2). It is 1 for pairs
+// that rotate often within the original context, 0 for pairs that rotate less than once.
 func (p *ropeParams) unscaled(i int) float64 {
 	pairWith := func(rotations float64) float64 {
 		return float64(p.dims) * math.Log(float64(p.original)/(rotations*2*math.Pi)) / (2 * math.Log(p.base))

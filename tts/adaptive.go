@@ -50,9 +50,9 @@ func (adaptive) worth(r *searchRun, most int) (n int, reason StopReason) {
 // orders are equally likely. It can gain no more than what the best one lacks.
 func record(n, m int) float64 { return float64(m) / float64(n+m) }
 
-// expectedGain returns how much m further votes are expected to raise the probability of having the more
-// frequent of two answers, after a and b votes and from a uniform prior (preposterior analysis, Raiffa &
-// Schlaifer 1961). It is 0 if the votes cannot change which answer leads.
+// expectedGain returns how much m further votes are expected to raise the probability of having the more frequent of two
+// answers. It counts from a and b votes and a uniform prior (preposterior analysis, Raiffa & Schlaifer 1961). It is 0 if
+// the votes cannot change which answer leads.
 func expectedGain(a, b, m int) float64 {
 	// Of the m votes, i are for the first with a Beta-binomial probability. The leading one is then right
 	// with the probability of at most so many heads of n coins.

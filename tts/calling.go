@@ -62,10 +62,10 @@ func (c *Calling) divide(t Text, p *toolcall.Parser) (reasoning Reasoning, rest 
 	return reasoning, t, calls
 }
 
-// Hold prepares a request whose answers may be calls. With must they have to be calls, with a name calls of
-// that tool. If a call must be made, may be of a strict tool, or may not be of all tools in the prompt, it
-// is held to the tools' names and schemas, and the last call ends the answer. The grammar is in use until
-// ctx ends. Errors: *toolcall.SchemaError of a strict tool, and the errors of Model.Format.
+// Hold prepares a request whose answers may be calls. With must they have to be calls, with a name calls of that tool. If a
+// call must be made, may be of a strict tool, or may not be of all tools in the prompt, it is held to the tools' names and
+// schemas. The last call then ends the answer. The grammar is in use until ctx ends. Errors: *toolcall.SchemaError of a
+// strict tool, and the errors of Model.Format.
 func (c *Calling) Hold(ctx context.Context, req *Request, m *Model, must bool, name string) error {
 	req.Marks, req.Calling = slices.Concat(c.Format.Marks, c.Format.Inner), c
 	tools := c.Tools

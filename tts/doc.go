@@ -14,10 +14,10 @@
 // All strategies yield the same Events, so a caller streams a searched answer
 // as it streams a plain one; a search adds Progress and, at the end, its Outcome.
 //
-// Invariants: the texts of events concatenate to the unstreamed text; text is
-// valid UTF-8 whatever bytes the tokens hold; nothing of a stop string or a
-// special token reaches it; a choice's text depends on the request and its
-// seed, never on what else is running.
+// Invariants: the texts of events concatenate to the unstreamed text. Text is
+// valid UTF-8 whatever bytes the tokens hold, and has nothing of a stop string or
+// a special token. A choice's text depends on the request and its seed, never on
+// what else is running.
 //
 // The package knows nothing of HTTP, batches or KV blocks.
 package tts

@@ -8,10 +8,9 @@ import (
 	"github.com/lutra-lm/lutra/models/template"
 )
 
-// fit prepares a conversation and leaves out exchanges that the model does not read: all but the latest
-// MaxTurns and, with Prompt.Truncate, as many of the oldest as it takes to make room for an answer. An
-// exchange is what the user says and all that follows, up to where the user speaks again. System messages
-// and the last exchange stay.
+// fit prepares a conversation and leaves out exchanges that the model does not read: all but the latest MaxTurns. With
+// Prompt.Truncate it leaves out as many of the oldest as it takes to make room for an answer. An exchange is what the user
+// says and all that follows, up to where the user speaks again. System messages and the last exchange stay.
 func (m *Model) fit(ctx context.Context, p *Prompt, maxTokens, limit int) (*Prepared, error) {
 	starts := exchanges(p.Messages)
 	least := 0

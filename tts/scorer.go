@@ -41,7 +41,7 @@ type Judge interface {
 // which costs nothing.
 type selfScorer func(c *Candidate) float64
 
-// ByOwn scores by what the search has computed of a candidate anyway.
+// ByOwn scores by what the search knows of a candidate without a verifier.
 func ByOwn(score func(c *Candidate) float64) Judge { return selfScorer(score) }
 
 // Open implements Scorer.

@@ -1,10 +1,10 @@
-// Package budget bounds the cost of a grammar: steps of work while it is compiled and while it finds what may follow, and
-// bytes for as long as it is kept. Work and memory are charged first:
+// Package budget bounds the cost of a grammar: steps of work while it is compiled and while it finds what may follow,
+// and bytes for as long as it is kept. Work and memory are charged first:
 //
 //	Work(steps) ──▶ error: too much, or whoever asked has gone
 //	Hold(bytes) ──▶ error: too much          Release(bytes)
 //
-// A step is about what a look into a table takes. Bytes are estimates of the heap's growth; tests hold them against it.
+// A step is about as much as a look into a table. Bytes are estimates of the heap's growth; tests compare them with it.
 package budget
 
 import (

@@ -36,8 +36,8 @@ const (
 
 // compiler turns one schema into rules.
 //
-// It has many methods, since each keyword's ways, and each rule of the grammar, need its arena,
-// its nodes and what it knows: they stand in the files of what they are about.
+// It has many methods, since the code of each keyword, and each rule of the grammar, needs its arena and its nodes.
+// They stand in the files of their subjects.
 type compiler struct {
 	options               Options
 	differ                bool          // there are lists whose items differ and are many
@@ -65,9 +65,8 @@ type Options struct {
 	// schema names.
 	AnyOrder bool
 
-	// Listed leaves objects the properties that the schema lists, where it lists some
-	// and says nothing of others: what models are asked for so, they are asked for
-	// alone, and a small one might add to it for ever.
+	// Listed leaves objects only the properties that the schema lists, if it lists some and does not mention others.
+	// Such a schema asks for these alone, and a small model might add to them for ever.
 	Listed bool
 
 	// Budget is charged for the grammar; nil: a default one.

@@ -66,9 +66,9 @@ func (s *supervised) tell(state string) {
 	}
 }
 
-// watch tells systemd that the server is alive, until ctx ends. It stays silent if an engine has work
-// and has taken no step since the last time, or if work beside the engines does not move: long prompts
-// would then wait until a restart. engines returns the present ones.
+// watch tells systemd that the server is alive, until ctx ends. It stays silent if an engine has work and has taken
+// no step since the last time. It also does if work beside the engines does not move, since long prompts would then
+// wait until a restart. engines returns the present ones.
 func (s *supervised) watch(ctx context.Context, engines func() []*batcher.Engine) {
 	limit, err := daemon.SdWatchdogEnabled(false)
 	if err != nil {

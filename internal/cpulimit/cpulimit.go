@@ -5,7 +5,7 @@
 //
 // Waiting goroutines are served in order, and long work lets others go first now and
 // then: short work never waits for the end of long work. Long work of several requests is done one
-// request after the other, in the order in which they came, and work of one that has had much time
+// request after the other, in the order in which they came. Requests that have had much time come
 // after all others. Work that would wait in line for too long fails with ErrBusy.
 //
 // Together they take a quarter of the process's cores. With fewer than four cores there

@@ -139,8 +139,8 @@ func (r *Runtime) promised() (bytes int64) {
 	return bytes
 }
 
-// makeEngine makes a model's engine and its caches, of up to share bytes each if the
-// configuration does not set their size, or more of the room there is where that holds too little.
+// makeEngine makes a model's engine and its caches, of up to share bytes each if the configuration does not set their
+// size. If a share holds too little, they may take more of the room.
 func (r *Runtime) makeEngine(cfg config.Config, h *Host, share, room int64) error {
 	opt := cfg.Engine.Options
 	opt.Pool, opt.Arbiter, opt.Name = r.Pool, r.arbiter, h.Bundle.Name

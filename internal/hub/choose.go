@@ -137,9 +137,9 @@ type room struct {
 // has: from 8 bits down to 2. What is smaller yet is another model, such as one that drafts.
 const sameWeights = 4
 
-// instead returns the model to take in place of file, which choose found for a name that says no more
-// than the repository, and why; an empty reason means that there was no choice. A model larger than the
-// room gives way to the next kind that fits, or to the largest model that fits.
+// instead returns the model to take in place of file, which choose found for a name that says no more than the
+// repository. It says why, or nothing if there was no choice. A model larger than the room gives way to the next kind
+// that fits, or to the largest model that fits.
 func instead(ref Ref, file string, files []string, r room) (chosen, why string) {
 	models := filter(files, isModel)
 	if ref.File != "" || ref.Quant != "" || len(firstParts(models)) < 2 {

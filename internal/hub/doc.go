@@ -18,7 +18,7 @@
 // their SHA-256. Each tag has a folder, ollama--NAMESPACE--NAME--TAG, with commits that are the
 // SHA-256 of manifests, and in a snapshot model.gguf and params.json.
 //
-// Nothing that the hub says is trusted: answers and headers are bounded, names
-// that would leave the cache are refused, redirects are counted, and the token
+// Nothing that the hub says is trusted. Answers and headers are bounded, names
+// that would leave the cache are refused, and redirects are counted. The token
 // goes to the endpoint alone.
 package hub

@@ -4,11 +4,9 @@
 //	kv.Cache ──Observer──▶ feed ──▶ batches ──▶ PUB   kv@POD@MODEL, sequence number, msgpack
 //	         (engine)   bounded by the cache  └──▶ log of the latest ──▶ ROUTER, for who missed some
 //
-// The engine only notes what changed; all else is done by a goroutine of its own. A change
-// that is undone before that goroutine has seen it is forgotten, so that no more can wait
-// than the cache has blocks, and nothing is lost however slow the goroutine is.
+// The engine only notes changes; a goroutine does the rest. A change that is undone before that goroutine has seen it
+// is forgotten, so no more can wait than the cache has blocks, and nothing is lost however slow the goroutine is.
 //
-// A block's hash is of the names of the model and of its adapter, and of all tokens to the
-// block's end: the same in every process, so that routers know equal prefixes on several
-// replicas as one.
+// A block's hash covers the names of the model and of its adapter, and all tokens to the block's end. It is the same in
+// every process, so routers know equal prefixes on several replicas as one.
 package kvevents

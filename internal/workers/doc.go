@@ -5,10 +5,9 @@
 //	             ▲                    ▲          │ fails, hangs, is slow
 //	             └─ here, if nobody ──┴──────────┘ what it has not finished
 //
-// Workers are believed as little as anything from outside: nothing but the configured
-// addresses is asked, whatever an answer says; every answer is read with bounds and a
-// deadline; tokens count only if they come from the same build of the same model and are
-// ones that it can have made, and some are generated again by the search. A worker that
-// fails rests for a while, one whose tokens are wrong for an hour. Nothing that a worker
-// does fails a search: in the end this server does the work itself.
+// Workers are trusted no more than anything from outside. Only the configured addresses are asked, whatever an answer
+// says, and every answer is read with bounds and a deadline. Tokens count only if they come from the same build of the
+// same model and it can have made them; the search generates some again. A worker that fails rests for a while, one
+// whose tokens are wrong for an hour. Nothing that a worker does fails a search: in the end this server does the work
+// itself.
 package workers

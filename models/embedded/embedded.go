@@ -1,11 +1,10 @@
-// Package embedded holds the models that are built into the binary, so that it answers without any download.
-// Two dense ternary generators and a mixture of experts solve short arithmetic stories step by step, and a
-// process reward model judges such steps. They were trained from nothing; tools/train is the recipe, with
-// measurements.
+// Package embedded holds the models that are built into the binary, so that it answers without any download. Two dense
+// ternary generators and a mixture of experts solve short arithmetic stories step by step, and a process reward model
+// judges such steps. They were trained from nothing; tools/train is the recipe, with measurements.
 //
-// The block matrices are stored as TQ1_0 (1.69 bits a weight), which holds them exactly and is the smallest
-// form, and as I2_S (2 bits) if rows are no multiple of 256. The embedding is F16, the reward model's Q8_0,
-// routers are F32. Together they add 5.9 MB to the binary.
+// The block matrices are stored as TQ1_0 (1.69 bits a weight), which holds them exactly and is the smallest form. If
+// rows are no multiple of 256 they are I2_S (2 bits). The embedding is F16, the reward model's Q8_0, routers are F32.
+// Together they add 5.9 MB to the binary.
 package embedded
 
 import (
@@ -137,9 +136,9 @@ func Data(name string) ([]byte, error) {
 	return nil, fmt.Errorf("%w: %q (have %s)", ErrUnknown, name, strings.Join(names, ", "))
 }
 
-// TestSet returns 500 held-out problems, one JSON object a line. Its members are question, answer, steps (the
-// lines of a right solution), eqs ([left, operator, right, result] of each), level (number of steps), hard (size
-// of the operands, 1 or 2) and kind (the family of stories). No embedded model was trained on them.
+// TestSet returns 500 held-out problems, one JSON object a line. Its members are question, answer and steps (the lines of
+// a right solution), eqs ([left, operator, right, result] of each), level (number of steps), hard (size of the operands,
+// 1 or 2) and kind (the family of stories). No embedded model was trained on them.
 func TestSet() string { return testSet }
 
 // Profile returns what methods of test-time scaling reach and cost with the generators, in

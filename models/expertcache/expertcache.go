@@ -61,8 +61,8 @@ func (c *LFU) Slot(expert int32) (slot int, ok bool) {
 	return int(c.slot[expert]), c.slot[expert] != none
 }
 
-// Assign gives a slot to an expert of the step that has none: a free slot, or the slot of an expert that the step
-// does not need and that goes out.
+// Assign gives a slot to an expert of the step that has none. It is free, or belonged to an expert that the step does not
+// need.
 func (c *LFU) Assign(expert int32) (slot int) {
 	slot = none
 	for i, e := range c.expert {

@@ -11,8 +11,8 @@ import (
 var (
 	// ErrFormat says that the bytes are not a well-formed GGUF file.
 	ErrFormat = errors.New("malformed GGUF")
-	// ErrUnsupported says that the file may be well-formed, but is of a kind that this package does not
-	// read: big-endian, a part of several, another version, or a storage type without a decoder.
+	// ErrUnsupported says that the file may be well-formed, but is of a kind that this package does not read.
+	// It is big-endian, a part of several or another version, or has a storage type without a decoder.
 	ErrUnsupported = errors.New("unsupported GGUF")
 	// ErrChanged is disk.ErrChanged.
 	ErrChanged = disk.ErrChanged

@@ -49,9 +49,9 @@ func (p pairCodes) dequantize(dst []float32, src []byte) {
 	}
 }
 
-// Pairs sets dst, a quarter of a row long, to the codes of row r, so that its weights are scale·(code-1).
-// It reports false if there is no such scale: the row's blocks have several, or one that is 0 or not
-// finite, or the type has no codes of two bits. A code may be 3.
+// Pairs sets dst, a quarter of a row long, to the codes of row r, so that its weights are scale·(code-1). It reports false
+// if the row's blocks have several scales, or one that is 0 or not finite, or if the type has no codes of two bits. A
+// code may be 3.
 func (t *Tensor) Pairs(dst []byte, r int) (scale float32, ok bool) {
 	p, ok := pairsOf[t.Type]
 	if !ok {

@@ -38,8 +38,8 @@ func ParseType(name string) (Type, error) {
 	return 0, fmt.Errorf("kv: unknown type %q (have %v)", name, typeNames)
 }
 
-// Shape describes a model to a cache: the layers that have keys and values, their KV heads, the elements of a head, and
-// the numbers of a sequence's recurrent state in all layers together. A model with a state may have no such layers.
+// Shape describes a model to a cache: the layers with keys and values, their KV heads, the elements of a head, and the
+// numbers of a sequence's recurrent state in all layers. A model with a state may have no such layers.
 type Shape struct {
 	Layers, Heads, HeadDim, State int
 	Others                        Others
@@ -79,8 +79,8 @@ func BytesPerBlock(shape Shape, opt Options) int64 {
 	return 2*int64(shape.Layers)*arrayBytes(shape.Heads, shape.HeadDim, opt) + 2*int64(o.Layers)*arrayBytes(o.Heads, o.HeadDim, opt) + noteBytes + 4*int64(opt.BlockLen)
 }
 
-// noteBytes is the size of a block's records besides its tokens: a block, and places in the list of free blocks, in the
-// index (half of whose table may be empty) and in its sequence.
+// noteBytes is the size of a block's records besides its tokens. These are a block, and places in the list of free blocks,
+// in the index (half of whose table may be empty) and in its sequence.
 const noteBytes = int64(unsafe.Sizeof(block{})) + 4 + 40 + 4
 
 // arrayBytes returns the memory of the keys, or the values, of a block in one layer of

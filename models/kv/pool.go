@@ -20,8 +20,8 @@ import (
 //	 └──────────── evicted, oldest first ── cached (indexed, no reference)
 //
 // Invariants (see Check): a block that is referenced twice or indexed is never
-// written; who references an indexed block references its whole prefix, hence
-// prefixes are younger than their continuations in the eviction order and no
+// written. A sequence with an indexed block references its whole prefix. Hence
+// prefixes are younger than their continuations in the eviction order, and no
 // indexed block ever loses its parent.
 //
 // It has more than twenty methods, as blocks, index, states and layers count one another's

@@ -80,21 +80,21 @@ const (
 
 // Shapes lists the named shapes.
 //
-//   - tiny: that of the embedded small model.
+//   - tiny: the shape of the embedded small model.
 //   - falcon3-1b: tiiuae/Falcon3-1B-Instruct, as published in 1.58 bits.
 //   - falcon3-draft: an eighth of it, of the same vocabulary, to draft for it.
 //   - bitnet-2b: the sizes of microsoft/bitnet-b1.58-2B-4T as a Llama, which
 //     other engines run too.
 //   - bitnet-2b-4t: the same model in its own architecture, with its extra norms
 //     and squared ReLU.
-//   - bonsai-1.7b, bonsai-8b: the sizes of prism-ml's Bonsai, which are those of
-//     Qwen3, as a Llama.
+//   - bonsai-1.7b, bonsai-8b: the sizes of prism-ml's Bonsai, which are
+//     Qwen3's, as a Llama.
 //   - qwen3-30b-a3b: Qwen3-30B-A3B, 128 experts a layer of which a token takes 8.
 //   - gpt-oss-20b: 32 experts a layer of which a token takes 4. As published in
 //     MXFP4, the experts alone are of the blocks' type, all else of the head's.
 //   - qwen35-0.8b, qwen35-27b: Qwen3.5-0.8B, and 27B, which Bonsai 27B is made of.
 //   - nemotron-nano-9b: the sizes of NVIDIA-Nemotron-Nano-9B-v2.
-//   - nemotron-3-nano-30b: those of NVIDIA-Nemotron-3-Nano-30B-A3B.
+//   - nemotron-3-nano-30b: the sizes of NVIDIA-Nemotron-3-Nano-30B-A3B.
 func Shapes() []Shape {
 	return []Shape{
 		{"tiny", 256, 768, 3, 8, 4, 32, 1024, 1024, 10000, true, Llama, Delta{}, Experts{}, Spaces{}},

@@ -12,9 +12,9 @@
 // WordPiece ("bert"). Others are refused by name.
 //
 // Invariants: a Tokenizer never changes after New and may be used by many
-// goroutines; byte-level BPE gives every byte sequence back unchanged, or
-// composed where the model wants that (nfc.go); text encoded without ParseSpecial
-// never yields a control token; the time to encode grows with n·log n, whatever
+// goroutines. Byte-level BPE gives every byte sequence back unchanged, or
+// composed if the model asks for that (nfc.go). Text encoded without ParseSpecial
+// never yields a control token. The time to encode grows with n·log n, whatever
 // the text.
 //
 // Texts are normalised (Unicode) as the last two models ask, and to NFC for byte-level BPE. The

@@ -11,8 +11,8 @@ import (
 	"github.com/lutra-lm/lutra/tts/toolcall"
 )
 
-// functions reads a list of objects that each hold a function with a name: the tools of a request, or the
-// calls of a message, whose arguments are text or an object. The template gets them as they are written.
+// functions reads a list of objects that each hold a function with a name. These are the tools of a request, or the calls
+// of a message, whose arguments are text or an object. The template gets them as they are written.
 func (f Reader) functions(field, arguments string) []any {
 	items, _ := f.List(field, MaxTools)
 	var list []any

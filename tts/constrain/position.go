@@ -211,7 +211,7 @@ type thoughtLimit struct {
 	end   text.Matcher[int32] // what ends a thought
 }
 
-// thoughtState is how far a completion has come with its thought.
+// thoughtState is a completion's progress through its thought.
 type thoughtState struct {
 	over    bool // there is none, or it has ended
 	begun   int  // tokens of its beginning

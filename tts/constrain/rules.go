@@ -8,7 +8,7 @@ import (
 	"github.com/lutra-lm/lutra/tts/text"
 )
 
-// Words is what constraints have to know of a model.
+// Words has the parts of a model that constraints need.
 type Words struct {
 	Tokenizer *tokenizer.Tokenizer
 	Vocab     int        // token ids are 0 to Vocab-1
@@ -16,7 +16,7 @@ type Words struct {
 	Thoughts  text.Marks // of them
 }
 
-// Rules are what a request asks of its answers.
+// Rules are a request's constraints on its answers.
 type Rules struct {
 	// MinTokens is the number of tokens before which neither a token nor a stop
 	// string ends a choice.
@@ -28,7 +28,7 @@ type Rules struct {
 	BadWords []string
 	// Allowed are the only tokens that may be sampled; nil: all.
 	Allowed []int32
-	// Format is what answers are held to; nil: nothing.
+	// Format is the format of the answers; nil: none.
 	Format *structure.Format
 	// JSON says that Format is one of JSON.
 	JSON bool

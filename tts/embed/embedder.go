@@ -53,9 +53,8 @@ type Request struct {
 	Most       int          // tokens of a text, at most as many as the context holds; 0: those
 }
 
-// Embed returns a vector of length 1 for each text, and how many tokens were read.
-// Errors: *TextError around tts.ErrEmpty, tts.ErrToken or a *tts.ContextError; those
-// of the engine, among them models.ErrNotFinite; ctx's own.
+// Embed returns a vector of length 1 for each text, and the number of tokens read. Errors: *TextError around tts.ErrEmpty,
+// tts.ErrToken or a *tts.ContextError; the engine's, among them models.ErrNotFinite; ctx's own.
 func (e *Embedder) Embed(ctx context.Context, r *Request) ([][]float32, int, error) {
 	vectors := make([][]float32, len(r.Texts))
 	read, err := each(ctx, r.Texts, func(ctx context.Context, i int, open opener) (int, error) {

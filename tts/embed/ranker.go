@@ -93,10 +93,9 @@ type part struct {
 // With implements Scorer.
 func (r *Ranker) With(m *tts.Model) Scorer { return &Ranker{model: m, head: r.head, parts: r.parts} }
 
-// NewRanker makes a ranker of m: with a head, of its pooled hidden states, or else of its
-// logits, which must be one score, or two whose softmax gives the first. template is what it
-// reads, with {query} and {document}; with a head it may be empty: an encoder reads the two
-// texts with its own separators.
+// NewRanker makes a ranker of m. A head scores its pooled hidden states. Without one its logits must be one score, or two
+// whose softmax gives the first. template is the prompt, with {query} and {document}. With a head it may be empty, since an
+// encoder reads the two texts with its own separators.
 func NewRanker(m *tts.Model, template string, head *models.Classifier) (*Ranker, error) {
 	if head == nil && (m.Config.Generates() || m.Outputs > 2) || head != nil && m.Config.Pooling == models.PoolingNone {
 		return nil, fmt.Errorf("%w: %q ranks nothing", ErrModel, m.Name)
@@ -204,7 +203,7 @@ func (v *Ranker) Score(ctx context.Context, pairs []Pair) ([]float32, int, error
 	return scores, read, err
 }
 
-// row returns the scores of what a sequence holds: one, or those of yes and no.
+// row returns the scores of a sequence: one, or the scores of yes and no.
 func (v *Ranker) row(ctx context.Context, seq *batcher.Sequence) ([]float32, error) {
 	if v.head == nil {
 		return seq.Logits(ctx)

@@ -14,10 +14,10 @@ import (
 	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
-// decide puts lead behind a critique and returns the probabilities of the words that may follow it,
-// among these alone (as ThinkPRM and GenPRM score theirs; for numbers Liu et al. 2023, "G-Eval",
-// §3). Where words cannot be told apart by their first tokens, as 1 and 10 in digits, the sampled one
-// has it all. seq holds the critique, of tokens ids, unless it is nil. read counts tokens.
+// decide puts lead after a critique and returns the probabilities of the words that may follow it, among these alone (as
+// ThinkPRM and GenPRM do; for numbers Liu et al. 2023, "G-Eval", §3). If words cannot be told apart by their first tokens, as
+// 1 and 10 in digits, the sampled one has it all. seq holds the critique, of tokens ids, unless it is nil. read counts
+// tokens.
 func (w *writing) decide(ctx context.Context, seq *batcher.Sequence, ids []int32, lead string) (shares []float64, read int, err error) {
 	common, firsts, apart := first(w.model.Tokenizer, lead, w.form.words)
 	if !apart {
@@ -51,8 +51,8 @@ func (w *writing) decide(ctx context.Context, seq *batcher.Sequence, ids []int32
 // asWritten lets what leads to a decision end a thought.
 var asWritten = tokenizer.Options{ParseSpecial: true}
 
-// first returns the tokens that lead and words have in common, and those of the words that come
-// next. apart tells whether these differ.
+// first returns the tokens that lead and words have in common, and the next token of each word. apart tells whether these
+// differ.
 func first(t *tokenizer.Tokenizer, lead string, words []string) (common, firsts []int32, apart bool) {
 	all := make([][]int32, len(words))
 	for i, word := range words {

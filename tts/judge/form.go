@@ -15,8 +15,8 @@ const (
 	FormatRubric = "rubric"
 )
 
-// form is how a critique goes on from its prompt, and where its decision stands. The texts of
-// think-prm and gen-prm are those that the checkpoints of these names were trained with.
+// form describes the prompt of a critique, and the place of its decision. The checkpoints think-prm and gen-prm were trained
+// with the texts of these names.
 type form struct {
 	begin  string    // of the critique, which the model goes on from; %d: the solution step
 	mark   string    // ends with where the decision's words stand
@@ -104,7 +104,7 @@ func unwritten(said, text string, whole func(before string) bool) (rest string, 
 	return "", false
 }
 
-// labels are what a chain of thought says of steps.
+// labels match a chain of thought's labels of steps.
 var labels = regexp.MustCompile(`\\boxed\{\s*(?:\\text\{)?\s*(correct|incorrect)\s*\}`)
 
 // readLabels returns what a critique says of the solution steps, in their order: of at most steps.

@@ -26,7 +26,7 @@ type planned struct {
 	stops []string // that end solution steps
 }
 
-// desk is what all judges of a request share.
+// desk holds what all judges of a request share.
 type desk struct {
 	*planned
 	model    *tts.Model
@@ -50,7 +50,7 @@ type desk struct {
 	seq     *batcher.Sequence
 }
 
-// ruling is what has come of an asking.
+// ruling is the result of an asking.
 type ruling struct {
 	done      chan struct{} // closed when what follows is known
 	err       error

@@ -42,7 +42,7 @@ const (
 	answerPlace    = "{answer}"
 	rubricPlace    = "{rubric}"
 	scalePlace     = "{scale}"
-	judgingNumbers = 0x6372697469717565 // sets random numbers apart from those of candidates
+	judgingNumbers = 0x6372697469717565 // keeps its random numbers apart from the candidates'
 )
 
 // Validate reports the first fault; it begins with the option's name and a colon.

@@ -12,7 +12,7 @@ import (
 	"github.com/lutra-lm/lutra/tts"
 )
 
-// asking is what a model is asked to judge, and how.
+// asking is a question for a judge.
 type asking struct {
 	form  form
 	turns []turn

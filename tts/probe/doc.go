@@ -1,7 +1,6 @@
-// Package probe judges answers by the hidden states that the generator computed while it wrote
-// them: a Probe is a line through the means of those states over an answer's tokens, those of the
-// last token, and the tokens' log-probabilities. The model computes them anyway, so that judging
-// costs a dot product a token and layer, and no second model.
+// Package probe judges answers by the hidden states that the generator computed while it wrote them. A Probe is linear in the
+// means of those states over an answer's tokens, in the last token's states, and in the tokens' log-probabilities. The model
+// computes them anyway, so judging costs a dot product a token and layer, and no second model.
 //
 //	engine ── readings, a token ──▶ tts.Readings ── sums ──▶ Scorer ── logistic function ──▶ score
 //

@@ -53,7 +53,7 @@ func Is(f *gguf.File) bool {
 	return arch == architecture
 }
 
-// Open reads the probe of a file. Errors wrap ErrFile, but for those of reading.
+// Open reads the probe of a file. Errors wrap ErrFile, except errors of reading.
 func Open(path string) (*Probe, error) {
 	f, err := gguf.Open(path)
 	if err != nil {

@@ -71,7 +71,7 @@ func (o *Of) Fits(c *models.Config) error {
 // them.
 var TokenFeatures = []string{"logprob_mean", "logprob_min", "logprob_sum", "certainty_mean"}
 
-// tokenFeatures appends those of readings.
+// tokenFeatures appends the features of readings.
 func tokenFeatures(dst []float32, r *tts.Readings) []float32 {
 	n := float64(max(r.Tokens, 1))
 	return append(dst, float32(r.Logprob/n), r.Least, float32(r.Logprob), float32(r.Certainty/n))

@@ -19,7 +19,7 @@ type Candidate struct {
 	Works    func(p scaling.Plan) bool // whether the model can carry a plan out
 }
 
-// Choice is what answers a request, and what is expected of it.
+// Choice is the plan that answers a request, and its expected results.
 type Choice struct {
 	Model      int     `json:"-"` // index of its Candidate
 	Name       string  `json:"model"`

@@ -6,10 +6,9 @@ import (
 	"time"
 )
 
-// Forecast learns by what factor answers take longer than a profile and an engine's pace
-// say: queues, other engines and other programs are in it. It keeps a mean and a mean
-// deviation as TCP does of round trips (Jacobson 1988). What it has learnt fades, so that
-// one bad minute does not refuse requests for good. Its methods may be called at once.
+// Forecast learns the factor by which answers take longer than a profile and an engine's pace say, because of queues, other
+// engines and other programs. It keeps a mean and a mean deviation as TCP does of round trips (Jacobson 1988). Its knowledge
+// fades, so that one bad minute does not refuse requests for good. Its methods may be called at once.
 type Forecast struct {
 	mu        sync.Mutex
 	mean, dev float64 // logarithms of factors

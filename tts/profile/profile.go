@@ -16,7 +16,7 @@ import (
 	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
-// Version is that of the files that this program writes and reads.
+// Version is the version of the files that this program writes and reads.
 const Version = 1
 
 // Profile is a file of curves, with what it takes to measure them again.
@@ -41,7 +41,7 @@ type Curve struct {
 	temperature float32
 }
 
-// Point is what one plan reached: means a problem.
+// Point has the results of one plan, as means a problem.
 type Point struct {
 	Plan     string  `json:"plan"`               // as scaling.Parse reads it; single: one sample
 	Verifier string  `json:"verifier,omitempty"` // the reward model that judged
@@ -182,9 +182,8 @@ func (c *Curve) step(n int) float64 {
 	return a.Cost(max(n, 1))
 }
 
-// expect returns how long a point takes on an engine whose background sequences need
-// pace(rows) for a token each; 0: it is not known, and the machine is taken for the one
-// that was measured.
+// expect returns the time that a point takes on an engine whose background sequences need pace(rows) for a token each. If
+// that is 0, it is not known, and the machine is taken for the measured one.
 func (c *Curve) expect(p *Point, pace func(rows int) time.Duration) time.Duration {
 	ms := p.MS
 	if len(c.StepMS) > 0 {

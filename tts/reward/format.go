@@ -33,9 +33,8 @@ type Format struct {
 	Writes bool
 	Judge  judge.Options
 
-	// A score is the sigmoid of the model's one output, the softmax of the
-	// second of two, or that of good among the logits of the words good and bad.
-	// Of whole answers it is the softsign of the output.
+	// A score is the sigmoid of the model's one output, the softmax of the second of two, or the share of good among the
+	// logits of the words good and bad. Of whole answers it is the softsign of the output.
 	outputs   int // 0: the vocabulary
 	good, bad string
 }

@@ -30,10 +30,9 @@ type Rating struct {
 	Steps      []Extent  // where the steps stand in the response
 }
 
-// Rate scores responses to a prompt, which may come from anywhere: their lines
-// are the solution steps, and a line's end that is missing at the end of a
-// response is the end of its turn. The prompt is computed once, the responses
-// together. The second result counts the tokens read and written.
+// Rate scores responses to a prompt, which may come from anywhere. Their lines are the solution steps; a line's end that is
+// missing at the end of a response is the end of its turn. The prompt is computed once, the responses together. The second
+// result counts the tokens read and written.
 func (v *Scorer) Rate(ctx context.Context, prompt *tts.Prompt, by scaling.Aggregate, responses ...string) ([]Rating, int, error) {
 	for _, text := range responses {
 		if strings.TrimSpace(text) == "" {

@@ -114,8 +114,8 @@ func shown(t *template.Template) (Marks, bool) {
 	return Marks{}, false
 }
 
-// apart returns the marks of a thought that is a part of a message of its own, as the answer is: the texts
-// that begin each part, and the text that ends the thought and begins the next part.
+// apart returns the marks of a thought that is a part of a message of its own, as the answer is. They are the texts that begin
+// each part, and the text that ends the thought and begins the next part.
 func apart(with, without, header string) (m Marks, ok bool) {
 	part, found := strings.CutPrefix(with, header)
 	answer, found2 := strings.CutPrefix(without, header)

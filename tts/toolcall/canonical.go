@@ -11,10 +11,10 @@ import (
 	"strings"
 )
 
-// Canonical returns a call's name and arguments, equal for calls of equal meaning: members in order, no white
-// space, strings in one spelling, and numbers by their value, as RFC 8785 writes them. Unlike there, numbers
-// keep all their digits: identifiers are often too long for a double. Arguments that are no JSON, such as the
-// beginning of a call that was cut off, stay as they are.
+// Canonical returns a call's name and arguments, equal for calls of equal meaning. Members are in order, without white space,
+// strings in one spelling, and numbers by their value, as RFC 8785 writes them. Unlike there, numbers keep all their digits:
+// identifiers are often too long for a double. Arguments that are no JSON, such as the beginning of a call that was cut off,
+// stay as they are.
 func (c *Call) Canonical() string {
 	d := json.NewDecoder(strings.NewReader(c.Arguments))
 	d.UseNumber()
