@@ -145,6 +145,24 @@ func TestSeededFaultsAreCaught(t *testing.T) {
 			return !passes(t, d.build(t, program), concerns[f.file]...)
 		})
 	}
+	right.build(t, qfloatProgram)
+	for _, f := range seededQfloat {
+		with(f.file, f.from, f.to, func(t *testing.T, d tree) bool {
+			dev := open(t, Options{Program: d.build(t, qfloatProgram), KeepTCM: true, Limit: patient})
+			if err := differsFromModel(t, dev, 8); err != nil {
+				t.Log(err)
+				return true
+			}
+			most, err := mostApart(t, dev, 8)
+			for op, by := range most {
+				if by > inQfloat[op].most {
+					t.Log(op, by)
+					return true
+				}
+			}
+			return err != nil
+		})
+	}
 	for _, f := range seededThreads {
 		with(f.file, f.from, f.to, func(t *testing.T, d tree) bool {
 			d.build(t, mistakes)

@@ -180,6 +180,19 @@ var seededThreads = []struct{ file, from, to, shows string }{
 	{"device/hmx.c", "within(wgt, bits, k <", "within(wgt ? act : wgt, bits, k <", "V"},
 }
 
+// seededQfloat are faults of what chips round, which V75's program shows.
+var seededQfloat = []struct{ file, from, to string }{
+	{"kernels/sf.h", "splat_w(150), e", "splat_w(149), e"},
+	{"kernels/sf.h", "Q6_Vw_vadd_VwVw(rest, Q6_V_vand_VV(n, splat_w(1)))", "rest"},
+	{"kernels/sf.h", "defined(LUTRA_ARCH) && LUTRA_ARCH < 79\nINLINE V round_to_int", "0\nINLINE V round_to_int"},
+	{"kernels/hf.h", "splat_h(0x3c00)), y", "splat_h(0x3800)), y"},
+	{"kernels/hf.h", "qf32_add(HI(x), HI(y)), qf32_add(LO(x), LO(y))", "qf32_add(LO(x), LO(y)), qf32_add(HI(x), HI(y))"},
+	{"emulator/qfloat.h", "rest <= (3ll << BEHIND) / 2", "rest < (3ll << BEHIND) / 2"},
+	{"emulator/qfloat.h", "rest <= quarter / 2", "rest < quarter / 2"},
+	{"emulator/qfloat.h", "rest == half && (kept & 1)", "rest == half"},
+	{"emulator/qfloat.h", "(v & ((1ll << places) - 1)) != 0", "0"},
+}
+
 // An exercise is a little of everything: packets, and the memory that they begin with.
 type exercise struct {
 	packets []device.Packet

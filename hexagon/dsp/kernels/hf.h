@@ -1,9 +1,9 @@
-// fp16 of 64 lanes. Emulator build: IEEE binary16 by integer instructions, rounded to
-// nearest even, with subnormals; what is too large becomes 65504. Device build
-// (LUTRA_QFLOAT): one qfloat operation and a conversion, whose last place may differ, and
-// which makes infinities of what is too large; untested, for no emulator executes it.
+// fp16 of 64 lanes. In the emulator IEEE binary16 by integer instructions, rounded to
+// nearest even, with subnormals; what is too large becomes 65504. On a chip (LUTRA_ARCH) by qfloat: of V79 the same, but
+// for infinities of what is too large; below it by way of qf32, whose ties may round up.
 #pragma once
 #include "hvx.h"
+#include "qf.h"
 
 // hf_round rounds magnitudes p (words below 2^31), of value p * 2^(e-46), to fp16 bits.
 INLINE V hf_round(V p, V e) {
@@ -34,7 +34,7 @@ INLINE V hf_of_int(V n, int shift) {
 }
 
 // Loops of fp16 arithmetic are unrolled where that is instructions, not functions.
-#if defined(LUTRA_STANDIN) || defined(LUTRA_QFLOAT)
+#if defined(LUTRA_STANDIN) || (defined(LUTRA_ARCH) && !defined(LUTRA_EMULATED))
 #define UNROLL_HALVES UNROLL
 #else
 #define UNROLL_HALVES
@@ -43,9 +43,15 @@ INLINE V hf_of_int(V n, int shift) {
 #ifdef LUTRA_STANDIN // wrong numbers, but as many instructions as qfloat: see ablation
 INLINE V hf_mul(V a, V b) { return Q6_Vh_vavg_VhVh(Q6_Vh_vmpyi_VhVh(a, b), b); }
 INLINE V hf_add(V a, V b) { return Q6_Vh_vavg_VhVh(Q6_Vh_vadd_VhVh(a, b), b); }
-#elif defined(LUTRA_QFLOAT)
-INLINE V hf_mul(V a, V b) { return Q6_Vhf_equals_Vqf16(Q6_Vqf16_vmpy_VhfVhf(a, b)); }
-INLINE V hf_add(V a, V b) { return Q6_Vhf_equals_Vqf16(Q6_Vqf16_vadd_VhfVhf(a, b)); }
+#elif defined(LUTRA_ARCH) && LUTRA_ARCH < 79
+INLINE V hf_mul(V a, V b) { return hf_of_qf32(qf32_mul_hf(a, b)); }
+INLINE V hf_add(V a, V b) { // a sum of qf16 that cancels would be wrong by a unit of its operands' last place
+  const W x = qf32_mul_hf(a, splat_h(0x3c00)), y = qf32_mul_hf(b, splat_h(0x3c00));
+  return hf_of_qf32(Q6_W_vcombine_VV(qf32_add(HI(x), HI(y)), qf32_add(LO(x), LO(y))));
+}
+#elif defined(LUTRA_ARCH)
+CONVERTED(hf_mul, "vmpy", "qf16", "hf")
+CONVERTED(hf_add, "vadd", "qf16", "hf")
 #else
 INLINE void hf_split(V a, V *mant, V *exp) {
   V e = Q6_V_vand_VV(Q6_Vuh_vlsr_VuhR(a, 10), splat_h(31));

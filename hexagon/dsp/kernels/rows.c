@@ -40,9 +40,6 @@ void layer_norm(const struct rows *dst, const struct rows *src, const float *wei
   }
 }
 
-// round_to_int rounds numbers below 2^22 to integers: the sum's last place is one.
-INLINE V round_to_int(V x) { return Q6_Vw_vsub_VwVw(sf_add(x, splat_f(0x1.8p23f)), splat_f(0x1.8p23f)); }
-
 void quantize(int16_t *dst, float *scales, const struct rows *src, int n, int K, int width) {
   const int vectors = width / 32;
   const V most = splat_w(MOST_ACTIVATION), least = splat_w((uint32_t)-MOST_ACTIVATION);

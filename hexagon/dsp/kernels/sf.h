@@ -1,7 +1,7 @@
 // float32 of 32 lanes: IEEE, rounded to nearest even, with subnormals; what is too large
 // becomes infinite, and the bits of operands that are infinite or NaN have no meaning. In the
-// emulator by integer instructions; on a device (LUTRA_QFLOAT) one instruction of V68's IEEE
-// arithmetic each, untested. No multiplication is fused with an addition.
+// emulator by integer instructions; on a chip (LUTRA_ARCH) by qfloat, which below V79 rounds otherwise and has neither
+// infinities nor NaNs: see qf.h. No multiplication is fused with an addition.
 #pragma once
 #include "hf.h"
 
@@ -65,9 +65,12 @@ INLINE V hf_of_sf(V a) {
   return Q6_V_vor_VV(r, Q6_Vuw_vlsr_VuwR(sf_sign(a), 16));
 }
 
-#ifdef LUTRA_QFLOAT
-INLINE V sf_mul(V a, V b) { return Q6_Vsf_vmpy_VsfVsf(a, b); }
-INLINE V sf_add(V a, V b) { return Q6_Vsf_vadd_VsfVsf(a, b); }
+#if defined(LUTRA_ARCH) && LUTRA_ARCH >= 79
+CONVERTED(sf_mul, "vmpy", "qf32", "sf")
+CONVERTED(sf_add, "vadd", "qf32", "sf")
+#elif defined(LUTRA_ARCH)
+INLINE V sf_mul(V a, V b) { return sf_of_qf32(qf32_mul_sf(a, b)); }
+INLINE V sf_add(V a, V b) { return sf_of_qf32(qf32_add_sf(a, b)); }
 #else
 // normal moves the mantissa's top bit to bit 30.
 INLINE void sf_normal(V a, V *mant, V *exp) {
@@ -110,6 +113,32 @@ INLINE V sf_add(V a, V b) {
 }
 #endif
 INLINE V sf_sub(V a, V b) { return sf_add(a, Q6_V_vxor_VV(b, splat_w(0x80000000))); }
+
+// round_to_int rounds numbers below 2^22 to integers, the nearest even. Below V79 a float addition makes integers that are
+// wrong by one.
+#if defined(LUTRA_ARCH) && LUTRA_ARCH < 79
+INLINE V round_to_int(V x) {
+  V m, e, sign = Q6_Vw_vasr_VwR(x, 31);
+  sf_split(x, &m, &e);
+  V sh = Q6_Vw_vmin_VwVw(Q6_Vw_vsub_VwVw(splat_w(150), e), splat_w(31)); // at least 1
+  V n = Q6_Vw_vlsr_VwVw(m, sh), rest = Q6_Vw_vsub_VwVw(m, Q6_Vw_vasl_VwVw(n, sh));
+  V half = Q6_Vw_vasl_VwVw(splat_w(1), Q6_Vw_vsub_VwVw(sh, splat_w(1)));
+  Q up = Q6_Q_vcmp_gt_VwVw(Q6_Vw_vadd_VwVw(rest, Q6_V_vand_VV(n, splat_w(1))), half);
+  n = Q6_Vw_condacc_QVwVw(up, n, splat_w(1));
+  return Q6_Vw_vsub_VwVw(Q6_V_vxor_VV(n, sign), sign);
+}
+INLINE V whole_part(V x, V *k) { // the same as an integer and as a float
+  *k = round_to_int(x);
+  return sf_of_int(*k);
+}
+#else
+INLINE V round_to_int(V x) { return Q6_Vw_vsub_VwVw(sf_add(x, splat_f(0x1.8p23f)), splat_f(0x1.8p23f)); }
+INLINE V whole_part(V x, V *k) {
+  V up = sf_add(x, splat_f(0x1.8p23f));
+  *k = Q6_Vw_vsub_VwVw(up, splat_f(0x1.8p23f));
+  return sf_sub(up, splat_f(0x1.8p23f));
+}
+#endif
 
 // sf_sum is the sum of all lanes, in each of them: ref.sumOfLanes has the order.
 INLINE V sf_sum(V a) {

@@ -7,8 +7,7 @@ INLINE V exp_minus(V x) {
   static const float series[] = {0x1.430912p-13f, 0x1.5d87fep-10f, 0x1.3b2ab6p-7f, 0x1.c6b08ep-5f, 0x1.ebfbep-3f, 0x1.62e43p-1f, 1};
   V a = Q6_Vw_vmin_VwVw(sf_abs(x), splat_f(80));
   V z = sf_mul(a, splat_f(-0x1.715476p0f));
-  V up = sf_add(z, splat_f(0x1.8p23f)), k = Q6_Vw_vsub_VwVw(up, splat_f(0x1.8p23f));
-  V f = sf_sub(z, sf_sub(up, splat_f(0x1.8p23f)));
+  V k, f = sf_sub(z, whole_part(z, &k));
   V p = splat_f(series[0]);
   for (int i = 1; i < 7; i++) p = sf_add(sf_mul(p, f), splat_f(series[i]));
   return Q6_Vw_vadd_VwVw(p, Q6_Vw_vasl_VwR(k, 23));
