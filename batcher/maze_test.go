@@ -7,8 +7,8 @@ import (
 	"github.com/lutra-lm/lutra/batcher/sampling"
 )
 
-// maze is a constraint that depends on every token: at each point some tokens may come,
-// or one is forced, and what may come is known at once, soon or late.
+// maze is a constraint that depends on every token. At each point some tokens may come, or one is forced, and
+// the mask is known at once, soon or late.
 type maze struct {
 	*labyrinth
 	sum uint64 // of the completion

@@ -57,9 +57,8 @@ func conversations(t *testing.T, path string, kind kv.Type, n int) []*conversati
 	return convs
 }
 
-// together computes the conversations in batches: in every step a random choice of
-// them takes a random number of tokens, in one batch on several threads, over
-// one cache whose prefixes are shared.
+// together computes the conversations in batches. In every step a random choice of them takes a random number of tokens, in
+// one batch on several threads, over one cache whose prefixes are shared.
 //
 // alone says whether workers take shards of the rows.
 func together(t *testing.T, path string, kind kv.Type, convs []*conversation, alone bool) {

@@ -15,8 +15,8 @@ import (
 	"github.com/lutra-lm/lutra/models/kv"
 )
 
-// trained is what an independent float64 forward pass with int8 activations
-// made of the embedded models (tools/train/golden.py).
+// trained has the results of an independent float64 forward pass with int8 activations for the embedded models
+// (tools/train/golden.py).
 type trained struct {
 	Prompt    []int32          `json:"prompt"`
 	S, L, MoE trainedGenerator // as named in the training recipe

@@ -176,7 +176,7 @@ var goldenModels = []string{
 	"mixtral-8x2", "mixtral-4x4-q4_k", "qwen3moe-8x2",
 }
 
-// goldenGroupModels are those of the types with a scale each 64 or 128 weights.
+// goldenGroupModels have types with a scale each 64 or 128 weights.
 var goldenGroupModels = []string{"qwen3-q1_0", "qwen3-q2_0", "qwen3-q2_0-code3", "qwen3-pq2_0", "qwen3-ptq1_0", "qwen35"}
 
 // references are the reference models at hand: those kept beside the tests,
@@ -235,9 +235,8 @@ func TestLogitsAgreeWithAnIndependentForwardPass(t *testing.T) {
 	}
 }
 
-// Matrices that are ternary and packed as they are stored keep to the precision
-// of their storage type: float32 activations with F16, a scale each 32 of them
-// with the others.
+// Matrices that are ternary and packed as they are stored keep to the precision of their storage type. That is float32
+// activations with F16, and a scale each 32 of them with the others.
 func TestTernaryModelsPackedAsStoredAreAsExactAsOthers(t *testing.T) {
 	for _, ref := range references(t) {
 		g, want := readGolden(t, ref)
@@ -261,9 +260,8 @@ func TestTernaryModelsPackedAsStoredAreAsExactAsOthers(t *testing.T) {
 // reference engines kept theirs in float32.
 var kvNoise = map[kv.Type]float64{kv.F16: 1e-6, kv.Int8: 1.2e-3}
 
-// withoutOtherExperts is got with want in place of rows that are far off, of which
-// there may be few: where two experts are nearly equal, rounded keys and values may
-// choose the other one.
+// withoutOtherExperts is got with want in place of rows that are far off, of which there may be few. If two experts are nearly
+// equal, rounded keys and values may choose the other one.
 func withoutOtherExperts(t *testing.T, got, want []float32, width int) []float32 {
 	t.Helper()
 	got, others, rows := slices.Clone(got), 0, len(want)/width

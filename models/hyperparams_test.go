@@ -140,7 +140,7 @@ var unsaid = []string{
 	"rope.scaling.yarn_ext_factor", "shortconv.l_cache", "ssm.group_count",
 }
 
-// oddValues are what a hostile file may say in place of any value; nil: nothing.
+// oddValues replace any value of a hostile file; nil: no value.
 var oddValues = []any{
 	nil, uint32(0), uint32(1 << 20), int32(-1), uint64(math.MaxUint64), float32(math.MaxFloat32), float32(math.NaN()), "yarn", []int32{2, -1},
 }

@@ -27,7 +27,7 @@ func identified(t *testing.T) (id *Identity, digest string) {
 	return newIdentity(f, nil, nil, ""), hex.EncodeToString(sum[:])
 }
 
-// turns are those of one place, that a test gives.
+// turns hand out one place, which a test gives.
 type turns struct{ place chan struct{} }
 
 func (t turns) wait(ctx context.Context) (end func(), err error) {

@@ -14,8 +14,8 @@ import (
 	"github.com/lutra-lm/lutra/models/kv"
 )
 
-// tinyMixture is a small mixture of random weights, and what a forward pass of its own in
-// float64, token by token and expert by expert, has to know of its architecture.
+// tinyMixture is a small mixture of random weights, and the traits of its architecture for a forward pass in float64, token by
+// token and expert by expert.
 type tinyMixture struct {
 	arch                             string
 	halves, headNorm, wideNorm, bias bool

@@ -78,8 +78,8 @@ func TestConvertedModelsOfOnePartALayerGiveTheBitsOfTheDirectory(t *testing.T) {
 	}
 }
 
-// llama.cpp's converter counts the layers that predict further ahead among those of the lists, and some of
-// its files have no epsilon of RMSNorm.
+// llama.cpp's converter counts the layers that predict further ahead in its lists, and some of its files have no epsilon of
+// RMSNorm.
 func TestListsOfLayersMayGoOnForThosePredictingFurtherAhead(t *testing.T) {
 	const name = "testdata/transformers/nemotron_h_moe.gguf"
 	tokens := transformersTokens()

@@ -14,7 +14,7 @@ import (
 	"github.com/lutra-lm/lutra/models/kv"
 )
 
-// seen is what an observer has seen of a matrix.
+// seen holds an observer's findings about a matrix.
 type seen struct {
 	rows int
 	sums []float64 // of squares, by column

@@ -16,7 +16,7 @@ import (
 	"github.com/lutra-lm/lutra/models/kv"
 )
 
-// without returns a with one trait less each, by the trait's name: all that are not zero, and those of mixtures.
+// without returns a with one trait less each, by the trait's name: all that are not zero, mixtures' included.
 func (a architecture) without() map[string]architecture {
 	out := map[string]architecture{}
 	var each func(at reflect.Value, path string, indices []int)
@@ -79,7 +79,7 @@ func asTold(t *testing.T, p *pool.Pool, f *gguf.File, a architecture) (logits []
 	return logits
 }
 
-// transformersLogits reads those of a name.
+// transformersLogits reads the logits of a name.
 func transformersLogits(t *testing.T, name string) []float32 {
 	t.Helper()
 	raw, err := os.ReadFile("testdata/transformers/" + name + ".npy")

@@ -15,7 +15,7 @@ import (
 	"github.com/lutra-lm/lutra/models/kv"
 )
 
-// transformersTokens are those that testdata/transformers/make.py feeds.
+// transformersTokens returns the tokens that testdata/transformers/make.py feeds.
 func transformersTokens() []int32 {
 	tokens := make([]int32, 40)
 	for i := range tokens {

@@ -20,8 +20,7 @@ func TestAggregatesMakeOneScoreOfMany(t *testing.T) {
 	}
 }
 
-// voter is a candidate with an answer, "" for none; a negative score is that
-// of one that was cut off.
+// voter is a candidate with an answer, "" for none; a negative score means that it was cut off.
 type voter struct {
 	key   string
 	score float32

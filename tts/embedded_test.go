@@ -79,7 +79,7 @@ func read(t testing.TB, set string, n int) []problem {
 	return out
 }
 
-// tally is how a strategy did on some problems.
+// tally counts a strategy's results on some problems.
 type tally struct {
 	right  int     // first choices
 	any    int     // problems with a right candidate

@@ -4,7 +4,7 @@ import (
 	. "github.com/lutra-lm/lutra/tts"
 )
 
-// flat is what an event tells, field by field.
+// flat is an event, field by field.
 type flat struct {
 	Choice    int
 	Opening   Opening

@@ -10,7 +10,7 @@ import (
 	"github.com/lutra-lm/lutra/tts/ttstest"
 )
 
-// ownScorer judges by what the search knows, and reads states if reads is set.
+// ownScorer judges by the search's own values, and reads states if reads is set.
 type ownScorer struct {
 	score func(c *Candidate) float64
 	reads bool
@@ -22,7 +22,7 @@ func (s ownScorer) Open(context.Context, *Model, *Request, []int32) (Judge, erro
 
 func (s ownScorer) ReadsStates() bool { return s.reads }
 
-// length prefers long candidates, and last those of a large last token.
+// length prefers long candidates, and last prefers a large last token.
 var length, last = ownScorer{score: func(c *Candidate) float64 { return 1 - 1/float64(1+len(c.IDs)) }},
 	ownScorer{score: func(c *Candidate) float64 { return float64(c.IDs[len(c.IDs)-2]%7+1) / 8 }}
 

@@ -29,8 +29,7 @@ var unclear = map[string]string{
 	"xinference-qwen1_5_chat":           "a quote is missing behind the name",
 }
 
-// templatesIn returns templates by name: our own, and those of the folders that LUTRA_TEMPLATES and LUTRA_GOLDEN
-// name.
+// templatesIn returns templates by name: our own, and the ones in the folders that LUTRA_TEMPLATES and LUTRA_GOLDEN name.
 func templatesIn(t *testing.T) (all map[string]*template.Template, published int) {
 	t.Helper()
 	all = map[string]*template.Template{}
@@ -64,7 +63,7 @@ func templatesIn(t *testing.T) (all map[string]*template.Template, published int
 	return all, published + read("", filepath.Join(dir, "*.jinja"))
 }
 
-// probeCalls are those of the test.
+// probeCalls are the calls of the test.
 var probeCalls = []toolcall.Call{
 	{Name: template.ProbeTools[0], Arguments: `{"city": "Bad \"Bonn\" am Rhein", "note": "a, b) = {c}"}`},
 	{Index: 1, Name: template.ProbeTools[1], Arguments: `{"zone": "UTC"}`},

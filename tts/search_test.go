@@ -74,7 +74,7 @@ func scriptedSearch(t *testing.T, m *Model, written string) Search {
 	return Search{Model: m, Plan: plan(t, written), Verifiers: Verifiers{Default: "scripted", ByName: map[string]Scorer{"scripted": &scripted{}}}}
 }
 
-// found is what a search delivered.
+// found holds a search's results.
 type found struct {
 	text     []string
 	usage    Usage

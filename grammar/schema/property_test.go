@@ -65,9 +65,8 @@ func mutated(r *rand.Rand, text string) string {
 	return string(b)
 }
 
-// A schema's grammar accepts an instance if and only if another validator takes it; whatever
-// is written under the grammar's masks, that validator takes; and an instance is accepted
-// however it is cut into tokens.
+// A schema's grammar accepts an instance if and only if another validator takes it, however it is cut into tokens.
+// That validator takes whatever is written under the grammar's masks.
 func TestADrawnSchemaDescribesWhatAnotherValidatorTakes(t *testing.T) {
 	r := rand.New(rand.NewPCG(31, 32))
 	d := &drawing{Rand: r}

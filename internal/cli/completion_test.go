@@ -15,7 +15,7 @@ import (
 	"github.com/lutra-lm/lutra/internal/hub/hubtest"
 )
 
-// completes is what a shell is offered for a command line's last word.
+// completes returns the shell's offers for a command line's last word.
 func completes(t *testing.T, args ...string) (words []string, files bool) {
 	t.Helper()
 	var out bytes.Buffer

@@ -96,8 +96,8 @@ func scraped(t *testing.T, base string) []byte {
 	return data
 }
 
-// A router that reads events knows an adapter's prefix by the adapter's name, and takes that of
-// another scale for neither.
+// A router that reads events knows an adapter's prefix by the adapter's name. It takes the prefix of another scale for
+// neither.
 func TestARouterIsToldWhichAdapterABlockIsOf(t *testing.T) {
 	events, config := freePort(t), filepath.Join(t.TempDir(), "config.yaml")
 	text := fmt.Sprintf("models: [{name: base, path: ../../models/testdata/huggingface/llama, adapters: [{name: one, path: ../../models/testdata/lora/llama-all.gguf, scale: 0.5}]}]\nverifiers: []\nkv: {events: 'tcp://*:%s', pod: pod, block: 8}\nlog: {format: json}\n", events)

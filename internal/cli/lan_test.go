@@ -26,7 +26,7 @@ import (
 	"github.com/lutra-lm/lutra/internal/sweep"
 )
 
-// replicas is how many servers the examples of docs/fleet.md name.
+// replicas is the number of servers that the examples of docs/fleet.md name.
 const replicas = 3
 
 // balancer is a program of docs/fleet.md that stands before servers.
@@ -190,7 +190,7 @@ func (r replica) signal(t *testing.T, s os.Signal) {
 	}
 }
 
-// errCut is what a client sees of a stream that broke off.
+// errCut is the error of a client whose stream broke off.
 var errCut = errors.New("a stream ends without [DONE]")
 
 // converse asks for the answer to a conversation of a name, and whether any of it had come when an

@@ -18,7 +18,7 @@ import (
 	"github.com/lutra-lm/lutra/server"
 )
 
-// console is what a terminal shows of an event.
+// console returns a terminal's line for an event.
 func console(t *testing.T, log func(zerolog.Logger)) string {
 	t.Helper()
 	var out bytes.Buffer

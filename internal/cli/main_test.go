@@ -17,9 +17,8 @@ import (
 // that tests can run it as a process: with a terminal, with signals, in a shell.
 const asCommand = "LUTRA_TEST_AS_COMMAND"
 
-// cheap are settings of each command and process, none of which changes what it says: KV
-// caches that hold a few of the tests' conversations, where a quarter of the machine's
-// memory would be found and cleared for each server, and a lazy collector.
+// cheap has settings of each command and process that do not change its output: a lazy collector, and KV caches that
+// hold a few of the tests' conversations. By default each server would find and clear a quarter of the machine's memory.
 var cheap = map[string]string{"LUTRA_KV_MEMORY": "64MiB", "GOGC": "400"}
 
 func TestMain(m *testing.M) {

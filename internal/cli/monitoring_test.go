@@ -26,7 +26,7 @@ type panel struct {
 	Targets     []struct{ Expr string }
 }
 
-// panels are those of the dashboard that show something.
+// panels returns the dashboard's panels that show something.
 func panels(t *testing.T) (list []panel) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(monitoring, "dashboard.json"))
@@ -134,7 +134,7 @@ func (p watching) get(t *testing.T, path string, data any) {
 	}
 }
 
-// values are what a query gives now; not-a-number is no value.
+// values returns the present values of a query; not-a-number is no value.
 func (p watching) values(t *testing.T, query string) (list []float64) {
 	t.Helper()
 	var data struct {
@@ -198,8 +198,8 @@ func TestEveryPanelShowsWhatAServerDoes(t *testing.T) {
 	chat(search)
 	p.until(t, requests, func(v float64) bool { return v == 2+n })
 
-	// Figures move by what was asked: a rate times its window is the number of requests, but for
-	// what Prometheus adds at the ends of its samples.
+	// Figures change with the requests: a rate times its window is the number of requests, except what Prometheus adds
+	// at the ends of its samples.
 	near := func(query string, want float64) {
 		t.Helper()
 		p.until(t, query, func(v float64) bool { return v >= 0.9*want && v <= 1.6*want })

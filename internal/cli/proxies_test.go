@@ -255,8 +255,8 @@ func (b *browser) usesPage(t *testing.T, at string) {
 	}
 }
 
-// scriptedStream is a server that writes one event, and the next once that was seen: what
-// seen holds when a request begins has a token for each event that its client has read.
+// scriptedStream is a server that writes one event, and the next once the client has seen it. seen has, when a request
+// begins, a token for each event that its client has read.
 func scriptedStream(t *testing.T) (base string, seen *atomic.Pointer[chan struct{}]) {
 	seen = new(atomic.Pointer[chan struct{}])
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

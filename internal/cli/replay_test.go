@@ -40,7 +40,7 @@ func written(t *testing.T, text []byte) string {
 	return file
 }
 
-// replayed is what replay prints, its error and its exit status.
+// replayed returns replay's output, its error and its exit status.
 func replayed(t *testing.T, args ...string) (out string, status int, err error) {
 	t.Helper()
 	out, err = lutra(t, append([]string{"replay"}, args...)...)

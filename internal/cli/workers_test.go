@@ -16,8 +16,7 @@ import (
 	"github.com/lutra-lm/lutra/internal/sweep"
 )
 
-// found is what a search over HTTP comes to: the text, and all that is said of the
-// choice, its rivals and their tree.
+// found is the result of a search over HTTP: the text, and the reports of the choice, its rivals and their tree.
 type found struct{ text, choice, search, usage string }
 
 // searchFor asks a server for a search, and calls begun with its first report.

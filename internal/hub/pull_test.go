@@ -79,7 +79,7 @@ func (b *bench) pulled(t *testing.T) string {
 	return path
 }
 
-// ranges are those that the host with the contents was asked for.
+// ranges returns the ranges that the host with the contents was asked for.
 func (b *bench) ranges() (list []string) {
 	for _, r := range b.server.Requests() {
 		if r.CDN {

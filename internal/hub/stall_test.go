@@ -17,7 +17,7 @@ import (
 // slow is a network to a hub whose bodies may come slowly.
 type slow struct {
 	hub *hubtest.Hub
-	// pause is how long each read of a body waits; 0: it does not.
+	// pause is the time that each read of a body waits; 0: it does not.
 	pause func(r *http.Request) time.Duration
 }
 

@@ -13,8 +13,8 @@ import (
 	"github.com/vmihailenco/msgpack/v5"
 )
 
-// index is the picker's: it makes keys of its own of the tokens that events tell of, chained
-// as requests' are, and learns by the engines' hashes which pods have which.
+// index is the picker's. It makes its own keys of the events' tokens, chained as requests' are, and learns by the engines'
+// hashes which pods have which.
 type index struct {
 	block int // tokens a key
 
@@ -41,7 +41,7 @@ func key(parent uint64, tokens []int32) uint64 {
 // root is the key that the first blocks of a model, or of an adapter, follow.
 func root(model string) uint64 { return key(0, []int32([]rune(model))) }
 
-// prefix is how many tokens of a prompt a pod has.
+// prefix returns the number of a prompt's tokens that a pod has.
 func (x *index) prefix(pod, model string, prompt []int32) (n int) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

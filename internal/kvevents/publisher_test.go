@@ -229,7 +229,7 @@ func TestTheEngineNeverWaitsForThePublisher(t *testing.T) {
 	x.check(t)
 }
 
-// BenchmarkChange is what the engine spends on telling of a block that comes and goes.
+// BenchmarkChange measures the engine's time for telling of a block that comes and goes.
 func BenchmarkChange(b *testing.B) {
 	f := newFeed("owl", make(chan<- struct{}, 1))
 	tokens := make([]int32, 32)

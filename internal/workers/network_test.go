@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// network is what servers of a test with a fake clock listen on, by address: connections are pipes.
-// On its clock what servers compute takes no time, so that only who is silent is slow.
+// network has the pipes on which the servers of a test with a fake clock listen, by address. On that clock computing takes no
+// time, so only a silent server is slow.
 type network map[string]*pipes
 
 // pipes is a listener.

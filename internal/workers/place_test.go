@@ -55,7 +55,7 @@ func TestOptionsThatMakeNoSenseAreRefusedByName(t *testing.T) {
 	}
 }
 
-// names are those of workers.
+// names returns the names of workers.
 func names(list []*worker) (out []string) {
 	for _, w := range list {
 		out = append(out, w.name)

@@ -28,7 +28,7 @@ import (
 	"github.com/lutra-lm/lutra/tts/ttstest"
 )
 
-// handler is that of a server of the model that thinks, with what wrap puts before it.
+// handler is the handler of a server of the model that thinks, with wrap's before it.
 func handler(t *testing.T, wrap func(http.Handler) http.Handler) http.Handler {
 	t.Helper()
 	s := server.New(server.DefaultOptions())
@@ -101,7 +101,7 @@ func (r rig) alone() *tts.Model {
 	return &m
 }
 
-// counts are those of all workers together.
+// counts adds up the counts of all workers.
 func (r rig) counts() (all Counts) {
 	all.Requests = map[Outcome]int64{}
 	for _, c := range r.pool.Stats() {
@@ -114,7 +114,7 @@ func (r rig) counts() (all Counts) {
 	return all
 }
 
-// methods are those that must find the same with workers as without.
+// methods must give the same results with workers as without.
 var methods = []string{"best_of_n;n=64;verifier=logprob", "self_consistency;n=64;early_stop=false", "beam_search;n=64;width=4;verifier=logprob", "dvts;n=64;width=4;verifier=self_certainty"}
 
 // find is all that a search finds, in words: the answer, its tree, all candidates and
@@ -321,7 +321,7 @@ func TestWhatHostileWorkersDoChangesNoAnswerAndIsNamed(t *testing.T) {
 				}
 				return id
 			})(c)
-			if l, ok := c["logprobs"].(map[string]any); ok { // the model's are those of the tokens that it reads
+			if l, ok := c["logprobs"].(map[string]any); ok { // the model's logprobs are of the tokens that it reads
 				column, _ := l["certainty"].([]any) // an end has none
 				for i, v := range column {
 					column[i] = v.(float64) + 1

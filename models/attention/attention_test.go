@@ -315,8 +315,8 @@ func keysOfParts(cfg config, cache *kv.Cache, rows []RowPos, workers int) []int 
 	return parts
 }
 
-// evenness is the share of workers' time that is work, where each takes the
-// next part when it is done with one and a part takes as long as it has keys.
+// evenness is the share of workers' time that is work, if each takes the next part when it is done with one. A part takes as long
+// as it has keys.
 func evenness(parts []int, workers int) float64 {
 	busy, sum := make([]int, workers), 0
 	for _, n := range parts {

@@ -34,9 +34,8 @@ func drawnBlocks(t Type, n int) []byte {
 	return b
 }
 
-// What ggml's dequantize_row_iq* (llama.cpp 0c1e57098) makes of 1,024 drawn blocks, which
-// name every entry of the codebooks: the SHA-256 of the values as little-endian float32, and
-// the first, the second and the 256th.
+// ggml's dequantize_row_iq* (llama.cpp 0c1e57098) made these values of 1,024 drawn blocks, which name every entry of the
+// codebooks: the SHA-256 of the values as little-endian float32, and the first, the second and the 256th.
 func TestBlocksOfCodebooksHaveTheValuesThatGgmlGivesThem(t *testing.T) {
 	for typ, want := range map[Type]struct {
 		sum    string

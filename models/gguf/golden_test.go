@@ -11,17 +11,15 @@ import (
 	"testing"
 )
 
-// golden is a folder of reference data, not part of the repository:
-// dequant/<type>.bin holds raw blocks, <type>.npy the values ggml's to_float
-// gives for them, <type>.src.npy the floats the first half was quantised from,
-// index.json the sizes; models/*/model.gguf are small models of ggml's making.
+// golden is a folder of reference data that is not part of the repository. dequant/<type>.bin holds raw blocks, <type>.npy the
+// values that ggml's to_float gives for them, <type>.src.npy the floats that the first half was quantised from, and index.json
+// the sizes. models/*/model.gguf are small models of ggml's making.
 func golden(t *testing.T) string { return folder(t, "LUTRA_GOLDEN") }
 
-// goldenGroups is a folder of the same form for the types of groupBlocks. ggml
-// made the blocks and values of Q1_0 and Q2_0. Those of PQ2_0 and PTQ1_0 are of
-// two decoders written for the purpose and of ggml's Q2_0, which holds the same
-// codes and scales. Besides quantised normal deviates there are blocks that take
-// every byte in every place, with subnormal and largest scales of both signs.
+// goldenGroups is a folder of the same form for the types of groupBlocks. ggml made the blocks and values of Q1_0 and Q2_0. Two
+// decoders written for the purpose made PQ2_0's and PTQ1_0's, together with ggml's Q2_0, which holds the same codes and scales.
+// Besides quantised normal deviates there are blocks that take every byte in every place, with subnormal and largest scales of
+// both signs.
 func goldenGroups(t *testing.T) string { return folder(t, "LUTRA_GOLDEN_GROUPS") }
 
 func folder(t *testing.T, variable string) string {

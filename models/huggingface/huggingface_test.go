@@ -27,7 +27,7 @@ func open(t testing.TB, dir string) *gguf.File {
 	return f
 }
 
-// directories lists those of testdata.
+// directories lists the directories of testdata.
 func directories(t testing.TB) (names []string) {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(testdata, "*", fileConfig))
@@ -66,7 +66,7 @@ func TestTokensAreThoseOfTransformers(t *testing.T) {
 	}
 }
 
-// written is what Encode makes of f.
+// written returns the file that Encode makes of f.
 func written(t testing.TB, f *gguf.File, to string) *gguf.File {
 	t.Helper()
 	md, sources, err := Encode(f, to)

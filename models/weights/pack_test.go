@@ -282,8 +282,8 @@ func TestWhatCannotBePackedIsAnError(t *testing.T) {
 	}
 }
 
-// BenchmarkPackMatrix packs blocks of random bytes, and ternary weights, in memory that was packed into
-// before, as a Loader does; MB/s are those of the file.
+// BenchmarkPackMatrix packs blocks of random bytes, and ternary weights, in memory that was packed into before, as a Loader does;
+// MB/s count the file's bytes.
 func BenchmarkPackMatrix(b *testing.B) {
 	const rows, cols = 512, 2048
 	var all []*gguf.Tensor

@@ -29,10 +29,10 @@ type golden struct {
 	Last []float32 `json:"last"`
 }
 
-// long tells whether reading the text takes much longer than that of the others.
+// long tells whether reading the text takes much longer than the others.
 func (g *golden) long() bool { return len(g.IDs) > 100 }
 
-// poolings are what files may say, and which golden vector belongs to it.
+// poolings maps the files' poolings to the golden vector that belongs to each.
 var poolings = map[models.Pooling]func(g *golden) []float32{
 	models.PoolingMean:  func(g *golden) []float32 { return g.Mean },
 	models.PoolingFirst: func(g *golden) []float32 { return g.CLS },
@@ -175,7 +175,7 @@ func joined(f *gguf.File, layer int, name, suffix string, parts ...string) {
 
 func TestMatricesMayBeStoredAsOne(t *testing.T) {
 	for arch, join := range map[string]func(f *gguf.File, layer int){
-		"bert": func(f *gguf.File, layer int) { // as llama.cpp's converter leaves those of Jina's rerankers
+		"bert": func(f *gguf.File, layer int) { // as llama.cpp's converter leaves Jina's rerankers
 			joined(f, layer, "attn_qkv", "weight", "attn_q", "attn_k", "attn_v")
 			joined(f, layer, "attn_qkv", "bias", "attn_q", "attn_k", "attn_v")
 		},

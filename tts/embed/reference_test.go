@@ -17,8 +17,7 @@ import (
 	"github.com/lutra-lm/lutra/tts"
 )
 
-// reference is what testdata/reference/make.py has transformers and
-// sentence-transformers make of a model.
+// reference has the results of transformers and sentence-transformers for a model, from testdata/reference/make.py.
 type reference struct {
 	Texts []referenceText `json:"texts"`
 	Pairs []referencePair `json:"pairs"`
@@ -66,7 +65,7 @@ func withoutHead(p models.Pooling) func(*gguf.File) {
 
 func referencePath(name string) string { return filepath.Join("testdata", "reference", name+".gguf") }
 
-// furthest returns by how much an element of got differs from that of want at most.
+// furthest returns the largest difference of an element of got from want's.
 func furthest(got, want []float32) (worst float64) {
 	if len(got) != len(want) {
 		return math.Inf(1)

@@ -61,8 +61,7 @@ func openReward(t *testing.T, file string) *Scorer {
 	return v
 }
 
-// scoreNoise is what float32 may differ from float64: the reference, too, has
-// norms and softmax in float32.
+// scoreNoise bounds the difference of float32 from float64: the reference, too, has norms and softmax in float32.
 const scoreNoise = 1e-5
 
 func TestRewardModelsScoreAsTheirAuthorsCode(t *testing.T) {

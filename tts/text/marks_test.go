@@ -8,7 +8,7 @@ import (
 	"github.com/lutra-lm/lutra/models/template"
 )
 
-// marksOf returns those of a template of ours.
+// marksOf returns the marks of a template of ours.
 func marksOf(t *testing.T, name string) Marks {
 	t.Helper()
 	source, err := os.ReadFile(filepath.Join("..", "toolcall", "testdata", "thoughts", name+".jinja"))

@@ -67,7 +67,7 @@ func validate(tools []Tool, calls []Call) error {
 	return nil
 }
 
-// calls returns those of a whole message, and its text.
+// calls returns the calls of a whole message, and its text.
 func calls(f *Format, tools []Tool, message string) (list []Call, text string) {
 	p := f.NewParser(tools)
 	for _, part := range p.Push(message, true) {

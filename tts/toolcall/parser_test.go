@@ -85,7 +85,7 @@ func several(f *Format, calls ...called) string {
 	return b.String() + form.close
 }
 
-// tools are those of the tests: days is a number.
+// tools are the tests' tools: days is a number.
 var tools = []Tool{
 	{Name: "get_weather", Text: func(a string) bool { return a != "days" && a != "places" }},
 	{Name: "now"},
@@ -132,7 +132,7 @@ func read(t *testing.T, f *Format, pieces ...string) string {
 
 const berlin = `{"city": "Berlin", "say": "a \"}]</tool_call>"}`
 
-// messages are what models of each family write, and what is in it.
+// messages are written by models of each family, with their calls and text.
 var messages = []struct {
 	format  *Format
 	message string

@@ -125,9 +125,8 @@ func made(t *testing.T, src string, lim Limits) (bytes, steps int, err error) {
 	return int(after.TotalAlloc - before.TotalAlloc), r.steps, err
 }
 
-// With every budget up to what suffices, a render takes little more than that: an
-// operation that is not charged before it makes something takes it with a budget
-// that all before it leave.
+// With every budget up to what suffices, a render takes little more than its budget. An operation that is not charged before it
+// makes something would take it with a budget that all before it leave.
 func TestWhatATemplateMakesIsChargedBeforeItIsMade(t *testing.T) {
 	const least = 32 << 10
 	for name, src := range makers {
