@@ -60,8 +60,8 @@ func (s *shape) admitsNumber(n *big.Rat) bool {
 	return !slices.ContainsFunc(s.multiples, func(of *big.Rat) bool { return !multiple(of) }) && !slices.ContainsFunc(s.others, multiple)
 }
 
-// numbersMeet reports whether it is not plain that no number meets what s demands.
-func (s *shape) numbersMeet() bool {
+// mayHaveNumber reports false if it is plain that no number meets what s demands.
+func (s *shape) mayHaveNumber() bool {
 	if s.integer && slices.ContainsFunc(s.others, func(of *big.Rat) bool { return of.Num().IsInt64() && of.Num().Int64() == 1 }) {
 		return false
 	}

@@ -150,7 +150,7 @@ func (s *shape) tidy() *shape {
 		}
 		s.enum, s.types = kept, s.types&held
 	}
-	if !s.numbersMeet() {
+	if !s.mayHaveNumber() {
 		s.types &^= numbers
 	}
 	if s.most != regex.Infinite && s.least > s.most {

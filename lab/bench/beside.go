@@ -24,7 +24,7 @@ type phase struct {
 
 func (p *phase) holds(t time.Time) bool { return !t.Before(p.from) && !t.After(p.to) }
 
-// PhaseReport is what clients saw in a phase. Times are in milliseconds.
+// PhaseReport has the clients' measurements of a phase. Times are in milliseconds.
 type PhaseReport struct {
 	Name    string      `json:"name"`
 	Seconds float64     `json:"seconds"`
@@ -33,9 +33,8 @@ type PhaseReport struct {
 	TTFT    Percentiles `json:"ttft_ms"` // of requests begun in this phase
 }
 
-// BesideReport is what `bench serve --beside --json` prints. Ratios are the
-// median beside the other load over the mean of the medians in the phases before and
-// after.
+// BesideReport is the object of `bench serve --beside --json`. Ratios are the median beside the other load over the mean of the
+// medians in the phases before and after.
 type BesideReport struct {
 	URL         string        `json:"url"`
 	Model       string        `json:"model"`

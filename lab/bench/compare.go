@@ -17,7 +17,7 @@ import (
 	"github.com/lutra-lm/lutra/internal/usage"
 )
 
-// Report is what a benchmark has found. It marshals to what --json prints.
+// Report holds the results of a benchmark. It marshals to the object of --json.
 type Report interface {
 	Print(w io.Writer) error // as a table
 }
@@ -149,7 +149,7 @@ type Comparison struct {
 	Best  float64 `json:"ratio_of_bests"`
 }
 
-// CompareReport is what `--compare --json` prints.
+// CompareReport is the object of `--compare --json`.
 type CompareReport struct {
 	Unit        string            `json:"unit,omitempty"`
 	Rounds      int               `json:"rounds"`

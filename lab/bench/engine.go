@@ -28,14 +28,13 @@ type EngineResult struct {
 	Fill    float64 `json:"lanes_filled"` // share of the lanes of the steps' tiles that carried a token
 }
 
-// EngineReport is what `bench engine` prints.
+// EngineReport is the report of `bench engine`.
 type EngineReport []EngineResult
 
-// engineTest is pp<N> (compute a prompt of N tokens), tg<N> (decode N tokens), sp<N>
-// (with speculation), cp<N> (with speculation, a text that repeats itself), dr<N>
-// (with speculation, a text that a draft model knows), par<N> (decode 64 tokens in
-// each of N sequences at once) or st<N> (likewise, held to a schema). All but pp<N> may end in @d<D>: after D tokens, whose
-// time does not count.
+// engineTest is pp<N> (compute a prompt of N tokens), tg<N> (decode N tokens), sp<N> (with speculation), cp<N> (with
+// speculation, a text that repeats itself) or dr<N> (with speculation, a text that a draft model knows). par<N> decodes 64
+// tokens in each of N sequences at once, st<N> likewise, held to a schema. All but pp<N> may end in @d<D>: after D tokens,
+// whose time does not count.
 type engineTest struct {
 	name   string
 	prompt int  // tokens a prompt
@@ -53,8 +52,7 @@ type engineTest struct {
 	structured bool
 }
 
-// parallelDecode is how many tokens a sequence of par<N> and st<N> decodes, unless options
-// say otherwise.
+// parallelDecode is the default number of tokens that a sequence of par<N> and st<N> decodes.
 const parallelDecode = 64
 
 // counted returns the number of tokens that a run counts.

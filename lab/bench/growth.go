@@ -30,7 +30,7 @@ type GrowthPoint struct {
 	Remark string  `json:"remark,omitempty"`
 }
 
-// GrowthReport is what `bench growth` prints.
+// GrowthReport is the report of `bench growth`.
 type GrowthReport []GrowthPoint
 
 // GrowthOptions say what to measure. Lists are ascending.

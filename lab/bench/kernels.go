@@ -111,7 +111,7 @@ func (o *KernelOptions) products() (kernelbench.Options, error) {
 	return p, nil
 }
 
-// KernelReport is what `bench kernels` prints.
+// KernelReport is the report of `bench kernels`.
 type KernelReport []kernelbench.Row
 
 // Kernels measures products beside the machine's peak. What the machine
@@ -195,7 +195,7 @@ func printMachine(w io.Writer, m kernelbench.Machine) {
 		m.ISA, m.Threads, m.Peak, m.PeakOf, m.ReadOne, m.ReadAll)
 }
 
-// ChosenReport is what `bench kernels --chosen` prints.
+// ChosenReport is the report of `bench kernels --chosen`.
 type ChosenReport []kernelbench.ChosenRow
 
 // compareChosen compares the kernels that are used with those that could be.

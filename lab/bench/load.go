@@ -86,7 +86,7 @@ type sample struct {
 	err              error
 }
 
-// LoadReport is what `bench serve --json` prints. Times are in milliseconds.
+// LoadReport is the object of `bench serve --json`. Times are in milliseconds.
 type LoadReport struct {
 	URL              string      `json:"url"`
 	Model            string      `json:"model"`
@@ -168,8 +168,8 @@ func loadTest(ctx context.Context, o LoadOptions, errOut io.Writer) (LoadReport,
 	return r, ctx.Err()
 }
 
-// atRandom calls do n times, on average rate times a second and at times that know nothing
-// of each other (a Poisson process), which are the same for the same seed.
+// atRandom calls do n times, on average rate times a second and at independent times (a Poisson process). They are the same
+// for the same seed.
 func atRandom(ctx context.Context, seed int, rate float64, n int, do func(i int)) error {
 	random := rand.New(rand.NewPCG(1, uint64(seed)))
 	at := time.Now()

@@ -59,8 +59,7 @@ func (o *PlanOptions) validate() error {
 	return nil
 }
 
-// PlanReport is what `bench plan` prints: what was measured, and what it makes of it,
-// which is modelled.
+// PlanReport is the report of `bench plan`: measurements, and the model's results from them.
 type PlanReport struct {
 	Model   string  `json:"model"`
 	Threads int     `json:"threads"`
@@ -164,7 +163,7 @@ func (o *PlanOptions) measure(ctx context.Context, errOut io.Writer) (r PlanRepo
 	meter := &output.Meter{W: errOut, What: "points"}
 	defer meter.End()
 	done := meter.Count(0, len(tests))
-	const first = 3 // points before those of the curve
+	const first = 3 // points before the curve's
 	points := make([]GrowthPoint, len(tests))
 	for i, t := range tests {
 		points[i], err = run.point(ctx, bundle, pool, t, i > 0)

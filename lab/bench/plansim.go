@@ -7,7 +7,7 @@ import (
 	"github.com/lutra-lm/lutra/batcher"
 )
 
-// stepCosts is what a step of the engine takes on a machine, in milliseconds.
+// stepCosts has the times of an engine's step on a machine, in milliseconds.
 type stepCosts struct {
 	lanes  []int     // streams, ascending
 	ms     []float64 // of a step that decodes as many streams, never falling
@@ -63,7 +63,7 @@ func (c *stepCosts) limit(l plannedLoad) float64 {
 	return 1000 / (c.prompt*float64(l.prompt) + float64(l.n*(l.output-1))*c.step(streams, 0)/float64(streams))
 }
 
-// plannedLoad is what one server is asked.
+// plannedLoad is the load of one server.
 type plannedLoad struct {
 	rate           float64 // requests a second, at times that know nothing of each other
 	prompt, output int     // tokens
@@ -71,8 +71,8 @@ type plannedLoad struct {
 	streams        int     // decoded at once at most; requests beyond wait
 }
 
-// Loaded is how a server does under a load: the median and the 95th percentile of times in
-// seconds and of streams decoded at once, and the share of the time in which it computes.
+// Loaded is a server's behaviour under a load: the median and the 95th percentile of times in seconds and of streams decoded
+// at once, and the share of the time in which it computes.
 type Loaded struct {
 	TTFT    [2]float64 `json:"ttft_s"`
 	Latency [2]float64 `json:"latency_s"`
@@ -92,11 +92,9 @@ const (
 	plannedWarmUp   = 300  // that come before these
 )
 
-// simulate runs a server's steps one after the other on a clock of its own. Each step
-// decodes a token of every stream; prompts are computed with them in the order in
-// which they came, as far as the engine's shares for prompts allow
-// (batcher.Options.PrefillSlowdown, StepTokens and StepTime). Arrivals are the same for
-// the same load.
+// simulate runs a server's steps one after the other on a clock of its own. Each step decodes a token of every stream. Prompts
+// are computed with them in the order in which they came, as far as the engine's shares for prompts allow
+// (batcher.Options.PrefillSlowdown, StepTokens and StepTime). Arrivals are the same for the same load.
 func simulate(c stepCosts, l plannedLoad) Loaded {
 	opt := batcher.DefaultOptions()
 	random := rand.New(rand.NewPCG(1, 2))

@@ -24,7 +24,7 @@ type ProfileReport struct {
 	Waiting float64       `json:"workers_waiting"` // share of their time in kernels that workers had nothing to do
 }
 
-// ProfileReports are what `bench engine --profile` prints.
+// ProfileReports are the reports of `bench engine --profile`.
 type ProfileReports []ProfileReport
 
 // ProfilePart is a kind of kernel, or the time between kernels.
@@ -122,7 +122,7 @@ func since(c, before meter.Cost) meter.Cost {
 	return c
 }
 
-// profile is what was counted during all runs of a test, which took wall.
+// profile has the counts of all runs of a test, which took wall.
 type profile struct {
 	machine    kernelbench.Machine
 	threads    int

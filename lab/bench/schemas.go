@@ -40,7 +40,7 @@ type schemaFile struct {
 	}
 }
 
-// SchemaReport is what `schema bench` prints. Times are in microseconds.
+// SchemaReport is the report of `schema bench`. Times are in microseconds.
 type SchemaReport struct {
 	Schemas         int            `json:"schemas"`
 	Passing         int            `json:"passing"`            // compiled, and right about every instance, order aside
@@ -179,8 +179,8 @@ func (r *schemaRun) file(name string) error {
 	return nil
 }
 
-// inAnyOrder reports whether an instance is accepted where properties may stand in any
-// order, though not in that of the schema. It is not timed.
+// inAnyOrder reports whether an instance is accepted with its properties in any order, though not in the schema's. It is not
+// timed.
 func (r *schemaRun) inAnyOrder(text, instance json.RawMessage) bool {
 	if r.AnyOrder {
 		return false

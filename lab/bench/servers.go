@@ -42,7 +42,7 @@ func (s *serverPeer) measure(ctx context.Context, _ string) (speeds, error) {
 
 var serverTests = []string{"completion tok/s", "total tok/s", "TTFT p50 ms", "TPOT p50 ms", "latency p90 ms"}
 
-// compareServers loads the server of --url and those of --compare alternately.
+// compareServers loads the servers of --url and --compare alternately.
 func compareServers(ctx context.Context, o LoadOptions, errOut io.Writer) (Report, error) {
 	if o.Rounds < 1 {
 		return nil, usage.Errorf("--rounds must be positive")

@@ -50,7 +50,7 @@ func Rules() []string {
 	return names
 }
 
-// Choice is how often a rule chooses a right candidate of one problem.
+// Choice counts the right choices of a rule in one problem.
 type Choice struct {
 	Model   string
 	Rule    string

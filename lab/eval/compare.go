@@ -24,9 +24,8 @@ type Difference struct {
 	Tokens   float64 `json:"tokens"` // generated, as a multiple of the base's
 }
 
-// Compare compares all points with the base of their model: the first whose method, with or
-// without its size, is named so; or with that of one model, named MODEL/METHOD. It counts the first
-// problems only.
+// Compare compares all points with the base of their model: the first whose method, with or without its size, has that name.
+// The base MODEL/METHOD belongs to one model. It counts the first problems only.
 func Compare(points []Point, records []Record, problems int, base string) ([]Difference, error) {
 	bases := map[string]Point{}
 	named := func(p Point, base string) bool { return p.Method == base || p.String() == base }
@@ -85,7 +84,7 @@ func Compare(points []Point, records []Record, problems int, base string) ([]Dif
 	return out, nil
 }
 
-// resamples is how often the bootstrap draws all problems anew.
+// resamples is the number of times that the bootstrap draws all problems anew.
 const resamples = 10000
 
 // bootstrap returns the 95 % percentile interval of (better - worse) / n when n problems are
@@ -110,8 +109,8 @@ func bootstrap(better, worse, n int) (low, high float64) {
 	return deltas[resamples*25/1000], deltas[resamples*975/1000-1]
 }
 
-// McNemar returns the exact two-sided p of better against worse: the probability that fair
-// coins, one for each problem that one method alone has right, fall as unequally or more so.
+// McNemar returns the exact two-sided p of better against worse. It is the probability that fair coins, one for each problem
+// that one method alone has right, fall as unequally or more so.
 func McNemar(better, worse int) float64 {
 	n := float64(better + worse)
 	all, _ := math.Lgamma(n + 1)

@@ -13,7 +13,7 @@ type Question struct {
 	Seed uint64
 }
 
-// Solution is what a solver made of a question.
+// Solution is a solver's answer to a question.
 type Solution struct {
 	Text       string      // the answer
 	Candidates []Candidate // that it was chosen among; nil: not known
@@ -32,7 +32,7 @@ type Candidate struct {
 	Chosen bool    `json:"chosen"`
 }
 
-// Sample is what was asked, and what came of it.
+// Sample is a question with its answer.
 type Sample struct {
 	Question   string      `json:"question"`
 	Reference  string      `json:"reference"` // the right answer
@@ -40,7 +40,7 @@ type Sample struct {
 	Candidates []Candidate `json:"candidates,omitempty"`
 }
 
-// Modelled is what a model of an NPU says of the work that answered a question.
+// Modelled has the modelled cost of an answer on an NPU.
 type Modelled struct {
 	Seconds float64 `json:"seconds"`
 	Joules  float64 `json:"joules"`

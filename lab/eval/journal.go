@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// Setup is what all records of a journal have in common.
+// Setup holds what all records of a journal share.
 type Setup struct {
 	Data        string  `json:"data"`
 	Hash        string  `json:"hash"` // of the problems
@@ -30,7 +30,7 @@ type Setup struct {
 	Models map[string]string `json:"models,omitempty"`
 }
 
-// Record is what one point made of one problem.
+// Record is the result of one point for one problem.
 type Record struct {
 	Point
 	Problem  int           `json:"problem"` // index in the data set

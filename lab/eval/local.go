@@ -12,7 +12,7 @@ import (
 	"github.com/lutra-lm/lutra/tts/text"
 )
 
-// Asking is how models are asked, at all points alike.
+// Asking has the settings by which models are asked, at all points alike.
 type Asking struct {
 	System      string // system message; empty: none
 	Temperature float32

@@ -34,11 +34,9 @@ var axes = map[Cost]string{
 	Generated: "tokens per problem, of all candidates (logarithmic)",
 }
 
-// SVG draws the results as accuracy against latency, in the manner of "Scaling
-// LLM Test-Time Compute with Mobile NPU on Smartphones" §7.2, Figure 10: one
-// line a model and method, points labelled with n, single samples as stars.
-// Thin bars are 95 % intervals, the broad grey line is the Pareto front. Other costs take the
-// place of latency.
+// SVG draws the results as accuracy against latency, in the manner of "Scaling LLM Test-Time Compute with Mobile NPU on
+// Smartphones" §7.2, Figure 10. It has one line a model and method, points labelled with n, and single samples as stars. Thin
+// bars are 95 % intervals, the broad grey line is the Pareto front. Other costs may replace latency.
 func SVG(w io.Writer, title string, results []Result, cost Cost) error {
 	if len(results) == 0 {
 		return fmt.Errorf("eval: nothing to plot")
@@ -130,7 +128,7 @@ func split(results []Result) []*series {
 	return all
 }
 
-// mark is what stands at the points of the series.
+// mark returns the mark at the points of the series.
 func (s *series) mark() chart.Mark {
 	if s.method < 0 {
 		return chart.Mark{Shape: chart.Star, Color: chart.Ink, Radius: 6}

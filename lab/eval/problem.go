@@ -24,7 +24,7 @@ type Problem struct {
 	Program  *Program `json:"program,omitempty"`
 }
 
-// Program is what an answer in Python is tested with.
+// Program is the test of an answer in Python.
 type Program struct {
 	Begin string `json:"begin"` // stands before the answer's code
 	Test  string `json:"test"`  // throws if the code is wrong
@@ -81,13 +81,10 @@ func (p Problem) Right(text string) (key string, right bool) {
 
 func noPercent(s string) string { return strings.NewReplacer(`\%`, "", "%", "").Replace(s) }
 
-// Load reads a data set, one JSON object a line; blank lines are skipped. Each
-// has a question under "question" (GSM8K) or "problem" (MATH500), and an
-// answer that is a number or a text, of which only what follows the last
-// "####" counts where there is one; without one, it is what is \boxed in
-// "solution" (MATH). One with an "entry_point" is a problem of HumanEval: "prompt"
-// begins a function, and what "test" defines as check tells whether it is right.
-// Errors wrap ErrData and name the line.
+// Load reads a data set, one JSON object a line; blank lines are skipped. Each has a question under "question" (GSM8K) or
+// "problem" (MATH500), and an answer that is a number or a text. Only the text after the last "####" of an answer counts.
+// Without an answer it is the \boxed text of "solution" (MATH). An object with an "entry_point" is a problem of HumanEval:
+// "prompt" begins a function, and "test" defines check, which tells whether it is right. Errors wrap ErrData and name the line.
 func Load(r io.Reader) ([]Problem, error) {
 	var problems []Problem
 	lines := bufio.NewScanner(r)
@@ -193,8 +190,7 @@ func parseAnswer(raw json.RawMessage) (string, error) {
 	return text, nil
 }
 
-// defaultReader finds answers by the rule that strategies use by default,
-// boxedReader those of solutions in MATH.
+// defaultReader finds answers by the default rule of strategies, boxedReader the answers of solutions in MATH.
 var defaultReader, boxedReader = reader(answer.Rule{}), reader(answer.Rule{Extract: "boxed"})
 
 func reader(rule answer.Rule) *answer.Reader {

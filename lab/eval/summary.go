@@ -28,7 +28,7 @@ type Result struct {
 	ModelledMJ float64 `json:"modelled_mj,omitempty"`
 }
 
-// Report is what a run came to, with all that it takes to repeat it.
+// Report has the results of a run, with all that it takes to repeat it.
 type Report struct {
 	Version string   `json:"version"` // of this program
 	Command []string `json:"command"`
@@ -107,7 +107,7 @@ func summarise(p Point, records []Record, concurrency int) Result {
 	return r
 }
 
-// Cost is what a chart has on its horizontal axis.
+// Cost chooses the horizontal axis of a chart.
 type Cost int
 
 // The costs.

@@ -43,14 +43,12 @@ var schemes = []scheme{
 	}},
 }
 
-// Accuracy asks what storing weights in few bits costs an embedded model: the error of
-// its weights, the perplexity of right solutions, and answers that are right, of the
-// first limit problems of the test set.
+// Accuracy measures the cost of storing an embedded model's weights in few bits: the error of its weights, the perplexity of
+// right solutions, and right answers to the first limit problems of the test set.
 //
-// The embedded models are ternary, which every scheme holds nearly as it is. So what
-// each matrix reads is rotated by signs and a Hadamard transform, and the matrix with
-// it: the model computes the same, with weights that are spread like those of models
-// that were not trained for few bits.
+// The embedded models are ternary, which every scheme holds nearly as it is. So the input of each matrix is rotated by signs
+// and a Hadamard transform, and the matrix with it. The model computes the same, with weights that are spread as in models that
+// were not trained for few bits.
 func Accuracy(ctx context.Context, model string, limit int, done func()) (*Ablation, error) {
 	return accuracy(ctx, model, limit, schemes, done)
 }

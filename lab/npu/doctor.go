@@ -19,7 +19,7 @@ import (
 	"github.com/lutra-lm/lutra/internal/output"
 )
 
-// Finding is what was found of one part of the device path.
+// Finding is the result for one part of the device path.
 type Finding struct {
 	Part   string `json:"part"`
 	Found  bool   `json:"found"`

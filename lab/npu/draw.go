@@ -21,7 +21,7 @@ func (p *Plan) SVG(w io.Writer) error {
 	return err
 }
 
-// addJobs draws jobs as boxes: a row for each unit, that of the tile unit lowest.
+// addJobs draws jobs as boxes: a row for each unit, the tile unit's lowest.
 func addJobs(c *chart.Chart, spans []timeline.Span, lowest float64) {
 	for _, s := range spans {
 		row := lowest + float64(pipeline.Multiply-s.Stage)

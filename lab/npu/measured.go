@@ -23,8 +23,8 @@ func checkMeasured(r *selftest.Report) error {
 	return nil
 }
 
-// measured makes a self-test's times a chip's constants: of DMA and the tile unit the largest rate, the clock by what
-// lookups of a layer took, where they took longer than DMA of its weights, and a gather's packets by that clock.
+// measured turns a self-test's times into a chip's constants. DMA and the tile unit get the largest rate. The clock comes from
+// the lookups of a layer, if they took longer than DMA of its weights, and a gather's packets from that clock.
 func measured(c *soc.Chip, r *selftest.Report) {
 	set := func(n *soc.Number, v float64, what string) {
 		note := what + ", by lutra npu selftest"

@@ -8,8 +8,8 @@ import (
 	"github.com/lutra-lm/lutra/models/kv"
 )
 
-// Meter models what an NPU would have needed for the batches that models compute: the
-// rows and contexts of every step of every model, one after the other on one NPU.
+// Meter models the cost on an NPU of the batches that models compute: the rows and contexts of every step of every model, one
+// after the other.
 type Meter struct {
 	mu      sync.Mutex
 	machine *soc.Machine
@@ -26,7 +26,7 @@ func NewMeter(chip string) (*Meter, error) {
 	return &Meter{machine: soc.NewMachine(c)}, nil
 }
 
-// Watch returns m, whose batches are metered as those of x.
+// Watch returns m, whose batches are metered as x's.
 func (t *Meter) Watch(m models.Model, x soc.Model) models.Model { return &metered{m, t, x} }
 
 // Take returns the modelled cost of all batches since the last Take.

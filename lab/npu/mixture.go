@@ -10,7 +10,7 @@ import (
 	"github.com/lutra-lm/lutra/models/gguf"
 )
 
-// Mixture is what a plan needs to know of a model's experts, and of the rest of it.
+// Mixture has the parts of a model that a plan of its experts needs.
 type Mixture struct {
 	Shape experts.Shape
 	Dense soc.Model      // what is not an expert's

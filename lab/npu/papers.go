@@ -10,7 +10,7 @@ import (
 	"github.com/lutra-lm/lutra/lab/npu/soc"
 )
 
-// Figure is what a paper measured, beside what the model of time gives.
+// Figure is a paper's measurement beside the model's time.
 type Figure struct {
 	Paper    string  `json:"paper"`
 	Where    string  `json:"where"` // in the paper
@@ -99,8 +99,8 @@ func PrintFigures(w io.Writer, list []Figure) error {
 	return err
 }
 
-// Figures returns those of T-MAN and of the test-time scaling paper, of Snapdragon 8 Gen 3.
-// What stands in drawings alone is not among them: their texts give no numbers for it.
+// Figures returns the figures of T-MAN and of the test-time scaling paper, on Snapdragon 8 Gen 3. It leaves out figures that
+// stand in drawings alone, since the texts give no numbers for them.
 func Figures() ([]Figure, error) {
 	chip, err := soc.Named("8gen3")
 	if err != nil {
@@ -193,8 +193,7 @@ func (c *comparison) kernels() {
 	c.tman("§6.2", "128 rows, CPU by W2, at most", 30, 30, cpu, false, "")
 }
 
-// tmanScore is what a score of T-MAN's attention takes, which has no kernel of its own
-// (§7); fitted to BitNet-2B's prompts.
+// tmanScore is the time of a score of T-MAN's attention, which has no kernel of its own (§7); fitted to BitNet-2B's prompts.
 const tmanScore = 2.54e-9 // seconds
 
 // tmanContext is the mean context of T-MAN's decoding: 128 tokens after 1024.

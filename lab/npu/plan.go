@@ -50,10 +50,10 @@ func (o Options) Check() error {
 // Batches are the decoded batches of a plan.
 var batches = []int{1, 2, 4, 8, 12, 16}
 
-// timelineTiles is how many tiles of the timeline are kept and shown.
+// timelineTiles is the number of tiles of the timeline that are kept and shown.
 const timelineTiles = 8
 
-// Plan is what `lutra-lab npu plan --json` prints. All times and energies are modelled.
+// Plan is the object of `lutra-lab npu plan --json`. All times and energies are modelled.
 type Plan struct {
 	Kind     string     `json:"kind"` // "modelled": nothing here was measured on a device
 	Model    soc.Model  `json:"model"`
@@ -94,7 +94,7 @@ type Timeline struct {
 	apart      []timeline.Span // the same jobs one after the other, for the drawing
 }
 
-// Bounds are what a chip needs at least.
+// Bounds are a chip's least times.
 type Bounds struct {
 	Name    string            `json:"soc"`
 	ID      string            `json:"id"`

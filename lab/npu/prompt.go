@@ -13,8 +13,8 @@ import (
 // promptTokens is the prompt of T-MAN's Table 3.
 const promptTokens = 1024
 
-// prompts models a prompt by what a chunk of it executes: each strip is brought, unpacked and
-// multiplied, in packets that wait for their operands, or one stage after the other.
+// prompts models a prompt by the executed work of a chunk. Each strip is brought, unpacked and multiplied, in packets that wait
+// for their operands, or one stage after the other.
 func prompts(_ ablation.Counts, m *soc.Machine, a *Ablation) error {
 	list, err := parseExecuted(executed)
 	if err != nil {
@@ -58,7 +58,7 @@ func prompts(_ ablation.Counts, m *soc.Machine, a *Ablation) error {
 	return nil
 }
 
-// promptLayer is what a chunk's products of a layer take.
+// promptLayer has the costs of a chunk's products in a layer.
 type promptLayer struct {
 	soc.Cost
 	packets, longest, moved float64

@@ -36,7 +36,7 @@ func DefaultRequestsOptions() RequestsOptions {
 // mostCounted bounds the tokens of a prompt whose requests are counted.
 const mostCounted = 4096
 
-// StepRequests is what a step asks of an NPU, as a device in Go counts it.
+// StepRequests counts a step's requests of an NPU, as a device in Go sees them.
 type StepRequests struct {
 	Step     string  `json:"step"`
 	Requests int64   `json:"requests"`

@@ -9,7 +9,7 @@ import (
 	"github.com/lutra-lm/lutra/models/synthetic"
 )
 
-// storage is how the weights of a matrix lie on the device.
+// storage describes the weights of a matrix on the device.
 type storage struct {
 	bits, group int // a group of 0: one scale a row or matrix, which the host keeps
 	offsets     bool
@@ -49,7 +49,7 @@ var papers = []shape{
 	{"phi-tiny-moe", 4096, 0, 32, 16, 4, 128, 32064, gptq, synthetic.Experts{Count: 16, Used: 2, FFN: 448}},
 }
 
-// shapes returns all shapes with a name: those of random models, and the papers'.
+// shapes returns all shapes with a name: of random models, and the papers'.
 func shapes() []shape {
 	var list []shape
 	for _, s := range synthetic.Shapes() {
@@ -122,9 +122,8 @@ func (s storage) matrix(name string, rows, cols, count int) soc.Matrix {
 // Head says where logits are computed.
 type Head string
 
-// The places: as this project's backend does, which leaves to the CPU what the device
-// does not hold exactly; the device, in four bits; the CPU, as in the test-time scaling
-// paper.
+// The places. This project's backend leaves to the CPU what the device does not hold exactly. The device has it in four bits, or
+// the CPU, as in the test-time scaling paper.
 const (
 	HeadAuto Head = "auto"
 	HeadNPU  Head = "npu"

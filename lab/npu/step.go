@@ -23,8 +23,7 @@ const behindAttention = "attn_output"
 //go:embed step.txt
 var executed string
 
-// Executed is what a product of one matrix took, tables of activations included where it is
-// the first of its input.
+// Executed has the counts of one matrix's product, with tables of activations if it is the first of its input.
 type Executed struct {
 	Batch    int
 	Matrix   string
@@ -46,8 +45,8 @@ func parseExecuted(text string) (list []Executed, err error) {
 	return list, nil
 }
 
-// steps models decoding by what executes: packets of the longest shards, bytes at DMA's rate,
-// whichever takes longer, and barriers. The head is modelled by packets a line, and so is attention.
+// steps models decoding by executed packets: the longest shards' packets or bytes at DMA's rate, whichever takes longer, and
+// barriers. The head and attention are modelled by packets a line.
 func steps(_ ablation.Counts, m *soc.Machine, a *Ablation) error {
 	list, err := parseExecuted(executed)
 	if err != nil {
@@ -119,8 +118,8 @@ func steps(_ ablation.Counts, m *soc.Machine, a *Ablation) error {
 	return nil
 }
 
-// executedProduct returns what a product of a layer costs behind the one before it, and the seconds that it takes by
-// itself: its units' stages of one tile, or of strips that go together, are seen where nothing of it comes before the other's end.
+// executedProduct returns the cost of a layer's product after the one before it, and the seconds that it takes by itself. Its
+// units' stages of one tile, or of strips that go together, are seen where nothing of it comes before the other's end.
 func executedProduct(m *soc.Machine, x *soc.Model, e, before Executed) (c soc.Cost, alone float64, err error) {
 	matrix := func(name string) soc.Matrix {
 		return x.Matrices[slices.IndexFunc(x.Matrices, func(of soc.Matrix) bool { return of.Name == name })]

@@ -32,13 +32,12 @@ var encoders = map[gguf.Type]struct {
 	gguf.PQ2_0:  {encodePairs(gguf.PQ2_0), encodePairs(gguf.PQ2_0)},
 }
 
-// Encode sets dst to rows as blocks of t, of gguf.Type.Size bytes: the bytes that
-// ggml_quantize_chunk of ggml-quants.c writes, but of I2_S, which ggml lacks: its scale is
-// the largest magnitude of rows; and of Q2_0 and PQ2_0 where rows are not ternary: their scales
-// are searched for, and ggml's are not. columns are the importances of the columns, a row long and
-// not negative, by which errors are weighed; nil: those that each type's own method has.
-// Errors are ErrValue, and those of gguf.Quantize. It may be called by any number of
-// goroutines.
+// Encode sets dst to rows as blocks of t, of gguf.Type.Size bytes. They are the bytes that ggml_quantize_chunk of ggml-quants.c
+// writes, with two exceptions. ggml lacks I2_S, whose scale is the largest magnitude of rows. The scales of Q2_0 and PQ2_0 are
+// searched for if rows are not ternary; ggml's are not.
+//
+// columns are the importances of the columns, a row long and not negative, which weigh errors; nil: each type's own method.
+// Errors are ErrValue, and gguf.Quantize's. Any number of goroutines may call it.
 func Encode(t gguf.Type, dst []byte, rows, columns []float32) error {
 	if columns != nil && (len(columns) == 0 || len(rows)%len(columns) != 0) {
 		return fmt.Errorf("quantize: %d values are no whole rows of %d importances", len(rows), len(columns))

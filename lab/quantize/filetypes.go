@@ -19,7 +19,7 @@ type FileType struct {
 	experts   bool // Base is for experts alone, all else is Q8_0
 }
 
-// category is what a tensor is for, by its name.
+// category is the purpose of a tensor, by its name.
 type category int
 
 const (
@@ -40,7 +40,7 @@ func firstFour(i, _ int) bool      { return i < 4 }
 func firstEighth(i, n int) bool    { return i < n/8 }
 func firstLastThird(i, n int) bool { return i < n/8 || i >= 7*n/8 || (i-n/8)%3 == 2 }
 
-// traits is what rules ask of a model and of the options.
+// traits has the properties of a model and of the options that rules need.
 type traits struct {
 	arch                            string
 	layers, heads, headsKV, experts int
@@ -67,8 +67,7 @@ type rule struct {
 	to   gguf.Type
 }
 
-// common rules precede those of every quantised file type (llama_tensor_get_type_impl of
-// llama-quant.cpp, as the others).
+// common rules come before the rules of every quantised file type (llama_tensor_get_type_impl of llama-quant.cpp, as the others).
 var common = []rule{
 	{attentionV, everywhere, (*traits).eightExperts, gguf.Q8_0},
 	{attentionK, everywhere, (*traits).eightExperts, gguf.Q8_0},
@@ -125,7 +124,7 @@ var fileTypes = []FileType{
 	{Name: "Q1_0", Number: 40, Base: gguf.Q1_0},
 }
 
-// FileTypes lists the names of file types, those of most bits first.
+// FileTypes lists the names of file types, most bits first.
 func FileTypes() []string {
 	names := make([]string, len(fileTypes))
 	for i := range fileTypes {
@@ -150,8 +149,7 @@ func FileTypeNamed(name string) (FileType, bool) {
 	return fileTypes[i], true
 }
 
-// instead is what rows become that are no whole blocks of a type; what has no entry, or is
-// as long, becomes F16.
+// instead has the replacement of each type for rows that are no whole blocks of it. Without one they become F16.
 var instead = map[gguf.Type]gguf.Type{
 	gguf.Q6_K: gguf.Q8_0, gguf.Q5_K: gguf.Q5_1, gguf.Q4_K: gguf.Q5_0, gguf.IQ4_XS: gguf.IQ4_NL,
 	gguf.TQ1_0: gguf.Q4_0, gguf.TQ2_0: gguf.Q4_0, gguf.Q2_0: gguf.Q4_0, gguf.Q1_0: gguf.Q4_0,
@@ -195,7 +193,7 @@ func isMatrix(t *gguf.Tensor) bool {
 		!slices.ContainsFunc(kept, func(part string) bool { return strings.Contains(t.Name, part) })
 }
 
-// parts are what names of each category hold, the first that is found.
+// parts are parts of the names in each category; the first that is found counts.
 var parts = []struct {
 	name string
 	of   category

@@ -2,11 +2,10 @@ package quantize
 
 import "math"
 
-// The fits below search for the scale, and the offset, that make the weighted squared
-// error of a block least: a range of scales is tried, for each the codes are rounded and
-// the best scale for these codes is solved for. They take the steps of make_qx_quants,
-// make_qkx3_quants and make_qp_quants of ggml-quants.c, in the same order of float32
-// operations, so that codes are the same. Conversions forbid fused multiply-adds.
+// The fits below search for the scale, and the offset, that make the weighted squared error of a block least. They try a range of
+// scales, round the codes for each, and solve for the best scale for these codes. They take the steps of make_qx_quants,
+// make_qkx3_quants and make_qp_quants of ggml-quants.c, in the same order of float32 operations, so that codes are the same.
+// Conversions forbid fused multiply-adds.
 
 // tiny is the magnitude below which a block counts as zeros.
 const tiny = 1e-15
@@ -40,8 +39,7 @@ func largest(x []float32) (most float32) {
 	return most
 }
 
-// importance sets dst to the weights of errors of x: those of its columns, more where the
-// values are large against their mean square.
+// importance sets dst to the weights of errors of x: the columns', and more for values that are large against their mean square.
 func importance(dst, x, columns []float32, meanSquare float32) {
 	for i, v := range x {
 		dst[i] = columns[i] * sqrt(meanSquare+float32(v*v))

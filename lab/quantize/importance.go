@@ -70,8 +70,8 @@ func checkImportance(f *gguf.File) error {
 // Close closes the file.
 func (m *Importance) Close() error { return m.file.Close() }
 
-// about is what a file that was made with m says of that.
-func (m *Importance) about() gguf.Metadata {
+// metadata describes m in a file that was made with it.
+func (m *Importance) metadata() gguf.Metadata {
 	entries := uint32(0)
 	for i := range m.file.Tensors {
 		if strings.HasSuffix(m.file.Tensors[i].Name, sumsOf) {
@@ -104,7 +104,7 @@ func (m *Importance) has(t *gguf.Tensor) (bool, error) {
 	return true, nil
 }
 
-// matrices returns how many matrices t holds: those of experts.
+// matrices returns the number of matrices in t, which are experts'.
 func matrices(t *gguf.Tensor) int {
 	n := 1
 	for _, d := range t.Dims[min(2, len(t.Dims)):] {

@@ -9,7 +9,7 @@ import (
 // superLen is the length of the blocks of the K types, whose groups have scales of 6 bits.
 const superLen = 256
 
-// affineK is what Q4_K and Q5_K differ in.
+// affineK has the differences between Q4_K and Q5_K.
 type affineK struct {
 	top             int // the largest code
 	plain, weighted search
@@ -101,8 +101,7 @@ func nearest63(codes *[8]byte, x *[8]float32) (scale float32) {
 	return most / 63
 }
 
-// packScales writes eight pairs of 6 bits: those of groups 0 to 3 as bytes, whose upper bits
-// are those of groups 4 to 7.
+// packScales writes eight pairs of 6 bits. Groups 0 to 3 are bytes, whose upper bits belong to groups 4 to 7.
 func packScales(dst []byte, scales, offsets *[8]byte) {
 	for g := range 4 {
 		s, o := scales[4+g], offsets[4+g]

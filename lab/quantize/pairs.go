@@ -24,9 +24,9 @@ func encodePairs(t gguf.Type) func(dst []byte, rows, columns []float32) {
 	}
 }
 
-// putPairs writes the block of the least squared error, weighed by weights unless they are nil.
-// Scales are tried from a sixth of the largest magnitude up to it, each refined once by least
-// squares; the largest magnitude itself comes first, so ternary weights keep ggml's bytes.
+// putPairs writes the block of the least squared error, weighed by weights unless they are nil. It tries scales from a sixth of
+// the largest magnitude up to it, each refined once by least squares. The largest magnitude itself comes first, so ternary
+// weights keep ggml's bytes.
 func putPairs(block []byte, x, weights []float32) {
 	const tries = 36
 	most := float64(abs(largest(x)))

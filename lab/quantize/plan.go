@@ -50,16 +50,15 @@ func (p *Planned) Bytes() int {
 	return n
 }
 
-// Plan is what becomes of a file.
+// Plan has the type of each tensor of a file.
 type Plan struct {
 	Metadata gguf.Metadata
 	Tensors  []Planned // in the order of the file
 }
 
-// NewPlan decides the types of f's tensors. Those of one dimension, and those that are no
-// matrices of products, stay as they are. Errors name the tensor: a type that is not read,
-// or what is quantised already. What multiplies weights of NVFP4 beside them goes into weights that
-// become another type.
+// NewPlan decides the types of f's tensors. Tensors of one dimension, and tensors that are no matrices of products, stay as they
+// are. Errors name the tensor: a type that is not read, or one that is quantised already. Factors beside weights of NVFP4 go into
+// weights that become another type.
 func NewPlan(f *gguf.File, opt Options) (*Plan, error) {
 	m, err := traitsOf(f, opt)
 	if err != nil {
@@ -69,7 +68,7 @@ func NewPlan(f *gguf.File, opt Options) (*Plan, error) {
 	p.Metadata["general.file_type"] = opt.Type.Number
 	p.Metadata["general.quantization_version"] = uint32(2)
 	if opt.Importance != nil {
-		maps.Copy(p.Metadata, opt.Importance.about())
+		maps.Copy(p.Metadata, opt.Importance.metadata())
 	}
 	order := make([]int, len(f.Tensors))
 	for i := range order {
@@ -158,7 +157,7 @@ func traitsOf(f *gguf.File, opt Options) (*traits, error) {
 		key := m.arch + "." + n.key
 		v, ok := f.Metadata.Int(key)
 		if list, isList := f.Metadata.Ints(key); isList && len(list) > 0 {
-			v, ok = list[0], true // that of the first layer
+			v, ok = list[0], true // the first layer's
 		}
 		if ok && (v < 0 || v > 1<<20) {
 			return nil, fmt.Errorf("key %q: %w: %d", key, gguf.ErrFormat, v)
@@ -227,7 +226,7 @@ func (c *chooser) named(name string) (gguf.Type, bool) {
 	return 0, false
 }
 
-// outputType is that of the matrix of logits, each row of which is a token's.
+// outputType returns the type of the matrix of logits, each row of which is a token's.
 func (c *chooser) outputType(t *gguf.Tensor) gguf.Type {
 	base := c.opt.Type.Base
 	switch {

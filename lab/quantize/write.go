@@ -12,11 +12,10 @@ import (
 	"github.com/lutra-lm/lutra/models/gguf"
 )
 
-// Result is what became of a tensor.
+// Result has the new type, size and error of a tensor.
 type Result struct {
 	*Planned
-	// Error is the root of the mean squared error over that of the mean square, 0 if
-	// nothing changed.
+	// Error is the root of the mean squared error over the mean square's, 0 if nothing changed.
 	Error    float64
 	Lossless bool // every value is as it was
 	Trits    bool // weights were ternary: of one magnitude a block, or zero
@@ -59,7 +58,7 @@ func (t *Totals) Add(r *Result) {
 	}
 }
 
-// Error is that of all tensors that were converted, as Result.Error.
+// Error combines all converted tensors, as Result.Error.
 func (t *Totals) Error() float64 { return relative(t.errors, t.squares) }
 
 func relative(errors, squares float64) float64 {

@@ -23,11 +23,11 @@ const (
 
 // isPair tells whether the matrices of a name are read together.
 func (b *adapterBuilder) isPair(stem string) bool {
-	return b.arch.mixture != nil && strings.HasSuffix(outer(stem), expertsName) || strings.HasSuffix(stem, keyValuesName) && b.arch.name == "deepseek2"
+	return b.arch.mixture != nil && strings.HasSuffix(moduleOf(stem), expertsName) || strings.HasSuffix(stem, keyValuesName) && b.arch.name == "deepseek2"
 }
 
-// outer returns the module that has what a name within it stands for.
-func outer(stem string) string {
+// moduleOf returns the module that a name lies in.
+func moduleOf(stem string) string {
 	for strings.HasSuffix(stem, innerName) {
 		stem = strings.TrimSuffix(stem, innerName)
 	}
@@ -48,7 +48,7 @@ func (b *adapterBuilder) pair(stem string, t *safetensors.Tensor, up bool) {
 
 // allPairs makes the tensors of pairs.
 func (b *adapterBuilder) allPairs() {
-	turn := new(turner)
+	turn := new(transposer)
 	for _, stem := range slices.Sorted(maps.Keys(b.pairs)) {
 		p := b.pairs[stem]
 		switch {
@@ -63,14 +63,14 @@ func (b *adapterBuilder) allPairs() {
 		case strings.HasSuffix(stem, keyValuesName):
 			b.keyValues(strings.TrimSuffix(stem, keyValuesName), p, turn)
 		default:
-			b.allExperts(outer(stem), p, turn)
+			b.allExperts(moduleOf(stem), p, turn)
 		}
 	}
 }
 
 // turned adds a tensor whose row r is what t, of that shape, has with its dimensions in another order
 // from number from(r) on.
-func (b *adapterBuilder) turned(name string, dims []int, t *safetensors.Tensor, turn *turner, shape, order [3]int, from func(r int) int) {
+func (b *adapterBuilder) turned(name string, dims []int, t *safetensors.Tensor, turn *transposer, shape, order [3]int, from func(r int) int) {
 	typ := floatTypes[t.DType]
 	out := gguf.Tensor{Name: name, Type: typ, Dims: dims}
 	m := &rows{name: name, n: out.Rows(), size: out.Cols() * typ.BlockBytes()}
@@ -80,7 +80,7 @@ func (b *adapterBuilder) turned(name string, dims []int, t *safetensors.Tensor, 
 
 // keyValues makes what adapts Wkey and Wvalue of each head, of which kv_b_proj has [Heads][plain, value]
 // rows. The model's attn_k_b is Wkey turned, so that the two matrices that add to it change places.
-func (b *adapterBuilder) keyValues(layer string, p *pair, turn *turner) {
+func (b *adapterBuilder) keyValues(layer string, p *pair, turn *transposer) {
 	place, _ := b.place(&safetensors.Tensor{Name: layer + ".self_attn.o_proj.weight"})
 	keys, values := strings.Replace(place.name, "attn_output", "attn_k_b", 1), strings.Replace(place.name, "attn_output", "attn_v_b", 1)
 	k, v := b.model.Tensor(keys), b.model.Tensor(values)
@@ -114,7 +114,7 @@ type expertPair struct {
 
 // allExperts makes the pair of each expert. A has the rows of one expert after another's, B its columns among
 // the others'. PEFT before 0.19.1 took a parameter's rows for its columns.
-func (b *adapterBuilder) allExperts(experts string, p *pair, turn *turner) {
+func (b *adapterBuilder) allExperts(experts string, p *pair, turn *transposer) {
 	place, _ := b.place(&safetensors.Tensor{Name: experts + ".down_proj"})
 	n, _ := b.model.Metadata.Int(b.arch.name + ".expert_count")
 	t := b.model.Tensor(place.name)
@@ -151,7 +151,7 @@ func (b *adapterBuilder) allExperts(experts string, p *pair, turn *turner) {
 }
 
 // expertPart adds what adapts rows [lo, lo+n) of each expert's parameter, by the name of all.
-func (b *adapterBuilder) expertPart(p expertPair, name string, lo, n int, turn *turner) {
+func (b *adapterBuilder) expertPart(p expertPair, name string, lo, n int, turn *transposer) {
 	typ, rank, reads, makes := floatTypes[p.a.DType], p.rank, p.a.Shape[1], p.b.Shape[0]
 	ofB := [3]int{makes, rank, p.experts}
 	for e := range p.experts {

@@ -227,7 +227,7 @@ func (b *builder) addTurned(s *stack, name string, dims []int, shape [3]int, fro
 		return
 	}
 	if b.turn == nil {
-		b.turn = new(turner)
+		b.turn = new(transposer)
 	}
 	turn, out := b.turn, gguf.Tensor{Name: name, Type: typ, Dims: dims}
 	m := &rows{name: name, n: out.Rows(), size: out.Cols() * typ.BlockBytes()}

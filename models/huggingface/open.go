@@ -77,7 +77,7 @@ type builder struct {
 	tensors []gguf.Tensor
 	dense   []string // modules that make a vector of a pooled hidden state, by their folders
 	quant   quantised
-	turn    *turner // of all tensors that are turned
+	turn    *transposer // of all tensors that are turned
 	err     error
 }
 

@@ -16,7 +16,7 @@ func adapted(c *Call, m *registry.Model) (*registry.Model, error) {
 	case m.Adapters == nil: // a field that asks for some is refused as one that nobody knows
 		return m, nil
 	case !f.Has(LoraField):
-		return m.Standing()
+		return m.WithDefaultScales()
 	}
 	scales, err := Scales(f, m)
 	if err != nil {

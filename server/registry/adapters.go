@@ -71,8 +71,8 @@ func (m *Model) Scaled(scales []float32) (*Model, error) {
 	return m.with(uses...)
 }
 
-// Standing returns the model as requests that name it and no scales get it.
-func (m *Model) Standing() (*Model, error) {
+// WithDefaultScales returns the model for requests that name it and no scales.
+func (m *Model) WithDefaultScales() (*Model, error) {
 	if m.Adapters == nil || m.parent != nil {
 		return m, nil
 	}

@@ -6,9 +6,9 @@ import (
 	"github.com/lutra-lm/lutra/models/safetensors"
 )
 
-// turner makes tensors with their dimensions in another order, and keeps those that it has made last: the
+// transposer makes tensors with their dimensions in another order, and keeps those that it has made last: the
 // experts of a layer are read one after the other.
-type turner struct {
+type transposer struct {
 	mu   sync.Mutex
 	last [2]turned
 	next int // of last
@@ -22,7 +22,7 @@ type turned struct {
 }
 
 // read sets dst to bytes of t, which has that shape, from an offset on, once it is turned.
-func (u *turner) read(dst []byte, t *safetensors.Tensor, shape, order [3]int, from int) error {
+func (u *transposer) read(dst []byte, t *safetensors.Tensor, shape, order [3]int, from int) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	for i := range u.last {
