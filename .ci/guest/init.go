@@ -1,6 +1,5 @@
-// Command guest is process 1 of the emulated machine that .ci/bochs boots:
-// it runs the commands its initramfs names, reports how they ended on the serial
-// console, and switches the machine off.
+// Command guest is process 1 of the emulated machine that .ci/bochs boots. It runs the commands that its initramfs names,
+// reports their results on the serial console, and switches the machine off.
 package main
 
 import (

@@ -37,7 +37,7 @@ func main() {
 
 var reason = regexp.MustCompile(`^\s+\S+\.go:\d+: (.*)\n$`)
 
-// walksAPart is what internal/sweep.Part writes.
+// walksAPart matches the lines of internal/sweep.Part.
 var walksAPart = regexp.MustCompile(`^\s+\S+\.go:\d+: walks a part: `)
 
 // read copies to w what r says of packages, then the reasons for which tests were skipped, and

@@ -33,7 +33,7 @@ func main() {
 	fmt.Printf("%s: %d packages hold\n", os.Args[1], n)
 }
 
-// listed is what go list tells of a package.
+// listed is a package in the output of go list.
 type listed struct {
 	ImportPath, Dir string
 	GoFiles, SFiles []string

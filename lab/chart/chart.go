@@ -19,7 +19,7 @@ const Ink = "#222222"
 // Point is a place in the units of the axes.
 type Point struct{ X, Y float64 }
 
-// Chart is what a frame holds. What was added first is drawn first.
+// Chart is the content of a frame. What was added first is drawn first.
 type Chart struct {
 	Title  string // may have several lines
 	X, Y   Axis
@@ -43,14 +43,14 @@ type Tick struct {
 	Label string
 }
 
-// Stroke is how a line is drawn.
+// Stroke is the style of a line.
 type Stroke struct {
 	Color string
 	Width float64
 	Dash  string // as stroke-dasharray; empty: a whole line
 }
 
-// Mark is what stands at a point.
+// Mark is a symbol at a point.
 type Mark struct {
 	Shape  Shape
 	Color  string
@@ -110,7 +110,7 @@ func (c *Chart) Label(b Box, words string) {
 	})
 }
 
-// Box is what lies between two corners.
+// Box is the rectangle between two corners.
 type Box struct{ A, B Point }
 
 // Fill fills boxes, as one path.

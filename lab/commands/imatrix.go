@@ -98,7 +98,7 @@ type inputSums struct {
 	quantize.Collector
 }
 
-// see adds the rows of a product: those of layers, with head those of the output too.
+// see adds the rows of a product in a layer, with head also of the output.
 func (s *inputSums) see(of []models.MatrixPart, rows *kernels.Acts, head bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -22,7 +22,7 @@ import (
 	"github.com/lutra-lm/lutra/models/gguf/parts"
 )
 
-// quantizing is what the flags of `lutra-lab quantize` say.
+// quantizing has the flags of `lutra-lab quantize`.
 type quantizing struct {
 	quantize.Options
 	imatrix        string

@@ -8,7 +8,7 @@ import (
 	"github.com/lutra-lm/lutra/lab/quantize"
 )
 
-// quantized is what `quantize --json` prints.
+// quantized is the object of `quantize --json`.
 type quantized struct {
 	File     string            `json:"file,omitempty"` // that was written
 	Type     string            `json:"type"`
@@ -17,7 +17,7 @@ type quantized struct {
 	Before   int64             `json:"bytes_before"`
 	After    int64             `json:"bytes"`
 	Bits     float64           `json:"bits_a_weight"`
-	Error    float64           `json:"relative_error"` // of the tensors that were converted, as those of each
+	Error    float64           `json:"relative_error"` // of all converted tensors, by the same measure
 	Ternary  int               `json:"ternary"`        // tensors whose weights are ternary, in a type that is made for them
 	Lossless int               `json:"ternary_lossless"`
 

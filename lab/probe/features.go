@@ -24,8 +24,8 @@ type Trainer struct {
 	most     int // answers of a problem that are read for training
 }
 
-// mostFeatures is how many numbers of the states of a token are read unless layers are named: more
-// want more answers than anyone samples.
+// mostFeatures is the most numbers of a token's states that are read unless layers are named: more need more answers than anyone
+// samples.
 const mostFeatures = 8192
 
 // memory bounds what features take, in bytes.

@@ -125,7 +125,7 @@ type scored struct {
 	votes int
 }
 
-// bins are those of the expected calibration error.
+// bins is the number of bins of the expected calibration error.
 const bins = 10
 
 // measure compares scores with what is right. The AUC is of different answers; the others are of

@@ -11,7 +11,7 @@ import (
 	"github.com/lutra-lm/lutra/tts/probe"
 )
 
-// leastExamples is how many right answers, and how many wrong ones, a line is fitted to at least.
+// leastExamples is the least number of right answers, and of wrong ones, that a line is fitted to.
 const leastExamples = 20
 
 // penalties are the strengths of regularisation that are tried, from the strongest on.

@@ -8,7 +8,7 @@ import (
 	"github.com/lutra-lm/lutra/models/tokenizer"
 )
 
-// Report is what `perplexity --json` prints.
+// Report is the object of `perplexity --json`.
 type Report struct {
 	Perplexity float64 `json:"perplexity"`
 	Error      float64 `json:"standard_error"`

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// end is how a request ended.
+// end is a way for a request to end.
 type end uint8
 
 const (

@@ -16,7 +16,7 @@ type Beside struct {
 	Median, P99 time.Duration
 }
 
-// mostSlower is how many times as long the slowest streams of a hundred may take beside heavy requests.
+// mostSlower is the factor by which the slowest streams of a hundred may be slower beside heavy requests.
 const mostSlower = 3
 
 // measure times streams alone, then beside each heavy kind.

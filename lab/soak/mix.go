@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// way is how a client takes its answer.
+// way is a client's way to take its answer.
 type way uint8
 
 const (

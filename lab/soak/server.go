@@ -112,7 +112,7 @@ func (s *server) reload(times int) error {
 	return s.process.Signal(syscall.SIGHUP)
 }
 
-// Sample is what a server held at a time.
+// Sample has a server's figures at a time.
 type Sample struct {
 	At         time.Duration // since the run began
 	Requests   int           // ended so far

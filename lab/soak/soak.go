@@ -47,8 +47,8 @@ type Count struct {
 // keptSamples bounds the samples: beyond it every other one is dropped, and half as many are taken.
 const keptSamples = 2000
 
-// growth is what resident memory may gain between the second fifth of a run and the last: the first is of
-// caches that fill, which takes thousands of requests, however slowly they come.
+// growth is the most that resident memory may gain between the second fifth of a run and the last. Caches fill during the first,
+// which takes thousands of requests, however slowly they come.
 const (
 	growth        = 1.10
 	leastRequests = 2000

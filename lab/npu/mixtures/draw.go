@@ -29,7 +29,7 @@ func SVG(w io.Writer, c *experts.Calibration) error {
 	return err
 }
 
-// shades are how many colours loads have.
+// shades is the number of colours for loads.
 const shades = 48
 
 // shade returns the colour of a load of x times the largest: from white to dark blue.

@@ -49,7 +49,7 @@ func (o PlacementOptions) Check() error {
 	return nil
 }
 
-// PlacementReport is what `lutra-lab npu placements --json` prints: all of it modelled.
+// PlacementReport is the object of `lutra-lab npu placements --json`: all of it modelled.
 type PlacementReport struct {
 	Kind    string           `json:"kind"` // "modelled"
 	Model   moecost.Model    `json:"model"`

@@ -9,7 +9,7 @@ import (
 	"github.com/lutra-lm/lutra/internal/output"
 )
 
-// shownExperts is how many of a layer's most popular experts are listed.
+// shownExperts is the number of a layer's most popular experts that are listed.
 const shownExperts = 4
 
 // PrintCalibration writes a calibration for people.

@@ -12,10 +12,9 @@ import (
 	"github.com/lutra-lm/lutra/models/tokenizer"
 )
 
-// ReadPrompts reads a data set as tokens of prompts: of a file named .jsonl each problem's
-// question, as eval.Load reads them, in the model's chat template if it has one; of any
-// other file the text as it is. What is longer than the model's context is cut, and each
-// piece is a prompt. limit is the most prompts, 0 for no bound.
+// ReadPrompts reads a data set as tokens of prompts. Of a file named .jsonl it takes each problem's question, as eval.Load reads
+// them, in the model's chat template if it has one; of any other file the text as it is. A text longer than the model's context
+// is cut, and each piece is a prompt. limit is the most prompts, 0 for no bound.
 func ReadPrompts(ctx context.Context, path string, limit int, b *models.Bundle) ([][]int32, error) {
 	texts, err := readTexts(ctx, path, limit, b)
 	if err != nil {

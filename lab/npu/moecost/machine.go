@@ -9,11 +9,10 @@ import (
 	"github.com/lutra-lm/lutra/lab/npu/soc"
 )
 
-// Planned is the source of what plans reckon with (package experts), beside those of
-// package soc.
+// Planned is the source of constants in plans (package experts), beside the sources of package soc.
 const Planned soc.Source = "P"
 
-// Machine is what the model knows of a computer with an NPU.
+// Machine describes a computer with an NPU to the model.
 type Machine struct {
 	Name   string         `json:"name"`
 	Device experts.Device `json:"device"` // what its plans may have, and what launches and rows of experts take
@@ -57,7 +56,7 @@ func max2() Machine {
 	return m
 }
 
-// snapdragon returns a chip whose products are those of its units (package soc).
+// snapdragon returns a chip whose units compute its products (package soc).
 func snapdragon(c soc.Chip) Machine {
 	m := Machine{
 		Name:          c.Name,

@@ -7,7 +7,7 @@ import (
 	"github.com/lutra-lm/lutra/lab/npu/soc"
 )
 
-// Model is what of a mixture takes time: attention and experts of layers that are alike.
+// Model has the parts of a mixture that take time: attention and experts of layers that are alike.
 type Model struct {
 	experts.Shape
 	Heads   int `json:"heads"` // of queries

@@ -10,7 +10,7 @@ import (
 // Work is a prompt, and what routers choose for its chunks.
 type Work struct {
 	Prompt int            // tokens
-	Plan   *experts.Plan  // its chunk is that of all placements
+	Plan   *experts.Plan  // its chunk is used by all placements
 	Split  *experts.Split // rows that chunks of the plan's size give the experts
 }
 

@@ -9,9 +9,8 @@ import (
 	"github.com/lutra-lm/lutra/hexagon/experts"
 )
 
-// Assumed returns a calibration of routers that nobody has run: the popularity of experts
-// falls evenly, from ratio times the mean, and parts of 64 tokens have likings of their own.
-// It stands for the routing of models whose files are not at hand.
+// Assumed returns a calibration of routers that nobody has run. The popularity of experts falls evenly, from ratio times the
+// mean, and parts of 64 tokens have preferences of their own. It stands for the routing of models whose files are not at hand.
 func Assumed(shape experts.Shape, ratio float64, prompts, tokens int, chunks []int) (*experts.Calibration, error) {
 	c, err := experts.NewCounter(shape, chunks)
 	if err != nil {

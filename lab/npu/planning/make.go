@@ -18,10 +18,9 @@ type Options struct {
 	Sizing    Sizing // of capacities
 	// Ratio is in place of each layer's imbalance; 0: the calibration's.
 	Ratio float64
-	// ExpertBytes is what one expert of each layer takes on the device; 0: the device
-	// does not hold it.
+	// ExpertBytes is the size of one expert of each layer on the device; 0: the device does not hold it.
 	ExpertBytes []int64 // [layers]
-	// Reserved is what else of the model takes room on the device, in bytes.
+	// Reserved is the room for the rest of the model on the device, in bytes.
 	Reserved int64
 }
 

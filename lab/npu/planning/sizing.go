@@ -8,7 +8,7 @@ import (
 
 // Sizing says how the capacities of experts are found.
 type Sizing struct {
-	// Uniform is that of all experts, rounded up to what the device has; 0: tiers.
+	// Uniform is the capacity of all experts, rounded up to the device's units; 0: tiers.
 	Uniform int
 	// Headroom is by how much tiers and expected rows are multiplied: with 1, chunks
 	// that give an expert more than on average overflow.

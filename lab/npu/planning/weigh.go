@@ -7,7 +7,7 @@ import (
 	"github.com/lutra-lm/lutra/hexagon/experts"
 )
 
-// Space is what Weigh chooses from; an empty list stands for all that it knows.
+// Space has the settings that Weigh chooses from; an empty list stands for all that it knows.
 type Space struct {
 	Chunks     []int // sizes that the calibration has
 	GroupSizes []int // 4, 8 and 16
@@ -38,10 +38,9 @@ func (s Space) complete(set *experts.Set, experts int) Space {
 	return s
 }
 
-// Weigh makes all plans of the space for o, whose Chunk, GroupSize and Sizing it sets,
-// and chooses one of the front, where no other plan has less padding, launches, overflow
-// or rows on the CPU and not more of another: of those with no more overflow than allowed
-// the one of the least modelled cost; if there is none, the one of the least overflow.
+// Weigh makes all plans of the space for o, whose Chunk, GroupSize and Sizing it sets. On their front no other plan has less
+// padding, launches, overflow or rows on the CPU and not more of another. Of the plans on it with no more overflow than allowed
+// it chooses the one of the least modelled cost; if there is none, the one of the least overflow.
 func Weigh(c *experts.Calibration, o Options, s Space) (*experts.Plan, error) {
 	if !(s.MostOverflow >= 0 && s.MostOverflow <= 1) {
 		return nil, fmt.Errorf("%w: an overflow of %v is outside 0 to 1", experts.ErrOptions, s.MostOverflow)
@@ -124,7 +123,7 @@ func choose(list []experts.Choice, most float64) int {
 	return best
 }
 
-// rounding is what sums of equal plans may differ by.
+// rounding is the largest difference between sums of equal plans.
 const rounding = 1e-9
 
 // before tells whether c is to be preferred; of equal choices the first one is.

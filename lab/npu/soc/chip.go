@@ -40,7 +40,7 @@ type Number struct {
 	Note   string  `json:"note,omitempty"`
 }
 
-// Chip is what the model knows of one SoC.
+// Chip describes one SoC to the model.
 type Chip struct {
 	Name string `json:"name"` // as Qualcomm writes it
 	ID   string `json:"id"`   // as flags take it
@@ -57,7 +57,7 @@ type Chip struct {
 	VectorLoad Number `json:"vector_load"` // DDR to registers through L2, without prefetch
 	TileUnit   Number `json:"tile_unit"`   // fp16, operands in TCM
 	TileShare  Number `json:"tile_share"`  // of that rate, which products with weights that come in tiles reach
-	ByteRate   Number `json:"byte_rate"`   // of tiles of bytes, by that of fp16
+	ByteRate   Number `json:"byte_rate"`   // of tiles of bytes, relative to fp16's
 	ByteRead   Number `json:"byte_read"`   // of the sums of a tile of 64×32
 	Layer      Number `json:"layer"`       // what a layer of a step costs beside its kernels
 
@@ -185,7 +185,7 @@ type NamedNumber struct {
 	Number
 }
 
-// Route is how bytes come from DDR.
+// Route is the way of bytes from DDR.
 type Route string
 
 // The routes, fastest first. A device without user DMA falls back to the others.

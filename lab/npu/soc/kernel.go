@@ -127,7 +127,7 @@ func (m *Machine) Tiled(x Matrix, rows int, overlap bool) (Cost, error) {
 	return sum, nil
 }
 
-// Path is how a product is computed.
+// Path is a way of computing a product.
 type Path string
 
 // The paths.
@@ -162,7 +162,7 @@ func (m *Machine) Product(x Matrix, rows int) (Cost, Path, error) {
 	return byTiles, ByTiles, nil
 }
 
-// Work is what one sequence has in a step.
+// Work is the part of one sequence in a step.
 type Work struct {
 	Rows    int `json:"rows"`    // tokens that are computed
 	Context int `json:"context"` // tokens that the last of them sees, itself included
@@ -255,7 +255,7 @@ func (m *Machine) Step(x *Model, work []Work, outputs int) (Cost, []Path, error)
 	return sum, paths, nil
 }
 
-// tables are those of an input, for lookups or as bytes.
+// tables are made of an input, for lookups or as bytes.
 type tables struct {
 	input string
 	bytes bool

@@ -43,7 +43,7 @@ func (m Matrix) Bytes() int {
 	return tiling.Tiling{KLut: tiling.TableTile, MIterD: p.M / tiling.Lookups, KIterD: p.K / tiling.TableTile}.Packed(m.Tiled())
 }
 
-// Model is what of a language model takes time.
+// Model has the parts of a language model that take time.
 type Model struct {
 	Name     string   `json:"name"`
 	Layers   int      `json:"layers"`           // with attention
@@ -54,7 +54,7 @@ type Model struct {
 	KVHeads  int      `json:"kv_heads"`         // of keys and values
 	HeadDim  int      `json:"head_dim"`
 	Matrices []Matrix `json:"matrices"`
-	// Experts is how many a layer's mixture has; their matrices are not among Matrices.
+	// Experts is the number in a layer's mixture; their matrices are not among Matrices.
 	Experts int `json:"experts,omitempty"`
 }
 
@@ -99,19 +99,17 @@ func (m Matrix) tables() (tables, sums int) {
 	return tables, p.K / 32 * 4
 }
 
-// LookupRows returns of how many rows the tables of one matrix lie in TCM at once: at most
-// those of a tile of the tile unit, and half of TCM.
+// LookupRows returns the number of rows whose tables of one matrix lie in TCM at once: at most a tile of the tile unit, and half
+// of TCM.
 func (c *Chip) LookupRows(m Matrix) int {
 	tables, sums := m.tables()
 	return max(1, min(tiling.MMA, int(c.TCM.Value)/2/(tables+sums)))
 }
 
-// mostSums is what sums of products by lookup take at most: where those of all rows are more,
-// a matrix is multiplied in parts.
+// mostSums bounds the size of sums of products by lookup. If all rows have more, a matrix is multiplied in parts.
 const mostSums = 1 << 20
 
-// Plan chooses the tiling of a matrix and lays TCM out for products of rows rows. Those of a
-// chunk go by tiles, and want no tables of their rows.
+// Plan chooses the tiling of a matrix and lays TCM out for products of rows rows. Rows of a chunk go by tiles, and need no tables.
 func (c *Chip) Plan(m Matrix, rows int) (Layout, error) {
 	p := m.Padded()
 	const align, slack = 128, 1 << 10 // for aligning what the search places

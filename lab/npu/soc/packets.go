@@ -7,8 +7,7 @@ import (
 	"github.com/lutra-lm/lutra/lab/npu/tiling"
 )
 
-// Packets are what the kernels take, counted by the emulator [E]: bundles of
-// instructions that a thread executes.
+// Packets are the kernels' costs, counted by the emulator [E]: bundles of instructions that a thread executes.
 type Packets struct {
 	Line       map[Codes]float64 // of OpGEMV: a line of 128 bytes
 	Scale      map[Codes]float64 // of OpGEMV: a strip's scales and offsets of one group
@@ -82,7 +81,7 @@ func Counted() Packets {
 // Codes tells kinds of codes apart: their bits, or LevelCodes.
 type Codes int
 
-// LevelCodes are those of four bits that stand for one of sixteen values.
+// LevelCodes are codes of four bits that stand for one of sixteen values.
 const LevelCodes Codes = 40
 
 func bitsOf(c Codes) int {

@@ -28,7 +28,7 @@ const (
 	mostColumns = 1 << 17
 )
 
-// Limits are what the device has.
+// Limits are the device's.
 type Limits struct {
 	Registers int // of vectors, in a thread (N_REG)
 	Threads   int // with vector registers (N_THREAD)
@@ -37,7 +37,7 @@ type Limits struct {
 	RowBytes  int // of results that a row of a tile has, in each thread
 }
 
-// Matrix is what is cut.
+// Matrix is a matrix to be cut.
 type Matrix struct {
 	M, K  int // rows and columns, multiples of Lookups and TableTile
 	Bits  int // of a weight
@@ -90,7 +90,7 @@ func (t Tiling) share(m Matrix, l Limits) int { return up(m.M/t.Rows(), l.Thread
 
 func up(n, d int) int { return (n + d - 1) / d }
 
-// Rule is what a tiling must keep.
+// Rule is a condition that a tiling must meet.
 type Rule string
 
 // The rules. Equations 2 and 3 hold by construction where a tile is a whole number of
@@ -111,7 +111,7 @@ type Refusal struct {
 	Count int  `json:"count"`
 }
 
-// Result is what a search finds.
+// Result is the result of a search.
 type Result struct {
 	Matrix  Matrix    `json:"matrix"`
 	Choice  Tiling    `json:"choice"`

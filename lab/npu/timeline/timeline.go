@@ -8,7 +8,7 @@ import (
 	"github.com/lutra-lm/lutra/hexagon/pipeline"
 )
 
-// stages is how many stages of a tile take time: results that leave take DMA's, and wait for nothing.
+// stages is the number of stages of a tile that take time: results that leave take DMA's, and wait for nothing.
 const stages = pipeline.Multiply + 1
 
 // Costs are the seconds of each stage for one tile, by pipeline.Stage.
