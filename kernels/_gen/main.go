@@ -77,6 +77,7 @@ func main() {
 	}
 	emit.UseVEX()
 	emit.SplitLarge()
+	emit.AlignRoutines()
 	ConstraintExpr("amd64,!purego")
 	write()
 	Generate()

@@ -7,6 +7,8 @@
 // func absmaxAVX2(x *float32, n int) uint32
 // Requires: AVX, AVX2
 TEXT ·absmaxAVX2(SB), NOSPLIT, $0-20
+	PCALIGN $0x40
+
 	// absmaxAVX2 is the largest of n float32 as bits without sign. n is a positive multiple of 32.
 	MOVQ     x+0(FP), AX
 	MOVQ     n+8(FP), CX
@@ -64,6 +66,8 @@ GLOBL ones16<>(SB), RODATA|NOPTR, $32
 // func quantiseAVX2(q *int8, x *float32, n int, inv float32) int32
 // Requires: AVX, AVX2, SSE
 TEXT ·quantiseAVX2(SB), NOSPLIT, $0-36
+	PCALIGN $0x40
+
 	// quantiseAVX2 sets q to x·inv rounded half to even and returns the sum of q.
 	// n is a positive multiple of 32; |x·inv| must stay below 127.5.
 	MOVQ         q+0(FP), AX
@@ -116,6 +120,8 @@ GLOBL quadsFirst4x1<>(SB), RODATA|NOPTR, $16
 // func quads4x1AVX2(dst *int8, q *int8, stride int, blocks int, step int)
 // Requires: AVX
 TEXT ·quads4x1AVX2(SB), NOSPLIT, $0-40
+	PCALIGN $0x40
+
 	// quads4x1AVX2 arranges 1 rows of q, stride bytes apart, as [block][4][1][4];
 	// step is the distance of two trit positions in dst. blocks is positive.
 	MOVQ    dst+0(FP), AX
@@ -150,6 +156,8 @@ GLOBL quadsFirst4x2<>(SB), RODATA|NOPTR, $16
 // func quads4x2AVX2(dst *int8, q *int8, stride int, blocks int, step int)
 // Requires: AVX
 TEXT ·quads4x2AVX2(SB), NOSPLIT, $0-40
+	PCALIGN $0x40
+
 	// quads4x2AVX2 arranges 2 rows of q, stride bytes apart, as [block][4][2][4];
 	// step is the distance of two trit positions in dst. blocks is positive.
 	MOVQ    dst+0(FP), AX
@@ -194,6 +202,8 @@ GLOBL quadsFirst4x3<>(SB), RODATA|NOPTR, $16
 // func quads4x3AVX2(dst *int8, q *int8, stride int, blocks int, step int)
 // Requires: AVX
 TEXT ·quads4x3AVX2(SB), NOSPLIT, $0-40
+	PCALIGN $0x40
+
 	// quads4x3AVX2 arranges 3 rows of q, stride bytes apart, as [block][4][3][4];
 	// step is the distance of two trit positions in dst. blocks is positive.
 	MOVQ    dst+0(FP), AX
@@ -244,6 +254,8 @@ GLOBL quadsFirst4x4<>(SB), RODATA|NOPTR, $16
 // func quads4x4AVX2(dst *int8, q *int8, stride int, blocks int, step int)
 // Requires: AVX
 TEXT ·quads4x4AVX2(SB), NOSPLIT, $0-40
+	PCALIGN $0x40
+
 	// quads4x4AVX2 arranges 4 rows of q, stride bytes apart, as [block][4][4][4];
 	// step is the distance of two trit positions in dst. blocks is positive.
 	MOVQ    dst+0(FP), AX
@@ -300,6 +312,8 @@ GLOBL quadsFifth5x1<>(SB), RODATA|NOPTR, $16
 // func quads5x1AVX2(dst *int8, q *int8, stride int, blocks int, step int)
 // Requires: AVX
 TEXT ·quads5x1AVX2(SB), NOSPLIT, $0-40
+	PCALIGN $0x40
+
 	// quads5x1AVX2 arranges 1 rows of q, stride bytes apart, as [block][5][1][4];
 	// step is the distance of two trit positions in dst. blocks is positive.
 	MOVQ    dst+0(FP), AX
@@ -348,6 +362,8 @@ GLOBL quadsFifth5x2<>(SB), RODATA|NOPTR, $16
 // func quads5x2AVX2(dst *int8, q *int8, stride int, blocks int, step int)
 // Requires: AVX
 TEXT ·quads5x2AVX2(SB), NOSPLIT, $0-40
+	PCALIGN $0x40
+
 	// quads5x2AVX2 arranges 2 rows of q, stride bytes apart, as [block][5][2][4];
 	// step is the distance of two trit positions in dst. blocks is positive.
 	MOVQ    dst+0(FP), AX
@@ -411,6 +427,8 @@ GLOBL quadsFifth5x3<>(SB), RODATA|NOPTR, $16
 // func quads5x3AVX2(dst *int8, q *int8, stride int, blocks int, step int)
 // Requires: AVX
 TEXT ·quads5x3AVX2(SB), NOSPLIT, $0-40
+	PCALIGN $0x40
+
 	// quads5x3AVX2 arranges 3 rows of q, stride bytes apart, as [block][5][3][4];
 	// step is the distance of two trit positions in dst. blocks is positive.
 	MOVQ    dst+0(FP), AX
@@ -487,6 +505,8 @@ GLOBL quadsFifth5x4<>(SB), RODATA|NOPTR, $16
 // func quads5x4AVX2(dst *int8, q *int8, stride int, blocks int, step int)
 // Requires: AVX
 TEXT ·quads5x4AVX2(SB), NOSPLIT, $0-40
+	PCALIGN $0x40
+
 	// quads5x4AVX2 arranges 4 rows of q, stride bytes apart, as [block][5][4][4];
 	// step is the distance of two trit positions in dst. blocks is positive.
 	MOVQ    dst+0(FP), AX
@@ -552,6 +572,8 @@ loop:
 // func lanes16AVX2(dst *int8, q *int8, stride int, n int)
 // Requires: AVX, AVX2
 TEXT ·lanes16AVX2(SB), NOSPLIT, $0-32
+	PCALIGN $0x40
+
 	// lanes16AVX2 sets dst[n][16] to the transpose of 16 rows of q, stride bytes apart.
 	// n is a positive multiple of 16.
 	MOVQ dst+0(FP), AX
@@ -636,6 +658,8 @@ loop:
 // func lanes32AVX512(dst *int8, q *int8, stride int, n int)
 // Requires: AVX, AVX512BW, AVX512F
 TEXT ·lanes32AVX512(SB), NOSPLIT, $0-32
+	PCALIGN $0x40
+
 	// lanes32AVX512 sets dst[n][32] to the transpose of 32 rows of q, stride bytes apart.
 	// n is a positive multiple of 16.
 	MOVQ      dst+0(FP), AX
@@ -751,6 +775,8 @@ GLOBL joinLanes<>(SB), RODATA|NOPTR, $64
 // func quantizeGroupsAVX2(rec *byte, x *float32, groups int, mostHalf int, flat float32)
 // Requires: AVX, AVX2, SSE
 TEXT ·quantizeGroupsAVX2(SB), NOSPLIT, $0-36
+	PCALIGN $0x40
+
 	// quantizeGroupsAVX2 writes the records of groups ≥ 1 whole groups of 32 values,
 	// whose codes of half a group are at most mostHalf together; 16·127 is no limit.
 	// flat is what Σ|q| of half a group is divided by where it is too large.
@@ -918,6 +944,8 @@ GLOBL groupOrder<>(SB), RODATA|NOPTR, $32
 // func nibbleRecordsAVX2(dst *byte, rec *byte, groups int)
 // Requires: AVX, AVX2
 TEXT ·nibbleRecordsAVX2(SB), NOSPLIT, $0-24
+	PCALIGN $0x40
+
 	// nibbleRecordsAVX2 makes nibble records of groups ≥ 1 activation records.
 	MOVQ         dst+0(FP), AX
 	MOVQ         rec+8(FP), CX
@@ -956,6 +984,8 @@ group:
 // func wideRecordsAVX2(dst *byte, rec *byte, groups int)
 // Requires: AVX, AVX2
 TEXT ·wideRecordsAVX2(SB), NOSPLIT, $0-24
+	PCALIGN $0x40
+
 	// wideRecordsAVX2 makes wide records of groups ≥ 1 activation records.
 	MOVQ dst+0(FP), AX
 	MOVQ rec+8(FP), CX
@@ -983,6 +1013,8 @@ group:
 // func quadRecordsAVX2(dst *byte, stride int, rec *byte, groups int)
 // Requires: AVX, AVX2
 TEXT ·quadRecordsAVX2(SB), NOSPLIT, $64-32
+	PCALIGN $0x40
+
 	// quadRecordsAVX2 makes quad records, stride bytes apart, of groups ≥ 1 activation records.
 	MOVQ         dst+0(FP), AX
 	MOVQ         stride+8(FP), CX

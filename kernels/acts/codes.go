@@ -148,6 +148,38 @@ func (t *Codes) Octets(pool *pool.Pool, g, lo, hi int) []int8 {
 // PairedTokens is a tile of paired activations: 32 tokens in lanes, 32 in quads.
 const PairedTokens = 2 * WideLanes
 
+// TileWidth returns the number of tokens of a tile where there are n. Tiles are as few as the widest allows, and
+// of nearly equal width. A width is 1, 2, 3, 4, 6, 8 or 12.
+func TileWidth(n, widest int) int {
+	switch w := cpu.TileWidth(n, widest); w {
+	case 5, 7:
+		return w + 1
+	case 9, 10, 11:
+		return 12
+	default:
+		return w
+	}
+}
+
+// TileTokens returns the tokens of the next tile of n, by tiles of width tokens. The rest that fills no tile
+// is a narrower one, or two of them.
+func TileTokens(n, width int) int {
+	if n >= width {
+		return width
+	}
+	switch n {
+	case 5:
+		return 3
+	case 7:
+		return 4
+	case 9, 10:
+		return 6
+	case 11:
+		return 8
+	}
+	return n
+}
+
 // PairedSize returns the size of a paired tile of rows of stride bytes in lanes and kp
 // in quads.
 func PairedSize(stride, kp int) int { return WideLanes * (stride + kp) }
@@ -239,7 +271,7 @@ func (p *arranging) one(i int) {
 		for lo < hi { // a full tile, what is left of one, or the binary digits of that
 			w := f.width
 			if f.anyWidth {
-				w = min(w, hi-lo)
+				w = TileTokens(hi-lo, w)
 			}
 			for w > hi-lo {
 				w /= 2

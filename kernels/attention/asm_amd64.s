@@ -7,6 +7,8 @@
 // func scoresF16x1(dst *float32, ld int, q *float32, k *byte, at *int32, groups int, d int, ahead *byte, aheadAt *int32)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·scoresF16x1(SB), NOSPLIT, $0-72
+	PCALIGN $0x40
+
 	// scoresF16x1 sets dst[1][8·groups] to the products of queries and groups of keys [d][8], for positive groups and a positive multiple d of 4.
 	// Group j begins with key at[j] of k. Meanwhile as much is asked for from vector aheadAt[j] of ahead on.
 	MOVQ dst+0(FP), AX
@@ -228,6 +230,8 @@ end:
 // func accumF16x1(acc *float32, p *float32, ld int, v *byte, at *int32, t int, d int, ahead *byte, aheadAt *int32)
 // Requires: AVX, CMOV, F16C, FMA3, MMX+
 TEXT ·accumF16x1(SB), NOSPLIT, $16-72
+	PCALIGN $0x40
+
 	// accumF16x1 adds t ≥ 1 values [d], weighted by p[1][t], to acc[1][d], d a positive multiple of 8.
 	// Eight in a row begin with value at[j] of v. Meanwhile as many are asked for from vector aheadAt[j] of ahead on, unless it is nil.
 	MOVQ p+8(FP), AX
@@ -532,6 +536,8 @@ next:
 // func scoresF16x2(dst *float32, ld int, q *float32, k *byte, at *int32, groups int, d int, ahead *byte, aheadAt *int32)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·scoresF16x2(SB), NOSPLIT, $0-72
+	PCALIGN $0x40
+
 	// scoresF16x2 sets dst[2][8·groups] to the products of queries and groups of keys [d][8], for positive groups and a positive multiple d of 4.
 	// Group j begins with key at[j] of k. Meanwhile as much is asked for from vector aheadAt[j] of ahead on.
 	MOVQ dst+0(FP), AX
@@ -810,6 +816,8 @@ end:
 // func accumF16x2(acc *float32, p *float32, ld int, v *byte, at *int32, t int, d int, ahead *byte, aheadAt *int32)
 // Requires: AVX, CMOV, F16C, FMA3, MMX+
 TEXT ·accumF16x2(SB), NOSPLIT, $16-72
+	PCALIGN $0x40
+
 	// accumF16x2 adds t ≥ 1 values [d], weighted by p[2][t], to acc[2][d], d a positive multiple of 8.
 	// Eight in a row begin with value at[j] of v. Meanwhile as many are asked for from vector aheadAt[j] of ahead on, unless it is nil.
 	MOVQ p+8(FP), AX
@@ -1095,6 +1103,8 @@ next:
 // func scoresF16x3(dst *float32, ld int, q *float32, k *byte, at *int32, groups int, d int, ahead *byte, aheadAt *int32)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·scoresF16x3(SB), NOSPLIT, $0-72
+	PCALIGN $0x40
+
 	// scoresF16x3 sets dst[3][8·groups] to the products of queries and groups of keys [d][8], for positive groups and a positive multiple d of 4.
 	// Group j begins with key at[j] of k. Meanwhile as much is asked for from vector aheadAt[j] of ahead on.
 	MOVQ dst+0(FP), AX
@@ -1280,6 +1290,8 @@ end:
 // func accumF16x3(acc *float32, p *float32, ld int, v *byte, at *int32, t int, d int, ahead *byte, aheadAt *int32)
 // Requires: AVX, CMOV, F16C, FMA3, MMX+
 TEXT ·accumF16x3(SB), NOSPLIT, $16-72
+	PCALIGN $0x40
+
 	// accumF16x3 adds t ≥ 1 values [d], weighted by p[3][t], to acc[3][d], d a positive multiple of 8.
 	// Eight in a row begin with value at[j] of v. Meanwhile as many are asked for from vector aheadAt[j] of ahead on, unless it is nil.
 	MOVQ p+8(FP), AX
@@ -1630,6 +1642,8 @@ next:
 // func scoresF16x4(dst *float32, ld int, q *float32, k *byte, at *int32, groups int, d int, ahead *byte, aheadAt *int32)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·scoresF16x4(SB), NOSPLIT, $0-72
+	PCALIGN $0x40
+
 	// scoresF16x4 sets dst[4][8·groups] to the products of queries and groups of keys [d][8], for positive groups and a positive multiple d of 4.
 	// Group j begins with key at[j] of k. Meanwhile as much is asked for from vector aheadAt[j] of ahead on.
 	MOVQ dst+0(FP), AX
@@ -1846,6 +1860,8 @@ end:
 // func accumF16x4(acc *float32, p *float32, ld int, v *byte, at *int32, t int, d int, ahead *byte, aheadAt *int32)
 // Requires: AVX, CMOV, F16C, FMA3, MMX+
 TEXT ·accumF16x4(SB), NOSPLIT, $16-72
+	PCALIGN $0x40
+
 	// accumF16x4 adds t ≥ 1 values [d], weighted by p[4][t], to acc[4][d], d a positive multiple of 8.
 	// Eight in a row begin with value at[j] of v. Meanwhile as many are asked for from vector aheadAt[j] of ahead on, unless it is nil.
 	MOVQ p+8(FP), AX
@@ -2147,6 +2163,8 @@ next:
 // func scoresQ8x1(dst *float32, ld int, q *float32, k *byte, scale *float32, at *int32, groups int, d int, ahead *byte, aheadAt *int32)
 // Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·scoresQ8x1(SB), NOSPLIT, $0-80
+	PCALIGN $0x40
+
 	// scoresQ8x1 sets dst[1][8·groups] to the products of queries and groups of keys [d][8], for positive groups and a positive multiple d of 4.
 	// Group j begins with key at[j] of k. Meanwhile as much is asked for from vector aheadAt[j] of ahead on.
 	MOVQ dst+0(FP), AX
@@ -2414,6 +2432,8 @@ end:
 // func accumQ8x1(acc *float32, p *float32, ld int, v *byte, scale *float32, at *int32, t int, d int, ahead *byte, aheadAt *int32)
 // Requires: AVX, AVX2, CMOV, FMA3, MMX+
 TEXT ·accumQ8x1(SB), NOSPLIT, $16-80
+	PCALIGN $0x40
+
 	// accumQ8x1 adds t ≥ 1 values [d], weighted by p[1][t], to acc[1][d], d a positive multiple of 8.
 	// Eight in a row begin with value at[j] of v. Meanwhile as many are asked for from vector aheadAt[j] of ahead on, unless it is nil.
 	MOVQ p+8(FP), AX
@@ -2821,6 +2841,8 @@ next:
 // func scoresQ8x2(dst *float32, ld int, q *float32, k *byte, scale *float32, at *int32, groups int, d int, ahead *byte, aheadAt *int32)
 // Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·scoresQ8x2(SB), NOSPLIT, $0-80
+	PCALIGN $0x40
+
 	// scoresQ8x2 sets dst[2][8·groups] to the products of queries and groups of keys [d][8], for positive groups and a positive multiple d of 4.
 	// Group j begins with key at[j] of k. Meanwhile as much is asked for from vector aheadAt[j] of ahead on.
 	MOVQ dst+0(FP), AX
@@ -3152,6 +3174,8 @@ end:
 // func accumQ8x2(acc *float32, p *float32, ld int, v *byte, scale *float32, at *int32, t int, d int, ahead *byte, aheadAt *int32)
 // Requires: AVX, AVX2, CMOV, FMA3, MMX+
 TEXT ·accumQ8x2(SB), NOSPLIT, $16-80
+	PCALIGN $0x40
+
 	// accumQ8x2 adds t ≥ 1 values [d], weighted by p[2][t], to acc[2][d], d a positive multiple of 8.
 	// Eight in a row begin with value at[j] of v. Meanwhile as many are asked for from vector aheadAt[j] of ahead on, unless it is nil.
 	MOVQ p+8(FP), AX
@@ -3510,6 +3534,8 @@ next:
 // func scoresQ8x3(dst *float32, ld int, q *float32, k *byte, scale *float32, at *int32, groups int, d int, ahead *byte, aheadAt *int32)
 // Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·scoresQ8x3(SB), NOSPLIT, $0-80
+	PCALIGN $0x40
+
 	// scoresQ8x3 sets dst[3][8·groups] to the products of queries and groups of keys [d][8], for positive groups and a positive multiple d of 4.
 	// Group j begins with key at[j] of k. Meanwhile as much is asked for from vector aheadAt[j] of ahead on.
 	MOVQ dst+0(FP), AX
@@ -3721,6 +3747,8 @@ end:
 // func accumQ8x3(acc *float32, p *float32, ld int, v *byte, scale *float32, at *int32, t int, d int, ahead *byte, aheadAt *int32)
 // Requires: AVX, AVX2, CMOV, FMA3, MMX+
 TEXT ·accumQ8x3(SB), NOSPLIT, $16-80
+	PCALIGN $0x40
+
 	// accumQ8x3 adds t ≥ 1 values [d], weighted by p[3][t], to acc[3][d], d a positive multiple of 8.
 	// Eight in a row begin with value at[j] of v. Meanwhile as many are asked for from vector aheadAt[j] of ahead on, unless it is nil.
 	MOVQ p+8(FP), AX
@@ -4154,6 +4182,8 @@ next:
 // func scoresQ8x4(dst *float32, ld int, q *float32, k *byte, scale *float32, at *int32, groups int, d int, ahead *byte, aheadAt *int32)
 // Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·scoresQ8x4(SB), NOSPLIT, $0-80
+	PCALIGN $0x40
+
 	// scoresQ8x4 sets dst[4][8·groups] to the products of queries and groups of keys [d][8], for positive groups and a positive multiple d of 4.
 	// Group j begins with key at[j] of k. Meanwhile as much is asked for from vector aheadAt[j] of ahead on.
 	MOVQ dst+0(FP), AX
@@ -4399,6 +4429,8 @@ end:
 // func accumQ8x4(acc *float32, p *float32, ld int, v *byte, scale *float32, at *int32, t int, d int, ahead *byte, aheadAt *int32)
 // Requires: AVX, AVX2, CMOV, FMA3, MMX+
 TEXT ·accumQ8x4(SB), NOSPLIT, $16-80
+	PCALIGN $0x40
+
 	// accumQ8x4 adds t ≥ 1 values [d], weighted by p[4][t], to acc[4][d], d a positive multiple of 8.
 	// Eight in a row begin with value at[j] of v. Meanwhile as many are asked for from vector aheadAt[j] of ahead on, unless it is nil.
 	MOVQ p+8(FP), AX
@@ -4871,6 +4903,8 @@ GLOBL softmaxLeast<>(SB), RODATA|NOPTR, $32
 // func softmaxRows(soft *float32, scores *float32, ld int, counts *int32, acc *float32, d int, rows int)
 // Requires: AVX, AVX2, FMA3
 TEXT ·softmaxRows(SB), NOSPLIT, $0-56
+	PCALIGN $0x40
+
 	// softmaxRows turns the first counts[i] scores of each row into weights exp(score - max), raises max and rescales sum
 	// (soft[2]) and acc[d], d a positive multiple of 8. Scores are read and written in whole vectors, weights are at least 2⁻¹²⁶.
 	// maxima, and what they do to the sum and acc so far
@@ -5045,6 +5079,8 @@ weighNext:
 // func interleaveF16(dst *uint16, x *float32, n int)
 // Requires: AVX, F16C
 TEXT ·interleaveF16(SB), NOSPLIT, $0-24
+	PCALIGN $0x40
+
 	// interleaveF16 sets dst[8i] to x[i] as binary16, to nearest even, for a positive multiple n of 8.
 	MOVQ dst+0(FP), AX
 	MOVQ x+8(FP), CX

@@ -8,6 +8,8 @@
 // func peakMaddAVX2(rounds int)
 // Requires: AVX, AVX2
 TEXT ·peakMaddAVX2(SB), NOSPLIT, $0-8
+	PCALIGN $0x40
+
 	// peakMaddAVX2 does rounds × 448 multiply-accumulates of VPMADDUBSW and VPADDW. rounds is positive.
 	MOVQ  rounds+0(FP), AX
 	VPXOR Y0, Y0, Y0
@@ -63,6 +65,8 @@ loop:
 // func peakDotAVXVNNI(rounds int)
 // Requires: AVX, AVX2, AVXVNNI
 TEXT ·peakDotAVXVNNI(SB), NOSPLIT, $0-8
+	PCALIGN $0x40
+
 	// peakDotAVXVNNI does rounds × 448 multiply-accumulates of VPDPBUSD. rounds is positive.
 	MOVQ  rounds+0(FP), AX
 	VPXOR Y0, Y0, Y0
@@ -104,6 +108,8 @@ loop:
 // func peakVNNIAVX512(rounds int)
 // Requires: AVX, AVX512F, AVX512VNNI
 TEXT ·peakVNNIAVX512(SB), NOSPLIT, $0-8
+	PCALIGN $0x40
+
 	// peakVNNIAVX512 does rounds × 1024 multiply-accumulates of VPDPBUSD. rounds is positive.
 	MOVQ   rounds+0(FP), AX
 	VPXORD Z0, Z0, Z0
@@ -149,6 +155,8 @@ loop:
 // func peakFMAAVX2(rounds int)
 // Requires: AVX, AVX2, FMA3
 TEXT ·peakFMAAVX2(SB), NOSPLIT, $0-8
+	PCALIGN $0x40
+
 	// peakFMAAVX2 does rounds × 112 multiply-accumulates of VFMADD231PS. rounds is positive.
 	MOVQ  rounds+0(FP), AX
 	VPXOR Y0, Y0, Y0
@@ -190,6 +198,8 @@ loop:
 // func peakFMAAVX512(rounds int)
 // Requires: AVX, AVX512F
 TEXT ·peakFMAAVX512(SB), NOSPLIT, $0-8
+	PCALIGN $0x40
+
 	// peakFMAAVX512 does rounds × 256 multiply-accumulates of VFMADD231PS. rounds is positive.
 	MOVQ   rounds+0(FP), AX
 	VPXORD Z0, Z0, Z0
@@ -235,6 +245,8 @@ loop:
 // func peakReadAVX2(p *byte, n int)
 // Requires: AVX, AVX2
 TEXT ·peakReadAVX2(SB), NOSPLIT, $0-16
+	PCALIGN $0x40
+
 	// peakReadAVX2 loads n bytes in order. n is a positive multiple of 256.
 	MOVQ  p+0(FP), AX
 	MOVQ  n+8(FP), CX
@@ -265,6 +277,8 @@ loop:
 // func peakReadAheadAVX2(p *byte, n int)
 // Requires: AVX, AVX2, MMX+
 TEXT ·peakReadAheadAVX2(SB), NOSPLIT, $0-16
+	PCALIGN $0x40
+
 	// peakReadAheadAVX2 loads n bytes in order, prefetching. n is a positive multiple of 256.
 	MOVQ  p+0(FP), AX
 	MOVQ  n+8(FP), CX

@@ -7,6 +7,8 @@
 // func evictLines(p *byte, lines int)
 // Requires: CLFLUSHOPT, SSE2
 TEXT ·evictLines(SB), NOSPLIT, $0-16
+	PCALIGN $0x40
+
 	// evictLines drops cache lines from all caches by CLFLUSHOPT, which writes back what was changed. lines is positive.
 	MOVQ p+0(FP), AX
 	MOVQ lines+8(FP), CX
@@ -22,6 +24,8 @@ loop:
 // func features() (ebx uint32)
 // Requires: CPUID
 TEXT ·features(SB), NOSPLIT, $0-4
+	PCALIGN $0x40
+
 	// features returns what CPUID says in EBX of leaf 7, which every processor with AVX2 has.
 	MOVL $0x00000007, AX
 	XORL CX, CX

@@ -7,6 +7,8 @@
 // func productsAVX2(panel *float32, width int, q *float32, k *float32, stride int, out *float32, ld int, n int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·productsAVX2(SB), NOSPLIT, $0-64
+	PCALIGN $0x40
+
 	// productsAVX2 sets out[n·1][2][32] to the products of as many k[width], then q, with the columns of panel[width][32].
 	// Keys and queries are stride bytes apart, their results ld bytes; width is a positive multiple of 16, n positive.
 	MOVQ   panel+0(FP), AX
@@ -124,6 +126,8 @@ rows:
 // func productsOneAVX2(panel *float32, width int, q *float32, k *float32, stride int, out *float32, ld int, n int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·productsOneAVX2(SB), NOSPLIT, $0-64
+	PCALIGN $0x40
+
 	// productsOneAVX2 sets out[n·1][2][16] to the products of as many k[width], then q, with the columns of panel[width][16].
 	// Keys and queries are stride bytes apart, their results ld bytes; width is a positive multiple of 16, n positive.
 	MOVQ   panel+0(FP), AX
@@ -205,6 +209,8 @@ rows:
 // func productsAVX512(panel *float32, width int, q *float32, k *float32, stride int, out *float32, ld int, n int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·productsAVX512(SB), NOSPLIT, $0-64
+	PCALIGN $0x40
+
 	// productsAVX512 sets out[n·1][2][32] to the products of as many k[width], then q, with the columns of panel[width][32].
 	// Keys and queries are stride bytes apart, their results ld bytes; width is a positive multiple of 16, n positive.
 	MOVQ   panel+0(FP), AX
@@ -290,6 +296,8 @@ rows:
 // func productsAVX512x4(panel *float32, width int, q *float32, k *float32, stride int, out *float32, ld int, n int)
 // Requires: AVX, AVX512F
 TEXT ·productsAVX512x4(SB), NOSPLIT, $0-64
+	PCALIGN $0x40
+
 	// productsAVX512x4 sets out[n·4][2][32] to the products of as many k[width], then q, with the columns of panel[width][32].
 	// Keys and queries are stride bytes apart, their results ld bytes; width is a positive multiple of 16, n positive.
 	MOVQ   panel+0(FP), AX
@@ -479,6 +487,8 @@ rows:
 // func productsOneAVX512(panel *float32, width int, q *float32, k *float32, stride int, out *float32, ld int, n int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·productsOneAVX512(SB), NOSPLIT, $0-64
+	PCALIGN $0x40
+
 	// productsOneAVX512 sets out[n·1][2][16] to the products of as many k[width], then q, with the columns of panel[width][16].
 	// Keys and queries are stride bytes apart, their results ld bytes; width is a positive multiple of 16, n positive.
 	MOVQ   panel+0(FP), AX
@@ -544,6 +554,8 @@ rows:
 // func dotsAVX2(keys *float32, width int, n int, q *float32, k *float32, mix *float32)
 // Requires: AVX, FMA3
 TEXT ·dotsAVX2(SB), NOSPLIT, $0-48
+	PCALIGN $0x40
+
 	// dotsAVX2 sets mix[i] = Σ keys[i]·k and mix[16+i] = Σ keys[i]·q over rows keys[n][width],
 	// width a positive multiple of 16, n from 1 to 16.
 	MOVQ keys+0(FP), AX
@@ -596,6 +608,8 @@ columns:
 // func dotsAVX512(keys *float32, width int, n int, q *float32, k *float32, mix *float32)
 // Requires: AVX, AVX512F
 TEXT ·dotsAVX512(SB), NOSPLIT, $0-48
+	PCALIGN $0x40
+
 	// dotsAVX512 sets mix[i] = Σ keys[i]·k and mix[16+i] = Σ keys[i]·q over rows keys[n][width],
 	// width a positive multiple of 16, n from 1 to 16.
 	MOVQ keys+0(FP), AX
@@ -645,6 +659,8 @@ columns:
 // func correctAVX2(all *float32, width int, n int, token int, mix *float32, products *float32, ld int, v *float32)
 // Requires: AVX, FMA3
 TEXT ·correctAVX2(SB), NOSPLIT, $0-64
+	PCALIGN $0x40
+
 	// correctAVX2 computes 32 columns after the other, n > 0 times, of corrections all[16][width]: with
 	// mix = key[16], query[16], before, beta, it sets d = all[token] = (v - (before·products + Σ key[i]·all[i]))·beta over i < token, and
 	// v = before·products + Σ query[i]·all[i] + query[token]·d, the products of queries standing ld bytes after those of keys.
@@ -731,6 +747,8 @@ end:
 // func correctOneAVX2(all *float32, width int, n int, token int, mix *float32, products *float32, ld int, v *float32)
 // Requires: AVX, FMA3
 TEXT ·correctOneAVX2(SB), NOSPLIT, $0-64
+	PCALIGN $0x40
+
 	// correctOneAVX2 computes 16 columns after the other, n > 0 times, of corrections all[16][width]: with
 	// mix = key[16], query[16], before, beta, it sets d = all[token] = (v - (before·products + Σ key[i]·all[i]))·beta over i < token, and
 	// v = before·products + Σ query[i]·all[i] + query[token]·d, the products of queries standing ld bytes after those of keys.
@@ -795,6 +813,8 @@ end:
 // func correctAVX512(all *float32, width int, n int, token int, mix *float32, products *float32, ld int, v *float32)
 // Requires: AVX, AVX512F
 TEXT ·correctAVX512(SB), NOSPLIT, $0-64
+	PCALIGN $0x40
+
 	// correctAVX512 computes 64 columns after the other, n > 0 times, of corrections all[16][width]: with
 	// mix = key[16], query[16], before, beta, it sets d = all[token] = (v - (before·products + Σ key[i]·all[i]))·beta over i < token, and
 	// v = before·products + Σ query[i]·all[i] + query[token]·d, the products of queries standing ld bytes after those of keys.
@@ -881,6 +901,8 @@ end:
 // func correctOneAVX512(all *float32, width int, n int, token int, mix *float32, products *float32, ld int, v *float32)
 // Requires: AVX, AVX512F
 TEXT ·correctOneAVX512(SB), NOSPLIT, $0-64
+	PCALIGN $0x40
+
 	// correctOneAVX512 computes 16 columns after the other, n > 0 times, of corrections all[16][width]: with
 	// mix = key[16], query[16], before, beta, it sets d = all[token] = (v - (before·products + Σ key[i]·all[i]))·beta over i < token, and
 	// v = before·products + Σ query[i]·all[i] + query[token]·d, the products of queries standing ld bytes after those of keys.
@@ -934,6 +956,8 @@ end:
 // func foldAVX2(panel *float32, width int, keys *float32, d *float32, before float32)
 // Requires: AVX, FMA3
 TEXT ·foldAVX2(SB), NOSPLIT, $0-36
+	PCALIGN $0x40
+
 	// foldAVX2 sets panel[width][32] to before·panel + Σ keys[i]ᵀ·d[i] over i < 16, in this order, of rows
 	// keys[16][width] and d[16][width], of which it takes 32 columns; width is a positive multiple of 16.
 	MOVQ         panel+0(FP), AX
@@ -994,6 +1018,8 @@ tokens:
 // func foldOneAVX2(panel *float32, width int, keys *float32, d *float32, before float32)
 // Requires: AVX, FMA3
 TEXT ·foldOneAVX2(SB), NOSPLIT, $0-36
+	PCALIGN $0x40
+
 	// foldOneAVX2 sets panel[width][16] to before·panel + Σ keys[i]ᵀ·d[i] over i < 16, in this order, of rows
 	// keys[16][width] and d[16][width], of which it takes 16 columns; width is a positive multiple of 16.
 	MOVQ         panel+0(FP), AX
@@ -1054,6 +1080,8 @@ tokens:
 // func foldAVX512(panel *float32, width int, keys *float32, d *float32, before float32)
 // Requires: AVX, AVX512F
 TEXT ·foldAVX512(SB), NOSPLIT, $0-36
+	PCALIGN $0x40
+
 	// foldAVX512 sets panel[width][32] to before·panel + Σ keys[i]ᵀ·d[i] over i < 16, in this order, of rows
 	// keys[16][width] and d[16][width], of which it takes 32 columns; width is a positive multiple of 16.
 	MOVQ         panel+0(FP), AX
@@ -1142,6 +1170,8 @@ tokens:
 // func foldOneAVX512(panel *float32, width int, keys *float32, d *float32, before float32)
 // Requires: AVX, AVX512F
 TEXT ·foldOneAVX512(SB), NOSPLIT, $0-36
+	PCALIGN $0x40
+
 	// foldOneAVX512 sets panel[width][16] to before·panel + Σ keys[i]ᵀ·d[i] over i < 16, in this order, of rows
 	// keys[16][width] and d[16][width], of which it takes 16 columns; width is a positive multiple of 16.
 	MOVQ         panel+0(FP), AX
@@ -1205,6 +1235,8 @@ tokens:
 // func spaceAVX2(state *float32, length int, b *float32, c *float32, stride int, x *float32, y *float32, ld int, decays *float32)
 // Requires: AVX, FMA3, MMX+
 TEXT ·spaceAVX2(SB), NOSPLIT, $0-72
+	PCALIGN $0x40
+
 	// spaceAVX2 takes 1 tokens, one after the other, through state[length][16]: state = decay·state + b[i]·x of row i,
 	// and y = Σ c[i]·state, in the order of rows. The b and c of tokens are stride bytes apart, their x[16] and y[16] ld bytes; length is positive.
 	MOVQ         state+0(FP), AX
@@ -1250,6 +1282,8 @@ row:
 // func spaceAVX2x2(state *float32, length int, b *float32, c *float32, stride int, x *float32, y *float32, ld int, decays *float32)
 // Requires: AVX, FMA3
 TEXT ·spaceAVX2x2(SB), NOSPLIT, $0-72
+	PCALIGN $0x40
+
 	// spaceAVX2x2 takes 2 tokens, one after the other, through state[length][16]: state = decay·state + b[i]·x of row i,
 	// and y = Σ c[i]·state, in the order of rows. The b and c of tokens are stride bytes apart, their x[16] and y[16] ld bytes; length is positive.
 	MOVQ         state+0(FP), AX
@@ -1313,6 +1347,8 @@ row:
 // func spaceAVX512(state *float32, length int, b *float32, c *float32, stride int, x *float32, y *float32, ld int, decays *float32)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·spaceAVX512(SB), NOSPLIT, $0-72
+	PCALIGN $0x40
+
 	// spaceAVX512 takes 1 tokens, one after the other, through state[length][16]: state = decay·state + b[i]·x of row i,
 	// and y = Σ c[i]·state, in the order of rows. The b and c of tokens are stride bytes apart, their x[16] and y[16] ld bytes; length is positive.
 	MOVQ         state+0(FP), AX
@@ -1350,6 +1386,8 @@ row:
 // func spaceAVX512x4(state *float32, length int, b *float32, c *float32, stride int, x *float32, y *float32, ld int, decays *float32)
 // Requires: AVX, AVX512F
 TEXT ·spaceAVX512x4(SB), NOSPLIT, $0-72
+	PCALIGN $0x40
+
 	// spaceAVX512x4 takes 4 tokens, one after the other, through state[length][16]: state = decay·state + b[i]·x of row i,
 	// and y = Σ c[i]·state, in the order of rows. The b and c of tokens are stride bytes apart, their x[16] and y[16] ld bytes; length is positive.
 	MOVQ         state+0(FP), AX

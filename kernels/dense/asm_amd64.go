@@ -34,12 +34,6 @@ func denseF32AVX2x1x3(y *float32, ld int, w *byte, stride int, x *float32, ldx i
 //go:noescape
 func denseF32AVX2x1x4(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 
-// denseF32AVX2x1x5 adds to y[5][16] (ld values a token) the products of k ≥ 1 columns
-// of 1 band(s) of F32, stride bytes apart, with rows of x that are ldx values apart.
-//
-//go:noescape
-func denseF32AVX2x1x5(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
-
 // denseF32AVX2x1x6 adds to y[6][16] (ld values a token) the products of k ≥ 1 columns
 // of 1 band(s) of F32, stride bytes apart, with rows of x that are ldx values apart.
 //
@@ -75,12 +69,6 @@ func denseF16AVX2x1x3(y *float32, ld int, w *byte, stride int, x *float32, ldx i
 //
 //go:noescape
 func denseF16AVX2x1x4(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
-
-// denseF16AVX2x1x5 adds to y[5][16] (ld values a token) the products of k ≥ 1 columns
-// of 1 band(s) of F16, stride bytes apart, with rows of x that are ldx values apart.
-//
-//go:noescape
-func denseF16AVX2x1x5(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 
 // denseF16AVX2x1x6 adds to y[6][16] (ld values a token) the products of k ≥ 1 columns
 // of 1 band(s) of F16, stride bytes apart, with rows of x that are ldx values apart.
@@ -118,12 +106,6 @@ func denseBF16AVX2x1x3(y *float32, ld int, w *byte, stride int, x *float32, ldx 
 //go:noescape
 func denseBF16AVX2x1x4(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 
-// denseBF16AVX2x1x5 adds to y[5][16] (ld values a token) the products of k ≥ 1 columns
-// of 1 band(s) of BF16, stride bytes apart, with rows of x that are ldx values apart.
-//
-//go:noescape
-func denseBF16AVX2x1x5(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
-
 // denseBF16AVX2x1x6 adds to y[6][16] (ld values a token) the products of k ≥ 1 columns
 // of 1 band(s) of BF16, stride bytes apart, with rows of x that are ldx values apart.
 //
@@ -160,53 +142,17 @@ func denseF32AVX512x1x3(y *float32, ld int, w *byte, stride int, x *float32, ldx
 //go:noescape
 func denseF32AVX512x1x4(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 
-// denseF32AVX512x1x5 adds to y[5][16] (ld values a token) the products of k ≥ 1 columns
-// of 1 band(s) of F32, stride bytes apart, with rows of x that are ldx values apart.
-//
-//go:noescape
-func denseF32AVX512x1x5(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
-
 // denseF32AVX512x1x6 adds to y[6][16] (ld values a token) the products of k ≥ 1 columns
 // of 1 band(s) of F32, stride bytes apart, with rows of x that are ldx values apart.
 //
 //go:noescape
 func denseF32AVX512x1x6(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 
-// denseF32AVX512x1x7 adds to y[7][16] (ld values a token) the products of k ≥ 1 columns
-// of 1 band(s) of F32, stride bytes apart, with rows of x that are ldx values apart.
-//
-//go:noescape
-func denseF32AVX512x1x7(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
-
 // denseF32AVX512x1x8 adds to y[8][16] (ld values a token) the products of k ≥ 1 columns
 // of 1 band(s) of F32, stride bytes apart, with rows of x that are ldx values apart.
 //
 //go:noescape
 func denseF32AVX512x1x8(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
-
-// denseF32AVX512x1x9 adds to y[9][16] (ld values a token) the products of k ≥ 1 columns
-// of 1 band(s) of F32, stride bytes apart, with rows of x that are ldx values apart.
-//
-//go:noescape
-func denseF32AVX512x1x9(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
-
-// denseF32AVX512x1x10 adds to y[10][16] (ld values a token) the products of k ≥ 1 columns
-// of 1 band(s) of F32, stride bytes apart, with rows of x that are ldx values apart.
-//
-//go:noescape
-func denseF32AVX512x1x10(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
-
-// denseF32AVX512x1x11 adds to y[11][16] (ld values a token) the products of k ≥ 1 columns
-// of 1 band(s) of F32, stride bytes apart, with rows of x that are ldx values apart.
-//
-//go:noescape
-func denseF32AVX512x1x11(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
-
-// denseF32AVX512x1x12 adds to y[12][16] (ld values a token) the products of k ≥ 1 columns
-// of 1 band(s) of F32, stride bytes apart, with rows of x that are ldx values apart.
-//
-//go:noescape
-func denseF32AVX512x1x12(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 
 // denseF16AVX512x4x1 adds to y[1][64] (ld values a token) the products of k ≥ 1 columns
 // of 4 band(s) of F16, stride bytes apart, with rows of x that are ldx values apart.
@@ -238,53 +184,17 @@ func denseF16AVX512x1x3(y *float32, ld int, w *byte, stride int, x *float32, ldx
 //go:noescape
 func denseF16AVX512x1x4(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 
-// denseF16AVX512x1x5 adds to y[5][16] (ld values a token) the products of k ≥ 1 columns
-// of 1 band(s) of F16, stride bytes apart, with rows of x that are ldx values apart.
-//
-//go:noescape
-func denseF16AVX512x1x5(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
-
 // denseF16AVX512x1x6 adds to y[6][16] (ld values a token) the products of k ≥ 1 columns
 // of 1 band(s) of F16, stride bytes apart, with rows of x that are ldx values apart.
 //
 //go:noescape
 func denseF16AVX512x1x6(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 
-// denseF16AVX512x1x7 adds to y[7][16] (ld values a token) the products of k ≥ 1 columns
-// of 1 band(s) of F16, stride bytes apart, with rows of x that are ldx values apart.
-//
-//go:noescape
-func denseF16AVX512x1x7(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
-
 // denseF16AVX512x1x8 adds to y[8][16] (ld values a token) the products of k ≥ 1 columns
 // of 1 band(s) of F16, stride bytes apart, with rows of x that are ldx values apart.
 //
 //go:noescape
 func denseF16AVX512x1x8(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
-
-// denseF16AVX512x1x9 adds to y[9][16] (ld values a token) the products of k ≥ 1 columns
-// of 1 band(s) of F16, stride bytes apart, with rows of x that are ldx values apart.
-//
-//go:noescape
-func denseF16AVX512x1x9(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
-
-// denseF16AVX512x1x10 adds to y[10][16] (ld values a token) the products of k ≥ 1 columns
-// of 1 band(s) of F16, stride bytes apart, with rows of x that are ldx values apart.
-//
-//go:noescape
-func denseF16AVX512x1x10(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
-
-// denseF16AVX512x1x11 adds to y[11][16] (ld values a token) the products of k ≥ 1 columns
-// of 1 band(s) of F16, stride bytes apart, with rows of x that are ldx values apart.
-//
-//go:noescape
-func denseF16AVX512x1x11(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
-
-// denseF16AVX512x1x12 adds to y[12][16] (ld values a token) the products of k ≥ 1 columns
-// of 1 band(s) of F16, stride bytes apart, with rows of x that are ldx values apart.
-//
-//go:noescape
-func denseF16AVX512x1x12(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 
 // denseBF16AVX512x4x1 adds to y[1][64] (ld values a token) the products of k ≥ 1 columns
 // of 4 band(s) of BF16, stride bytes apart, with rows of x that are ldx values apart.
@@ -316,50 +226,14 @@ func denseBF16AVX512x1x3(y *float32, ld int, w *byte, stride int, x *float32, ld
 //go:noescape
 func denseBF16AVX512x1x4(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 
-// denseBF16AVX512x1x5 adds to y[5][16] (ld values a token) the products of k ≥ 1 columns
-// of 1 band(s) of BF16, stride bytes apart, with rows of x that are ldx values apart.
-//
-//go:noescape
-func denseBF16AVX512x1x5(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
-
 // denseBF16AVX512x1x6 adds to y[6][16] (ld values a token) the products of k ≥ 1 columns
 // of 1 band(s) of BF16, stride bytes apart, with rows of x that are ldx values apart.
 //
 //go:noescape
 func denseBF16AVX512x1x6(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 
-// denseBF16AVX512x1x7 adds to y[7][16] (ld values a token) the products of k ≥ 1 columns
-// of 1 band(s) of BF16, stride bytes apart, with rows of x that are ldx values apart.
-//
-//go:noescape
-func denseBF16AVX512x1x7(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
-
 // denseBF16AVX512x1x8 adds to y[8][16] (ld values a token) the products of k ≥ 1 columns
 // of 1 band(s) of BF16, stride bytes apart, with rows of x that are ldx values apart.
 //
 //go:noescape
 func denseBF16AVX512x1x8(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
-
-// denseBF16AVX512x1x9 adds to y[9][16] (ld values a token) the products of k ≥ 1 columns
-// of 1 band(s) of BF16, stride bytes apart, with rows of x that are ldx values apart.
-//
-//go:noescape
-func denseBF16AVX512x1x9(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
-
-// denseBF16AVX512x1x10 adds to y[10][16] (ld values a token) the products of k ≥ 1 columns
-// of 1 band(s) of BF16, stride bytes apart, with rows of x that are ldx values apart.
-//
-//go:noescape
-func denseBF16AVX512x1x10(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
-
-// denseBF16AVX512x1x11 adds to y[11][16] (ld values a token) the products of k ≥ 1 columns
-// of 1 band(s) of BF16, stride bytes apart, with rows of x that are ldx values apart.
-//
-//go:noescape
-func denseBF16AVX512x1x11(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
-
-// denseBF16AVX512x1x12 adds to y[12][16] (ld values a token) the products of k ≥ 1 columns
-// of 1 band(s) of BF16, stride bytes apart, with rows of x that are ldx values apart.
-//
-//go:noescape
-func denseBF16AVX512x1x12(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)

@@ -7,6 +7,8 @@
 // func denseF32AVX2x4x1(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 // Requires: AVX, FMA3
 TEXT ·denseF32AVX2x4x1(SB), NOSPLIT, $0-56
+	PCALIGN $0x40
+
 	// denseF32AVX2x4x1 adds to y[1][64] (ld values a token) the products of k ≥ 1 columns
 	// of 4 band(s) of F32, stride bytes apart, with rows of x that are ldx values apart.
 	MOVQ   w+16(FP), AX
@@ -153,6 +155,8 @@ done:
 // func denseF32AVX2x1x1(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 // Requires: AVX, FMA3
 TEXT ·denseF32AVX2x1x1(SB), NOSPLIT, $0-56
+	PCALIGN $0x40
+
 	// denseF32AVX2x1x1 adds to y[1][16] (ld values a token) the products of k ≥ 1 columns
 	// of 1 band(s) of F32, stride bytes apart, with rows of x that are ldx values apart.
 	MOVQ   w+16(FP), AX
@@ -219,6 +223,8 @@ done:
 // func denseF32AVX2x1x2(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 // Requires: AVX, FMA3
 TEXT ·denseF32AVX2x1x2(SB), NOSPLIT, $0-56
+	PCALIGN $0x40
+
 	// denseF32AVX2x1x2 adds to y[2][16] (ld values a token) the products of k ≥ 1 columns
 	// of 1 band(s) of F32, stride bytes apart, with rows of x that are ldx values apart.
 	MOVQ   w+16(FP), AX
@@ -310,6 +316,8 @@ done:
 // func denseF32AVX2x1x3(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 // Requires: AVX, FMA3
 TEXT ·denseF32AVX2x1x3(SB), NOSPLIT, $0-56
+	PCALIGN $0x40
+
 	// denseF32AVX2x1x3 adds to y[3][16] (ld values a token) the products of k ≥ 1 columns
 	// of 1 band(s) of F32, stride bytes apart, with rows of x that are ldx values apart.
 	MOVQ   w+16(FP), AX
@@ -422,6 +430,8 @@ done:
 // func denseF32AVX2x1x4(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 // Requires: AVX, FMA3
 TEXT ·denseF32AVX2x1x4(SB), NOSPLIT, $0-56
+	PCALIGN $0x40
+
 	// denseF32AVX2x1x4 adds to y[4][16] (ld values a token) the products of k ≥ 1 columns
 	// of 1 band(s) of F32, stride bytes apart, with rows of x that are ldx values apart.
 	MOVQ   w+16(FP), AX
@@ -558,169 +568,11 @@ done:
 	VZEROUPPER
 	RET
 
-// func denseF32AVX2x1x5(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
-// Requires: AVX, FMA3
-TEXT ·denseF32AVX2x1x5(SB), NOSPLIT, $0-56
-	// denseF32AVX2x1x5 adds to y[5][16] (ld values a token) the products of k ≥ 1 columns
-	// of 1 band(s) of F32, stride bytes apart, with rows of x that are ldx values apart.
-	MOVQ   w+16(FP), AX
-	MOVQ   k+48(FP), CX
-	MOVQ   x+32(FP), DX
-	MOVQ   ldx+40(FP), BX
-	SHLQ   $0x02, BX
-	LEAQ   (DX)(BX*2), SI
-	ADDQ   BX, SI
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	VXORPS Y9, Y9, Y9
-
-	// four columns a turn, then one
-	SUBQ $0x04, CX
-	JLT  rest
-
-loop:
-	VMOVUPS      (AX), Y10
-	VMOVUPS      32(AX), Y11
-	VBROADCASTSS (DX), Y12
-	VFMADD231PS  Y12, Y10, Y0
-	VFMADD231PS  Y12, Y11, Y1
-	VBROADCASTSS (DX)(BX*1), Y12
-	VFMADD231PS  Y12, Y10, Y2
-	VFMADD231PS  Y12, Y11, Y3
-	VBROADCASTSS (DX)(BX*2), Y12
-	VFMADD231PS  Y12, Y10, Y4
-	VFMADD231PS  Y12, Y11, Y5
-	VBROADCASTSS (SI), Y12
-	VFMADD231PS  Y12, Y10, Y6
-	VFMADD231PS  Y12, Y11, Y7
-	VBROADCASTSS (SI)(BX*1), Y12
-	VFMADD231PS  Y12, Y10, Y8
-	VFMADD231PS  Y12, Y11, Y9
-	VMOVUPS      64(AX), Y10
-	VMOVUPS      96(AX), Y11
-	VBROADCASTSS 4(DX), Y12
-	VFMADD231PS  Y12, Y10, Y0
-	VFMADD231PS  Y12, Y11, Y1
-	VBROADCASTSS 4(DX)(BX*1), Y12
-	VFMADD231PS  Y12, Y10, Y2
-	VFMADD231PS  Y12, Y11, Y3
-	VBROADCASTSS 4(DX)(BX*2), Y12
-	VFMADD231PS  Y12, Y10, Y4
-	VFMADD231PS  Y12, Y11, Y5
-	VBROADCASTSS 4(SI), Y12
-	VFMADD231PS  Y12, Y10, Y6
-	VFMADD231PS  Y12, Y11, Y7
-	VBROADCASTSS 4(SI)(BX*1), Y12
-	VFMADD231PS  Y12, Y10, Y8
-	VFMADD231PS  Y12, Y11, Y9
-	VMOVUPS      128(AX), Y10
-	VMOVUPS      160(AX), Y11
-	VBROADCASTSS 8(DX), Y12
-	VFMADD231PS  Y12, Y10, Y0
-	VFMADD231PS  Y12, Y11, Y1
-	VBROADCASTSS 8(DX)(BX*1), Y12
-	VFMADD231PS  Y12, Y10, Y2
-	VFMADD231PS  Y12, Y11, Y3
-	VBROADCASTSS 8(DX)(BX*2), Y12
-	VFMADD231PS  Y12, Y10, Y4
-	VFMADD231PS  Y12, Y11, Y5
-	VBROADCASTSS 8(SI), Y12
-	VFMADD231PS  Y12, Y10, Y6
-	VFMADD231PS  Y12, Y11, Y7
-	VBROADCASTSS 8(SI)(BX*1), Y12
-	VFMADD231PS  Y12, Y10, Y8
-	VFMADD231PS  Y12, Y11, Y9
-	VMOVUPS      192(AX), Y10
-	VMOVUPS      224(AX), Y11
-	VBROADCASTSS 12(DX), Y12
-	VFMADD231PS  Y12, Y10, Y0
-	VFMADD231PS  Y12, Y11, Y1
-	VBROADCASTSS 12(DX)(BX*1), Y12
-	VFMADD231PS  Y12, Y10, Y2
-	VFMADD231PS  Y12, Y11, Y3
-	VBROADCASTSS 12(DX)(BX*2), Y12
-	VFMADD231PS  Y12, Y10, Y4
-	VFMADD231PS  Y12, Y11, Y5
-	VBROADCASTSS 12(SI), Y12
-	VFMADD231PS  Y12, Y10, Y6
-	VFMADD231PS  Y12, Y11, Y7
-	VBROADCASTSS 12(SI)(BX*1), Y12
-	VFMADD231PS  Y12, Y10, Y8
-	VFMADD231PS  Y12, Y11, Y9
-	ADDQ         $0x00000100, AX
-	ADDQ         $0x00000010, DX
-	ADDQ         $0x00000010, SI
-	SUBQ         $0x04, CX
-	JGE          loop
-
-rest:
-	ADDQ $0x04, CX
-	JE   done
-
-one:
-	VMOVUPS      (AX), Y10
-	VMOVUPS      32(AX), Y11
-	VBROADCASTSS (DX), Y12
-	VFMADD231PS  Y12, Y10, Y0
-	VFMADD231PS  Y12, Y11, Y1
-	VBROADCASTSS (DX)(BX*1), Y12
-	VFMADD231PS  Y12, Y10, Y2
-	VFMADD231PS  Y12, Y11, Y3
-	VBROADCASTSS (DX)(BX*2), Y12
-	VFMADD231PS  Y12, Y10, Y4
-	VFMADD231PS  Y12, Y11, Y5
-	VBROADCASTSS (SI), Y12
-	VFMADD231PS  Y12, Y10, Y6
-	VFMADD231PS  Y12, Y11, Y7
-	VBROADCASTSS (SI)(BX*1), Y12
-	VFMADD231PS  Y12, Y10, Y8
-	VFMADD231PS  Y12, Y11, Y9
-	ADDQ         $0x00000040, AX
-	ADDQ         $0x00000004, DX
-	ADDQ         $0x00000004, SI
-	DECQ         CX
-	JNE          one
-
-done:
-	// y += sums
-	MOVQ    y+0(FP), AX
-	MOVQ    ld+8(FP), CX
-	SHLQ    $0x02, CX
-	LEAQ    (AX)(CX*2), DX
-	ADDQ    CX, DX
-	VADDPS  (AX), Y0, Y0
-	VMOVUPS Y0, (AX)
-	VADDPS  32(AX), Y1, Y1
-	VMOVUPS Y1, 32(AX)
-	VADDPS  (AX)(CX*1), Y2, Y2
-	VMOVUPS Y2, (AX)(CX*1)
-	VADDPS  32(AX)(CX*1), Y3, Y3
-	VMOVUPS Y3, 32(AX)(CX*1)
-	VADDPS  (AX)(CX*2), Y4, Y4
-	VMOVUPS Y4, (AX)(CX*2)
-	VADDPS  32(AX)(CX*2), Y5, Y5
-	VMOVUPS Y5, 32(AX)(CX*2)
-	VADDPS  (DX), Y6, Y6
-	VMOVUPS Y6, (DX)
-	VADDPS  32(DX), Y7, Y7
-	VMOVUPS Y7, 32(DX)
-	VADDPS  (DX)(CX*1), Y8, Y8
-	VMOVUPS Y8, (DX)(CX*1)
-	VADDPS  32(DX)(CX*1), Y9, Y9
-	VMOVUPS Y9, 32(DX)(CX*1)
-	VZEROUPPER
-	RET
-
 // func denseF32AVX2x1x6(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 // Requires: AVX, FMA3
 TEXT ·denseF32AVX2x1x6(SB), NOSPLIT, $0-56
+	PCALIGN $0x40
+
 	// denseF32AVX2x1x6 adds to y[6][16] (ld values a token) the products of k ≥ 1 columns
 	// of 1 band(s) of F32, stride bytes apart, with rows of x that are ldx values apart.
 	MOVQ   w+16(FP), AX
@@ -902,6 +754,8 @@ done:
 // func denseF16AVX2x4x1(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 // Requires: AVX, F16C, FMA3
 TEXT ·denseF16AVX2x4x1(SB), NOSPLIT, $0-56
+	PCALIGN $0x40
+
 	// denseF16AVX2x4x1 adds to y[1][64] (ld values a token) the products of k ≥ 1 columns
 	// of 4 band(s) of F16, stride bytes apart, with rows of x that are ldx values apart.
 	MOVQ   w+16(FP), AX
@@ -1048,6 +902,8 @@ done:
 // func denseF16AVX2x1x1(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 // Requires: AVX, F16C, FMA3
 TEXT ·denseF16AVX2x1x1(SB), NOSPLIT, $0-56
+	PCALIGN $0x40
+
 	// denseF16AVX2x1x1 adds to y[1][16] (ld values a token) the products of k ≥ 1 columns
 	// of 1 band(s) of F16, stride bytes apart, with rows of x that are ldx values apart.
 	MOVQ   w+16(FP), AX
@@ -1114,6 +970,8 @@ done:
 // func denseF16AVX2x1x2(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 // Requires: AVX, F16C, FMA3
 TEXT ·denseF16AVX2x1x2(SB), NOSPLIT, $0-56
+	PCALIGN $0x40
+
 	// denseF16AVX2x1x2 adds to y[2][16] (ld values a token) the products of k ≥ 1 columns
 	// of 1 band(s) of F16, stride bytes apart, with rows of x that are ldx values apart.
 	MOVQ   w+16(FP), AX
@@ -1205,6 +1063,8 @@ done:
 // func denseF16AVX2x1x3(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 // Requires: AVX, F16C, FMA3
 TEXT ·denseF16AVX2x1x3(SB), NOSPLIT, $0-56
+	PCALIGN $0x40
+
 	// denseF16AVX2x1x3 adds to y[3][16] (ld values a token) the products of k ≥ 1 columns
 	// of 1 band(s) of F16, stride bytes apart, with rows of x that are ldx values apart.
 	MOVQ   w+16(FP), AX
@@ -1317,6 +1177,8 @@ done:
 // func denseF16AVX2x1x4(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 // Requires: AVX, F16C, FMA3
 TEXT ·denseF16AVX2x1x4(SB), NOSPLIT, $0-56
+	PCALIGN $0x40
+
 	// denseF16AVX2x1x4 adds to y[4][16] (ld values a token) the products of k ≥ 1 columns
 	// of 1 band(s) of F16, stride bytes apart, with rows of x that are ldx values apart.
 	MOVQ   w+16(FP), AX
@@ -1453,169 +1315,11 @@ done:
 	VZEROUPPER
 	RET
 
-// func denseF16AVX2x1x5(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
-// Requires: AVX, F16C, FMA3
-TEXT ·denseF16AVX2x1x5(SB), NOSPLIT, $0-56
-	// denseF16AVX2x1x5 adds to y[5][16] (ld values a token) the products of k ≥ 1 columns
-	// of 1 band(s) of F16, stride bytes apart, with rows of x that are ldx values apart.
-	MOVQ   w+16(FP), AX
-	MOVQ   k+48(FP), CX
-	MOVQ   x+32(FP), DX
-	MOVQ   ldx+40(FP), BX
-	SHLQ   $0x02, BX
-	LEAQ   (DX)(BX*2), SI
-	ADDQ   BX, SI
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	VXORPS Y9, Y9, Y9
-
-	// four columns a turn, then one
-	SUBQ $0x04, CX
-	JLT  rest
-
-loop:
-	VCVTPH2PS    (AX), Y10
-	VCVTPH2PS    16(AX), Y11
-	VBROADCASTSS (DX), Y12
-	VFMADD231PS  Y12, Y10, Y0
-	VFMADD231PS  Y12, Y11, Y1
-	VBROADCASTSS (DX)(BX*1), Y12
-	VFMADD231PS  Y12, Y10, Y2
-	VFMADD231PS  Y12, Y11, Y3
-	VBROADCASTSS (DX)(BX*2), Y12
-	VFMADD231PS  Y12, Y10, Y4
-	VFMADD231PS  Y12, Y11, Y5
-	VBROADCASTSS (SI), Y12
-	VFMADD231PS  Y12, Y10, Y6
-	VFMADD231PS  Y12, Y11, Y7
-	VBROADCASTSS (SI)(BX*1), Y12
-	VFMADD231PS  Y12, Y10, Y8
-	VFMADD231PS  Y12, Y11, Y9
-	VCVTPH2PS    32(AX), Y10
-	VCVTPH2PS    48(AX), Y11
-	VBROADCASTSS 4(DX), Y12
-	VFMADD231PS  Y12, Y10, Y0
-	VFMADD231PS  Y12, Y11, Y1
-	VBROADCASTSS 4(DX)(BX*1), Y12
-	VFMADD231PS  Y12, Y10, Y2
-	VFMADD231PS  Y12, Y11, Y3
-	VBROADCASTSS 4(DX)(BX*2), Y12
-	VFMADD231PS  Y12, Y10, Y4
-	VFMADD231PS  Y12, Y11, Y5
-	VBROADCASTSS 4(SI), Y12
-	VFMADD231PS  Y12, Y10, Y6
-	VFMADD231PS  Y12, Y11, Y7
-	VBROADCASTSS 4(SI)(BX*1), Y12
-	VFMADD231PS  Y12, Y10, Y8
-	VFMADD231PS  Y12, Y11, Y9
-	VCVTPH2PS    64(AX), Y10
-	VCVTPH2PS    80(AX), Y11
-	VBROADCASTSS 8(DX), Y12
-	VFMADD231PS  Y12, Y10, Y0
-	VFMADD231PS  Y12, Y11, Y1
-	VBROADCASTSS 8(DX)(BX*1), Y12
-	VFMADD231PS  Y12, Y10, Y2
-	VFMADD231PS  Y12, Y11, Y3
-	VBROADCASTSS 8(DX)(BX*2), Y12
-	VFMADD231PS  Y12, Y10, Y4
-	VFMADD231PS  Y12, Y11, Y5
-	VBROADCASTSS 8(SI), Y12
-	VFMADD231PS  Y12, Y10, Y6
-	VFMADD231PS  Y12, Y11, Y7
-	VBROADCASTSS 8(SI)(BX*1), Y12
-	VFMADD231PS  Y12, Y10, Y8
-	VFMADD231PS  Y12, Y11, Y9
-	VCVTPH2PS    96(AX), Y10
-	VCVTPH2PS    112(AX), Y11
-	VBROADCASTSS 12(DX), Y12
-	VFMADD231PS  Y12, Y10, Y0
-	VFMADD231PS  Y12, Y11, Y1
-	VBROADCASTSS 12(DX)(BX*1), Y12
-	VFMADD231PS  Y12, Y10, Y2
-	VFMADD231PS  Y12, Y11, Y3
-	VBROADCASTSS 12(DX)(BX*2), Y12
-	VFMADD231PS  Y12, Y10, Y4
-	VFMADD231PS  Y12, Y11, Y5
-	VBROADCASTSS 12(SI), Y12
-	VFMADD231PS  Y12, Y10, Y6
-	VFMADD231PS  Y12, Y11, Y7
-	VBROADCASTSS 12(SI)(BX*1), Y12
-	VFMADD231PS  Y12, Y10, Y8
-	VFMADD231PS  Y12, Y11, Y9
-	ADDQ         $0x00000080, AX
-	ADDQ         $0x00000010, DX
-	ADDQ         $0x00000010, SI
-	SUBQ         $0x04, CX
-	JGE          loop
-
-rest:
-	ADDQ $0x04, CX
-	JE   done
-
-one:
-	VCVTPH2PS    (AX), Y10
-	VCVTPH2PS    16(AX), Y11
-	VBROADCASTSS (DX), Y12
-	VFMADD231PS  Y12, Y10, Y0
-	VFMADD231PS  Y12, Y11, Y1
-	VBROADCASTSS (DX)(BX*1), Y12
-	VFMADD231PS  Y12, Y10, Y2
-	VFMADD231PS  Y12, Y11, Y3
-	VBROADCASTSS (DX)(BX*2), Y12
-	VFMADD231PS  Y12, Y10, Y4
-	VFMADD231PS  Y12, Y11, Y5
-	VBROADCASTSS (SI), Y12
-	VFMADD231PS  Y12, Y10, Y6
-	VFMADD231PS  Y12, Y11, Y7
-	VBROADCASTSS (SI)(BX*1), Y12
-	VFMADD231PS  Y12, Y10, Y8
-	VFMADD231PS  Y12, Y11, Y9
-	ADDQ         $0x00000020, AX
-	ADDQ         $0x00000004, DX
-	ADDQ         $0x00000004, SI
-	DECQ         CX
-	JNE          one
-
-done:
-	// y += sums
-	MOVQ    y+0(FP), AX
-	MOVQ    ld+8(FP), CX
-	SHLQ    $0x02, CX
-	LEAQ    (AX)(CX*2), DX
-	ADDQ    CX, DX
-	VADDPS  (AX), Y0, Y0
-	VMOVUPS Y0, (AX)
-	VADDPS  32(AX), Y1, Y1
-	VMOVUPS Y1, 32(AX)
-	VADDPS  (AX)(CX*1), Y2, Y2
-	VMOVUPS Y2, (AX)(CX*1)
-	VADDPS  32(AX)(CX*1), Y3, Y3
-	VMOVUPS Y3, 32(AX)(CX*1)
-	VADDPS  (AX)(CX*2), Y4, Y4
-	VMOVUPS Y4, (AX)(CX*2)
-	VADDPS  32(AX)(CX*2), Y5, Y5
-	VMOVUPS Y5, 32(AX)(CX*2)
-	VADDPS  (DX), Y6, Y6
-	VMOVUPS Y6, (DX)
-	VADDPS  32(DX), Y7, Y7
-	VMOVUPS Y7, 32(DX)
-	VADDPS  (DX)(CX*1), Y8, Y8
-	VMOVUPS Y8, (DX)(CX*1)
-	VADDPS  32(DX)(CX*1), Y9, Y9
-	VMOVUPS Y9, 32(DX)(CX*1)
-	VZEROUPPER
-	RET
-
 // func denseF16AVX2x1x6(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 // Requires: AVX, F16C, FMA3
 TEXT ·denseF16AVX2x1x6(SB), NOSPLIT, $0-56
+	PCALIGN $0x40
+
 	// denseF16AVX2x1x6 adds to y[6][16] (ld values a token) the products of k ≥ 1 columns
 	// of 1 band(s) of F16, stride bytes apart, with rows of x that are ldx values apart.
 	MOVQ   w+16(FP), AX
@@ -1797,6 +1501,8 @@ done:
 // func denseBF16AVX2x4x1(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 // Requires: AVX, AVX2, FMA3
 TEXT ·denseBF16AVX2x4x1(SB), NOSPLIT, $0-56
+	PCALIGN $0x40
+
 	// denseBF16AVX2x4x1 adds to y[1][64] (ld values a token) the products of k ≥ 1 columns
 	// of 4 band(s) of BF16, stride bytes apart, with rows of x that are ldx values apart.
 	MOVQ   w+16(FP), AX
@@ -1983,6 +1689,8 @@ done:
 // func denseBF16AVX2x1x1(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 // Requires: AVX, AVX2, FMA3
 TEXT ·denseBF16AVX2x1x1(SB), NOSPLIT, $0-56
+	PCALIGN $0x40
+
 	// denseBF16AVX2x1x1 adds to y[1][16] (ld values a token) the products of k ≥ 1 columns
 	// of 1 band(s) of BF16, stride bytes apart, with rows of x that are ldx values apart.
 	MOVQ   w+16(FP), AX
@@ -2059,6 +1767,8 @@ done:
 // func denseBF16AVX2x1x2(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 // Requires: AVX, AVX2, FMA3
 TEXT ·denseBF16AVX2x1x2(SB), NOSPLIT, $0-56
+	PCALIGN $0x40
+
 	// denseBF16AVX2x1x2 adds to y[2][16] (ld values a token) the products of k ≥ 1 columns
 	// of 1 band(s) of BF16, stride bytes apart, with rows of x that are ldx values apart.
 	MOVQ   w+16(FP), AX
@@ -2160,6 +1870,8 @@ done:
 // func denseBF16AVX2x1x3(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 // Requires: AVX, AVX2, FMA3
 TEXT ·denseBF16AVX2x1x3(SB), NOSPLIT, $0-56
+	PCALIGN $0x40
+
 	// denseBF16AVX2x1x3 adds to y[3][16] (ld values a token) the products of k ≥ 1 columns
 	// of 1 band(s) of BF16, stride bytes apart, with rows of x that are ldx values apart.
 	MOVQ   w+16(FP), AX
@@ -2282,6 +1994,8 @@ done:
 // func denseBF16AVX2x1x4(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 // Requires: AVX, AVX2, FMA3
 TEXT ·denseBF16AVX2x1x4(SB), NOSPLIT, $0-56
+	PCALIGN $0x40
+
 	// denseBF16AVX2x1x4 adds to y[4][16] (ld values a token) the products of k ≥ 1 columns
 	// of 1 band(s) of BF16, stride bytes apart, with rows of x that are ldx values apart.
 	MOVQ   w+16(FP), AX
@@ -2428,179 +2142,11 @@ done:
 	VZEROUPPER
 	RET
 
-// func denseBF16AVX2x1x5(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
-// Requires: AVX, AVX2, FMA3
-TEXT ·denseBF16AVX2x1x5(SB), NOSPLIT, $0-56
-	// denseBF16AVX2x1x5 adds to y[5][16] (ld values a token) the products of k ≥ 1 columns
-	// of 1 band(s) of BF16, stride bytes apart, with rows of x that are ldx values apart.
-	MOVQ   w+16(FP), AX
-	MOVQ   k+48(FP), CX
-	MOVQ   x+32(FP), DX
-	MOVQ   ldx+40(FP), BX
-	SHLQ   $0x02, BX
-	LEAQ   (DX)(BX*2), SI
-	ADDQ   BX, SI
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	VXORPS Y9, Y9, Y9
-
-	// four columns a turn, then one
-	SUBQ $0x04, CX
-	JLT  rest
-
-loop:
-	VPMOVZXWD    (AX), Y10
-	VPSLLD       $0x10, Y10, Y10
-	VPMOVZXWD    16(AX), Y11
-	VPSLLD       $0x10, Y11, Y11
-	VBROADCASTSS (DX), Y12
-	VFMADD231PS  Y12, Y10, Y0
-	VFMADD231PS  Y12, Y11, Y1
-	VBROADCASTSS (DX)(BX*1), Y12
-	VFMADD231PS  Y12, Y10, Y2
-	VFMADD231PS  Y12, Y11, Y3
-	VBROADCASTSS (DX)(BX*2), Y12
-	VFMADD231PS  Y12, Y10, Y4
-	VFMADD231PS  Y12, Y11, Y5
-	VBROADCASTSS (SI), Y12
-	VFMADD231PS  Y12, Y10, Y6
-	VFMADD231PS  Y12, Y11, Y7
-	VBROADCASTSS (SI)(BX*1), Y12
-	VFMADD231PS  Y12, Y10, Y8
-	VFMADD231PS  Y12, Y11, Y9
-	VPMOVZXWD    32(AX), Y10
-	VPSLLD       $0x10, Y10, Y10
-	VPMOVZXWD    48(AX), Y11
-	VPSLLD       $0x10, Y11, Y11
-	VBROADCASTSS 4(DX), Y12
-	VFMADD231PS  Y12, Y10, Y0
-	VFMADD231PS  Y12, Y11, Y1
-	VBROADCASTSS 4(DX)(BX*1), Y12
-	VFMADD231PS  Y12, Y10, Y2
-	VFMADD231PS  Y12, Y11, Y3
-	VBROADCASTSS 4(DX)(BX*2), Y12
-	VFMADD231PS  Y12, Y10, Y4
-	VFMADD231PS  Y12, Y11, Y5
-	VBROADCASTSS 4(SI), Y12
-	VFMADD231PS  Y12, Y10, Y6
-	VFMADD231PS  Y12, Y11, Y7
-	VBROADCASTSS 4(SI)(BX*1), Y12
-	VFMADD231PS  Y12, Y10, Y8
-	VFMADD231PS  Y12, Y11, Y9
-	VPMOVZXWD    64(AX), Y10
-	VPSLLD       $0x10, Y10, Y10
-	VPMOVZXWD    80(AX), Y11
-	VPSLLD       $0x10, Y11, Y11
-	VBROADCASTSS 8(DX), Y12
-	VFMADD231PS  Y12, Y10, Y0
-	VFMADD231PS  Y12, Y11, Y1
-	VBROADCASTSS 8(DX)(BX*1), Y12
-	VFMADD231PS  Y12, Y10, Y2
-	VFMADD231PS  Y12, Y11, Y3
-	VBROADCASTSS 8(DX)(BX*2), Y12
-	VFMADD231PS  Y12, Y10, Y4
-	VFMADD231PS  Y12, Y11, Y5
-	VBROADCASTSS 8(SI), Y12
-	VFMADD231PS  Y12, Y10, Y6
-	VFMADD231PS  Y12, Y11, Y7
-	VBROADCASTSS 8(SI)(BX*1), Y12
-	VFMADD231PS  Y12, Y10, Y8
-	VFMADD231PS  Y12, Y11, Y9
-	VPMOVZXWD    96(AX), Y10
-	VPSLLD       $0x10, Y10, Y10
-	VPMOVZXWD    112(AX), Y11
-	VPSLLD       $0x10, Y11, Y11
-	VBROADCASTSS 12(DX), Y12
-	VFMADD231PS  Y12, Y10, Y0
-	VFMADD231PS  Y12, Y11, Y1
-	VBROADCASTSS 12(DX)(BX*1), Y12
-	VFMADD231PS  Y12, Y10, Y2
-	VFMADD231PS  Y12, Y11, Y3
-	VBROADCASTSS 12(DX)(BX*2), Y12
-	VFMADD231PS  Y12, Y10, Y4
-	VFMADD231PS  Y12, Y11, Y5
-	VBROADCASTSS 12(SI), Y12
-	VFMADD231PS  Y12, Y10, Y6
-	VFMADD231PS  Y12, Y11, Y7
-	VBROADCASTSS 12(SI)(BX*1), Y12
-	VFMADD231PS  Y12, Y10, Y8
-	VFMADD231PS  Y12, Y11, Y9
-	ADDQ         $0x00000080, AX
-	ADDQ         $0x00000010, DX
-	ADDQ         $0x00000010, SI
-	SUBQ         $0x04, CX
-	JGE          loop
-
-rest:
-	ADDQ $0x04, CX
-	JE   done
-
-one:
-	VPMOVZXWD    (AX), Y10
-	VPSLLD       $0x10, Y10, Y10
-	VPMOVZXWD    16(AX), Y11
-	VPSLLD       $0x10, Y11, Y11
-	VBROADCASTSS (DX), Y12
-	VFMADD231PS  Y12, Y10, Y0
-	VFMADD231PS  Y12, Y11, Y1
-	VBROADCASTSS (DX)(BX*1), Y12
-	VFMADD231PS  Y12, Y10, Y2
-	VFMADD231PS  Y12, Y11, Y3
-	VBROADCASTSS (DX)(BX*2), Y12
-	VFMADD231PS  Y12, Y10, Y4
-	VFMADD231PS  Y12, Y11, Y5
-	VBROADCASTSS (SI), Y12
-	VFMADD231PS  Y12, Y10, Y6
-	VFMADD231PS  Y12, Y11, Y7
-	VBROADCASTSS (SI)(BX*1), Y12
-	VFMADD231PS  Y12, Y10, Y8
-	VFMADD231PS  Y12, Y11, Y9
-	ADDQ         $0x00000020, AX
-	ADDQ         $0x00000004, DX
-	ADDQ         $0x00000004, SI
-	DECQ         CX
-	JNE          one
-
-done:
-	// y += sums
-	MOVQ    y+0(FP), AX
-	MOVQ    ld+8(FP), CX
-	SHLQ    $0x02, CX
-	LEAQ    (AX)(CX*2), DX
-	ADDQ    CX, DX
-	VADDPS  (AX), Y0, Y0
-	VMOVUPS Y0, (AX)
-	VADDPS  32(AX), Y1, Y1
-	VMOVUPS Y1, 32(AX)
-	VADDPS  (AX)(CX*1), Y2, Y2
-	VMOVUPS Y2, (AX)(CX*1)
-	VADDPS  32(AX)(CX*1), Y3, Y3
-	VMOVUPS Y3, 32(AX)(CX*1)
-	VADDPS  (AX)(CX*2), Y4, Y4
-	VMOVUPS Y4, (AX)(CX*2)
-	VADDPS  32(AX)(CX*2), Y5, Y5
-	VMOVUPS Y5, 32(AX)(CX*2)
-	VADDPS  (DX), Y6, Y6
-	VMOVUPS Y6, (DX)
-	VADDPS  32(DX), Y7, Y7
-	VMOVUPS Y7, 32(DX)
-	VADDPS  (DX)(CX*1), Y8, Y8
-	VMOVUPS Y8, (DX)(CX*1)
-	VADDPS  32(DX)(CX*1), Y9, Y9
-	VMOVUPS Y9, 32(DX)(CX*1)
-	VZEROUPPER
-	RET
-
 // func denseBF16AVX2x1x6(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 // Requires: AVX, AVX2, FMA3
 TEXT ·denseBF16AVX2x1x6(SB), NOSPLIT, $0-56
+	PCALIGN $0x40
+
 	// denseBF16AVX2x1x6 adds to y[6][16] (ld values a token) the products of k ≥ 1 columns
 	// of 1 band(s) of BF16, stride bytes apart, with rows of x that are ldx values apart.
 	MOVQ   w+16(FP), AX
@@ -2792,6 +2338,8 @@ done:
 // func denseF32AVX512x4x1(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 // Requires: AVX, AVX512F
 TEXT ·denseF32AVX512x4x1(SB), NOSPLIT, $0-56
+	PCALIGN $0x40
+
 	// denseF32AVX512x4x1 adds to y[1][64] (ld values a token) the products of k ≥ 1 columns
 	// of 4 band(s) of F32, stride bytes apart, with rows of x that are ldx values apart.
 	MOVQ   w+16(FP), AX
@@ -2886,6 +2434,8 @@ done:
 // func denseF32AVX512x1x1(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 // Requires: AVX, AVX512F
 TEXT ·denseF32AVX512x1x1(SB), NOSPLIT, $0-56
+	PCALIGN $0x40
+
 	// denseF32AVX512x1x1 adds to y[1][16] (ld values a token) the products of k ≥ 1 columns
 	// of 1 band(s) of F32, stride bytes apart, with rows of x that are ldx values apart.
 	MOVQ   w+16(FP), AX
@@ -2939,6 +2489,8 @@ done:
 // func denseF32AVX512x1x2(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 // Requires: AVX, AVX512F
 TEXT ·denseF32AVX512x1x2(SB), NOSPLIT, $0-56
+	PCALIGN $0x40
+
 	// denseF32AVX512x1x2 adds to y[2][16] (ld values a token) the products of k ≥ 1 columns
 	// of 1 band(s) of F32, stride bytes apart, with rows of x that are ldx values apart.
 	MOVQ   w+16(FP), AX
@@ -2999,6 +2551,8 @@ done:
 // func denseF32AVX512x1x3(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 // Requires: AVX, AVX512F
 TEXT ·denseF32AVX512x1x3(SB), NOSPLIT, $0-56
+	PCALIGN $0x40
+
 	// denseF32AVX512x1x3 adds to y[3][16] (ld values a token) the products of k ≥ 1 columns
 	// of 1 band(s) of F32, stride bytes apart, with rows of x that are ldx values apart.
 	MOVQ   w+16(FP), AX
@@ -3067,6 +2621,8 @@ done:
 // func denseF32AVX512x1x4(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 // Requires: AVX, AVX512F
 TEXT ·denseF32AVX512x1x4(SB), NOSPLIT, $0-56
+	PCALIGN $0x40
+
 	// denseF32AVX512x1x4 adds to y[4][16] (ld values a token) the products of k ≥ 1 columns
 	// of 1 band(s) of F32, stride bytes apart, with rows of x that are ldx values apart.
 	MOVQ   w+16(FP), AX
@@ -3146,99 +2702,11 @@ done:
 	VZEROUPPER
 	RET
 
-// func denseF32AVX512x1x5(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
-// Requires: AVX, AVX512F
-TEXT ·denseF32AVX512x1x5(SB), NOSPLIT, $0-56
-	// denseF32AVX512x1x5 adds to y[5][16] (ld values a token) the products of k ≥ 1 columns
-	// of 1 band(s) of F32, stride bytes apart, with rows of x that are ldx values apart.
-	MOVQ   w+16(FP), AX
-	MOVQ   k+48(FP), CX
-	MOVQ   x+32(FP), DX
-	MOVQ   ldx+40(FP), BX
-	SHLQ   $0x02, BX
-	LEAQ   (DX)(BX*2), SI
-	ADDQ   BX, SI
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-
-	// four columns a turn, then one
-	SUBQ $0x04, CX
-	JLT  rest
-
-loop:
-	VMOVUPS          (AX), Z5
-	VFMADD231PS.BCST (DX), Z5, Z0
-	VFMADD231PS.BCST (DX)(BX*1), Z5, Z1
-	VFMADD231PS.BCST (DX)(BX*2), Z5, Z2
-	VFMADD231PS.BCST (SI), Z5, Z3
-	VFMADD231PS.BCST (SI)(BX*1), Z5, Z4
-	VMOVUPS          64(AX), Z5
-	VFMADD231PS.BCST 4(DX), Z5, Z0
-	VFMADD231PS.BCST 4(DX)(BX*1), Z5, Z1
-	VFMADD231PS.BCST 4(DX)(BX*2), Z5, Z2
-	VFMADD231PS.BCST 4(SI), Z5, Z3
-	VFMADD231PS.BCST 4(SI)(BX*1), Z5, Z4
-	VMOVUPS          128(AX), Z5
-	VFMADD231PS.BCST 8(DX), Z5, Z0
-	VFMADD231PS.BCST 8(DX)(BX*1), Z5, Z1
-	VFMADD231PS.BCST 8(DX)(BX*2), Z5, Z2
-	VFMADD231PS.BCST 8(SI), Z5, Z3
-	VFMADD231PS.BCST 8(SI)(BX*1), Z5, Z4
-	VMOVUPS          192(AX), Z5
-	VFMADD231PS.BCST 12(DX), Z5, Z0
-	VFMADD231PS.BCST 12(DX)(BX*1), Z5, Z1
-	VFMADD231PS.BCST 12(DX)(BX*2), Z5, Z2
-	VFMADD231PS.BCST 12(SI), Z5, Z3
-	VFMADD231PS.BCST 12(SI)(BX*1), Z5, Z4
-	ADDQ             $0x00000100, AX
-	ADDQ             $0x00000010, DX
-	ADDQ             $0x00000010, SI
-	SUBQ             $0x04, CX
-	JGE              loop
-
-rest:
-	ADDQ $0x04, CX
-	JE   done
-
-one:
-	VMOVUPS          (AX), Z5
-	VFMADD231PS.BCST (DX), Z5, Z0
-	VFMADD231PS.BCST (DX)(BX*1), Z5, Z1
-	VFMADD231PS.BCST (DX)(BX*2), Z5, Z2
-	VFMADD231PS.BCST (SI), Z5, Z3
-	VFMADD231PS.BCST (SI)(BX*1), Z5, Z4
-	ADDQ             $0x00000040, AX
-	ADDQ             $0x00000004, DX
-	ADDQ             $0x00000004, SI
-	DECQ             CX
-	JNE              one
-
-done:
-	// y += sums
-	MOVQ    y+0(FP), AX
-	MOVQ    ld+8(FP), CX
-	SHLQ    $0x02, CX
-	LEAQ    (AX)(CX*2), DX
-	ADDQ    CX, DX
-	VADDPS  (AX), Z0, Z0
-	VMOVUPS Z0, (AX)
-	VADDPS  (AX)(CX*1), Z1, Z1
-	VMOVUPS Z1, (AX)(CX*1)
-	VADDPS  (AX)(CX*2), Z2, Z2
-	VMOVUPS Z2, (AX)(CX*2)
-	VADDPS  (DX), Z3, Z3
-	VMOVUPS Z3, (DX)
-	VADDPS  (DX)(CX*1), Z4, Z4
-	VMOVUPS Z4, (DX)(CX*1)
-	VZEROUPPER
-	RET
-
 // func denseF32AVX512x1x6(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 // Requires: AVX, AVX512F
 TEXT ·denseF32AVX512x1x6(SB), NOSPLIT, $0-56
+	PCALIGN $0x40
+
 	// denseF32AVX512x1x6 adds to y[6][16] (ld values a token) the products of k ≥ 1 columns
 	// of 1 band(s) of F32, stride bytes apart, with rows of x that are ldx values apart.
 	MOVQ   w+16(FP), AX
@@ -3334,121 +2802,11 @@ done:
 	VZEROUPPER
 	RET
 
-// func denseF32AVX512x1x7(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
-// Requires: AVX, AVX512F
-TEXT ·denseF32AVX512x1x7(SB), NOSPLIT, $0-56
-	// denseF32AVX512x1x7 adds to y[7][16] (ld values a token) the products of k ≥ 1 columns
-	// of 1 band(s) of F32, stride bytes apart, with rows of x that are ldx values apart.
-	MOVQ   w+16(FP), AX
-	MOVQ   k+48(FP), CX
-	MOVQ   x+32(FP), DX
-	MOVQ   ldx+40(FP), BX
-	SHLQ   $0x02, BX
-	LEAQ   (DX)(BX*2), SI
-	ADDQ   BX, SI
-	LEAQ   (SI)(BX*2), DI
-	ADDQ   BX, DI
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-
-	// four columns a turn, then one
-	SUBQ $0x04, CX
-	JLT  rest
-
-loop:
-	VMOVUPS          (AX), Z7
-	VFMADD231PS.BCST (DX), Z7, Z0
-	VFMADD231PS.BCST (DX)(BX*1), Z7, Z1
-	VFMADD231PS.BCST (DX)(BX*2), Z7, Z2
-	VFMADD231PS.BCST (SI), Z7, Z3
-	VFMADD231PS.BCST (SI)(BX*1), Z7, Z4
-	VFMADD231PS.BCST (SI)(BX*2), Z7, Z5
-	VFMADD231PS.BCST (DI), Z7, Z6
-	VMOVUPS          64(AX), Z7
-	VFMADD231PS.BCST 4(DX), Z7, Z0
-	VFMADD231PS.BCST 4(DX)(BX*1), Z7, Z1
-	VFMADD231PS.BCST 4(DX)(BX*2), Z7, Z2
-	VFMADD231PS.BCST 4(SI), Z7, Z3
-	VFMADD231PS.BCST 4(SI)(BX*1), Z7, Z4
-	VFMADD231PS.BCST 4(SI)(BX*2), Z7, Z5
-	VFMADD231PS.BCST 4(DI), Z7, Z6
-	VMOVUPS          128(AX), Z7
-	VFMADD231PS.BCST 8(DX), Z7, Z0
-	VFMADD231PS.BCST 8(DX)(BX*1), Z7, Z1
-	VFMADD231PS.BCST 8(DX)(BX*2), Z7, Z2
-	VFMADD231PS.BCST 8(SI), Z7, Z3
-	VFMADD231PS.BCST 8(SI)(BX*1), Z7, Z4
-	VFMADD231PS.BCST 8(SI)(BX*2), Z7, Z5
-	VFMADD231PS.BCST 8(DI), Z7, Z6
-	VMOVUPS          192(AX), Z7
-	VFMADD231PS.BCST 12(DX), Z7, Z0
-	VFMADD231PS.BCST 12(DX)(BX*1), Z7, Z1
-	VFMADD231PS.BCST 12(DX)(BX*2), Z7, Z2
-	VFMADD231PS.BCST 12(SI), Z7, Z3
-	VFMADD231PS.BCST 12(SI)(BX*1), Z7, Z4
-	VFMADD231PS.BCST 12(SI)(BX*2), Z7, Z5
-	VFMADD231PS.BCST 12(DI), Z7, Z6
-	ADDQ             $0x00000100, AX
-	ADDQ             $0x00000010, DX
-	ADDQ             $0x00000010, SI
-	ADDQ             $0x00000010, DI
-	SUBQ             $0x04, CX
-	JGE              loop
-
-rest:
-	ADDQ $0x04, CX
-	JE   done
-
-one:
-	VMOVUPS          (AX), Z7
-	VFMADD231PS.BCST (DX), Z7, Z0
-	VFMADD231PS.BCST (DX)(BX*1), Z7, Z1
-	VFMADD231PS.BCST (DX)(BX*2), Z7, Z2
-	VFMADD231PS.BCST (SI), Z7, Z3
-	VFMADD231PS.BCST (SI)(BX*1), Z7, Z4
-	VFMADD231PS.BCST (SI)(BX*2), Z7, Z5
-	VFMADD231PS.BCST (DI), Z7, Z6
-	ADDQ             $0x00000040, AX
-	ADDQ             $0x00000004, DX
-	ADDQ             $0x00000004, SI
-	ADDQ             $0x00000004, DI
-	DECQ             CX
-	JNE              one
-
-done:
-	// y += sums
-	MOVQ    y+0(FP), AX
-	MOVQ    ld+8(FP), CX
-	SHLQ    $0x02, CX
-	LEAQ    (AX)(CX*2), DX
-	ADDQ    CX, DX
-	LEAQ    (DX)(CX*2), BX
-	ADDQ    CX, BX
-	VADDPS  (AX), Z0, Z0
-	VMOVUPS Z0, (AX)
-	VADDPS  (AX)(CX*1), Z1, Z1
-	VMOVUPS Z1, (AX)(CX*1)
-	VADDPS  (AX)(CX*2), Z2, Z2
-	VMOVUPS Z2, (AX)(CX*2)
-	VADDPS  (DX), Z3, Z3
-	VMOVUPS Z3, (DX)
-	VADDPS  (DX)(CX*1), Z4, Z4
-	VMOVUPS Z4, (DX)(CX*1)
-	VADDPS  (DX)(CX*2), Z5, Z5
-	VMOVUPS Z5, (DX)(CX*2)
-	VADDPS  (BX), Z6, Z6
-	VMOVUPS Z6, (BX)
-	VZEROUPPER
-	RET
-
 // func denseF32AVX512x1x8(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 // Requires: AVX, AVX512F
 TEXT ·denseF32AVX512x1x8(SB), NOSPLIT, $0-56
+	PCALIGN $0x40
+
 	// denseF32AVX512x1x8 adds to y[8][16] (ld values a token) the products of k ≥ 1 columns
 	// of 1 band(s) of F32, stride bytes apart, with rows of x that are ldx values apart.
 	MOVQ   w+16(FP), AX
@@ -3566,587 +2924,11 @@ done:
 	VZEROUPPER
 	RET
 
-// func denseF32AVX512x1x9(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
-// Requires: AVX, AVX512F
-TEXT ·denseF32AVX512x1x9(SB), NOSPLIT, $0-56
-	// denseF32AVX512x1x9 adds to y[9][16] (ld values a token) the products of k ≥ 1 columns
-	// of 1 band(s) of F32, stride bytes apart, with rows of x that are ldx values apart.
-	MOVQ   w+16(FP), AX
-	MOVQ   k+48(FP), CX
-	MOVQ   x+32(FP), DX
-	MOVQ   ldx+40(FP), BX
-	SHLQ   $0x02, BX
-	LEAQ   (DX)(BX*2), SI
-	ADDQ   BX, SI
-	LEAQ   (SI)(BX*2), DI
-	ADDQ   BX, DI
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-
-	// four columns a turn, then one
-	SUBQ $0x04, CX
-	JLT  rest
-
-loop:
-	VMOVUPS          (AX), Z9
-	VFMADD231PS.BCST (DX), Z9, Z0
-	VFMADD231PS.BCST (DX)(BX*1), Z9, Z1
-	VFMADD231PS.BCST (DX)(BX*2), Z9, Z2
-	VFMADD231PS.BCST (SI), Z9, Z3
-	VFMADD231PS.BCST (SI)(BX*1), Z9, Z4
-	VFMADD231PS.BCST (SI)(BX*2), Z9, Z5
-	VFMADD231PS.BCST (DI), Z9, Z6
-	VFMADD231PS.BCST (DI)(BX*1), Z9, Z7
-	VFMADD231PS.BCST (DI)(BX*2), Z9, Z8
-	VMOVUPS          64(AX), Z9
-	VFMADD231PS.BCST 4(DX), Z9, Z0
-	VFMADD231PS.BCST 4(DX)(BX*1), Z9, Z1
-	VFMADD231PS.BCST 4(DX)(BX*2), Z9, Z2
-	VFMADD231PS.BCST 4(SI), Z9, Z3
-	VFMADD231PS.BCST 4(SI)(BX*1), Z9, Z4
-	VFMADD231PS.BCST 4(SI)(BX*2), Z9, Z5
-	VFMADD231PS.BCST 4(DI), Z9, Z6
-	VFMADD231PS.BCST 4(DI)(BX*1), Z9, Z7
-	VFMADD231PS.BCST 4(DI)(BX*2), Z9, Z8
-	VMOVUPS          128(AX), Z9
-	VFMADD231PS.BCST 8(DX), Z9, Z0
-	VFMADD231PS.BCST 8(DX)(BX*1), Z9, Z1
-	VFMADD231PS.BCST 8(DX)(BX*2), Z9, Z2
-	VFMADD231PS.BCST 8(SI), Z9, Z3
-	VFMADD231PS.BCST 8(SI)(BX*1), Z9, Z4
-	VFMADD231PS.BCST 8(SI)(BX*2), Z9, Z5
-	VFMADD231PS.BCST 8(DI), Z9, Z6
-	VFMADD231PS.BCST 8(DI)(BX*1), Z9, Z7
-	VFMADD231PS.BCST 8(DI)(BX*2), Z9, Z8
-	VMOVUPS          192(AX), Z9
-	VFMADD231PS.BCST 12(DX), Z9, Z0
-	VFMADD231PS.BCST 12(DX)(BX*1), Z9, Z1
-	VFMADD231PS.BCST 12(DX)(BX*2), Z9, Z2
-	VFMADD231PS.BCST 12(SI), Z9, Z3
-	VFMADD231PS.BCST 12(SI)(BX*1), Z9, Z4
-	VFMADD231PS.BCST 12(SI)(BX*2), Z9, Z5
-	VFMADD231PS.BCST 12(DI), Z9, Z6
-	VFMADD231PS.BCST 12(DI)(BX*1), Z9, Z7
-	VFMADD231PS.BCST 12(DI)(BX*2), Z9, Z8
-	ADDQ             $0x00000100, AX
-	ADDQ             $0x00000010, DX
-	ADDQ             $0x00000010, SI
-	ADDQ             $0x00000010, DI
-	SUBQ             $0x04, CX
-	JGE              loop
-
-rest:
-	ADDQ $0x04, CX
-	JE   done
-
-one:
-	VMOVUPS          (AX), Z9
-	VFMADD231PS.BCST (DX), Z9, Z0
-	VFMADD231PS.BCST (DX)(BX*1), Z9, Z1
-	VFMADD231PS.BCST (DX)(BX*2), Z9, Z2
-	VFMADD231PS.BCST (SI), Z9, Z3
-	VFMADD231PS.BCST (SI)(BX*1), Z9, Z4
-	VFMADD231PS.BCST (SI)(BX*2), Z9, Z5
-	VFMADD231PS.BCST (DI), Z9, Z6
-	VFMADD231PS.BCST (DI)(BX*1), Z9, Z7
-	VFMADD231PS.BCST (DI)(BX*2), Z9, Z8
-	ADDQ             $0x00000040, AX
-	ADDQ             $0x00000004, DX
-	ADDQ             $0x00000004, SI
-	ADDQ             $0x00000004, DI
-	DECQ             CX
-	JNE              one
-
-done:
-	// y += sums
-	MOVQ    y+0(FP), AX
-	MOVQ    ld+8(FP), CX
-	SHLQ    $0x02, CX
-	LEAQ    (AX)(CX*2), DX
-	ADDQ    CX, DX
-	LEAQ    (DX)(CX*2), BX
-	ADDQ    CX, BX
-	VADDPS  (AX), Z0, Z0
-	VMOVUPS Z0, (AX)
-	VADDPS  (AX)(CX*1), Z1, Z1
-	VMOVUPS Z1, (AX)(CX*1)
-	VADDPS  (AX)(CX*2), Z2, Z2
-	VMOVUPS Z2, (AX)(CX*2)
-	VADDPS  (DX), Z3, Z3
-	VMOVUPS Z3, (DX)
-	VADDPS  (DX)(CX*1), Z4, Z4
-	VMOVUPS Z4, (DX)(CX*1)
-	VADDPS  (DX)(CX*2), Z5, Z5
-	VMOVUPS Z5, (DX)(CX*2)
-	VADDPS  (BX), Z6, Z6
-	VMOVUPS Z6, (BX)
-	VADDPS  (BX)(CX*1), Z7, Z7
-	VMOVUPS Z7, (BX)(CX*1)
-	VADDPS  (BX)(CX*2), Z8, Z8
-	VMOVUPS Z8, (BX)(CX*2)
-	VZEROUPPER
-	RET
-
-// func denseF32AVX512x1x10(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
-// Requires: AVX, AVX512F
-TEXT ·denseF32AVX512x1x10(SB), NOSPLIT, $0-56
-	// denseF32AVX512x1x10 adds to y[10][16] (ld values a token) the products of k ≥ 1 columns
-	// of 1 band(s) of F32, stride bytes apart, with rows of x that are ldx values apart.
-	MOVQ   w+16(FP), AX
-	MOVQ   k+48(FP), CX
-	MOVQ   x+32(FP), DX
-	MOVQ   ldx+40(FP), BX
-	SHLQ   $0x02, BX
-	LEAQ   (DX)(BX*2), SI
-	ADDQ   BX, SI
-	LEAQ   (SI)(BX*2), DI
-	ADDQ   BX, DI
-	LEAQ   (DI)(BX*2), R8
-	ADDQ   BX, R8
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-
-	// four columns a turn, then one
-	SUBQ $0x04, CX
-	JLT  rest
-
-loop:
-	VMOVUPS          (AX), Z10
-	VFMADD231PS.BCST (DX), Z10, Z0
-	VFMADD231PS.BCST (DX)(BX*1), Z10, Z1
-	VFMADD231PS.BCST (DX)(BX*2), Z10, Z2
-	VFMADD231PS.BCST (SI), Z10, Z3
-	VFMADD231PS.BCST (SI)(BX*1), Z10, Z4
-	VFMADD231PS.BCST (SI)(BX*2), Z10, Z5
-	VFMADD231PS.BCST (DI), Z10, Z6
-	VFMADD231PS.BCST (DI)(BX*1), Z10, Z7
-	VFMADD231PS.BCST (DI)(BX*2), Z10, Z8
-	VFMADD231PS.BCST (R8), Z10, Z9
-	VMOVUPS          64(AX), Z10
-	VFMADD231PS.BCST 4(DX), Z10, Z0
-	VFMADD231PS.BCST 4(DX)(BX*1), Z10, Z1
-	VFMADD231PS.BCST 4(DX)(BX*2), Z10, Z2
-	VFMADD231PS.BCST 4(SI), Z10, Z3
-	VFMADD231PS.BCST 4(SI)(BX*1), Z10, Z4
-	VFMADD231PS.BCST 4(SI)(BX*2), Z10, Z5
-	VFMADD231PS.BCST 4(DI), Z10, Z6
-	VFMADD231PS.BCST 4(DI)(BX*1), Z10, Z7
-	VFMADD231PS.BCST 4(DI)(BX*2), Z10, Z8
-	VFMADD231PS.BCST 4(R8), Z10, Z9
-	VMOVUPS          128(AX), Z10
-	VFMADD231PS.BCST 8(DX), Z10, Z0
-	VFMADD231PS.BCST 8(DX)(BX*1), Z10, Z1
-	VFMADD231PS.BCST 8(DX)(BX*2), Z10, Z2
-	VFMADD231PS.BCST 8(SI), Z10, Z3
-	VFMADD231PS.BCST 8(SI)(BX*1), Z10, Z4
-	VFMADD231PS.BCST 8(SI)(BX*2), Z10, Z5
-	VFMADD231PS.BCST 8(DI), Z10, Z6
-	VFMADD231PS.BCST 8(DI)(BX*1), Z10, Z7
-	VFMADD231PS.BCST 8(DI)(BX*2), Z10, Z8
-	VFMADD231PS.BCST 8(R8), Z10, Z9
-	VMOVUPS          192(AX), Z10
-	VFMADD231PS.BCST 12(DX), Z10, Z0
-	VFMADD231PS.BCST 12(DX)(BX*1), Z10, Z1
-	VFMADD231PS.BCST 12(DX)(BX*2), Z10, Z2
-	VFMADD231PS.BCST 12(SI), Z10, Z3
-	VFMADD231PS.BCST 12(SI)(BX*1), Z10, Z4
-	VFMADD231PS.BCST 12(SI)(BX*2), Z10, Z5
-	VFMADD231PS.BCST 12(DI), Z10, Z6
-	VFMADD231PS.BCST 12(DI)(BX*1), Z10, Z7
-	VFMADD231PS.BCST 12(DI)(BX*2), Z10, Z8
-	VFMADD231PS.BCST 12(R8), Z10, Z9
-	ADDQ             $0x00000100, AX
-	ADDQ             $0x00000010, DX
-	ADDQ             $0x00000010, SI
-	ADDQ             $0x00000010, DI
-	ADDQ             $0x00000010, R8
-	SUBQ             $0x04, CX
-	JGE              loop
-
-rest:
-	ADDQ $0x04, CX
-	JE   done
-
-one:
-	VMOVUPS          (AX), Z10
-	VFMADD231PS.BCST (DX), Z10, Z0
-	VFMADD231PS.BCST (DX)(BX*1), Z10, Z1
-	VFMADD231PS.BCST (DX)(BX*2), Z10, Z2
-	VFMADD231PS.BCST (SI), Z10, Z3
-	VFMADD231PS.BCST (SI)(BX*1), Z10, Z4
-	VFMADD231PS.BCST (SI)(BX*2), Z10, Z5
-	VFMADD231PS.BCST (DI), Z10, Z6
-	VFMADD231PS.BCST (DI)(BX*1), Z10, Z7
-	VFMADD231PS.BCST (DI)(BX*2), Z10, Z8
-	VFMADD231PS.BCST (R8), Z10, Z9
-	ADDQ             $0x00000040, AX
-	ADDQ             $0x00000004, DX
-	ADDQ             $0x00000004, SI
-	ADDQ             $0x00000004, DI
-	ADDQ             $0x00000004, R8
-	DECQ             CX
-	JNE              one
-
-done:
-	// y += sums
-	MOVQ    y+0(FP), AX
-	MOVQ    ld+8(FP), CX
-	SHLQ    $0x02, CX
-	LEAQ    (AX)(CX*2), DX
-	ADDQ    CX, DX
-	LEAQ    (DX)(CX*2), BX
-	ADDQ    CX, BX
-	LEAQ    (BX)(CX*2), SI
-	ADDQ    CX, SI
-	VADDPS  (AX), Z0, Z0
-	VMOVUPS Z0, (AX)
-	VADDPS  (AX)(CX*1), Z1, Z1
-	VMOVUPS Z1, (AX)(CX*1)
-	VADDPS  (AX)(CX*2), Z2, Z2
-	VMOVUPS Z2, (AX)(CX*2)
-	VADDPS  (DX), Z3, Z3
-	VMOVUPS Z3, (DX)
-	VADDPS  (DX)(CX*1), Z4, Z4
-	VMOVUPS Z4, (DX)(CX*1)
-	VADDPS  (DX)(CX*2), Z5, Z5
-	VMOVUPS Z5, (DX)(CX*2)
-	VADDPS  (BX), Z6, Z6
-	VMOVUPS Z6, (BX)
-	VADDPS  (BX)(CX*1), Z7, Z7
-	VMOVUPS Z7, (BX)(CX*1)
-	VADDPS  (BX)(CX*2), Z8, Z8
-	VMOVUPS Z8, (BX)(CX*2)
-	VADDPS  (SI), Z9, Z9
-	VMOVUPS Z9, (SI)
-	VZEROUPPER
-	RET
-
-// func denseF32AVX512x1x11(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
-// Requires: AVX, AVX512F
-TEXT ·denseF32AVX512x1x11(SB), NOSPLIT, $0-56
-	// denseF32AVX512x1x11 adds to y[11][16] (ld values a token) the products of k ≥ 1 columns
-	// of 1 band(s) of F32, stride bytes apart, with rows of x that are ldx values apart.
-	MOVQ   w+16(FP), AX
-	MOVQ   k+48(FP), CX
-	MOVQ   x+32(FP), DX
-	MOVQ   ldx+40(FP), BX
-	SHLQ   $0x02, BX
-	LEAQ   (DX)(BX*2), SI
-	ADDQ   BX, SI
-	LEAQ   (SI)(BX*2), DI
-	ADDQ   BX, DI
-	LEAQ   (DI)(BX*2), R8
-	ADDQ   BX, R8
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-
-	// four columns a turn, then one
-	SUBQ $0x04, CX
-	JLT  rest
-
-loop:
-	VMOVUPS          (AX), Z11
-	VFMADD231PS.BCST (DX), Z11, Z0
-	VFMADD231PS.BCST (DX)(BX*1), Z11, Z1
-	VFMADD231PS.BCST (DX)(BX*2), Z11, Z2
-	VFMADD231PS.BCST (SI), Z11, Z3
-	VFMADD231PS.BCST (SI)(BX*1), Z11, Z4
-	VFMADD231PS.BCST (SI)(BX*2), Z11, Z5
-	VFMADD231PS.BCST (DI), Z11, Z6
-	VFMADD231PS.BCST (DI)(BX*1), Z11, Z7
-	VFMADD231PS.BCST (DI)(BX*2), Z11, Z8
-	VFMADD231PS.BCST (R8), Z11, Z9
-	VFMADD231PS.BCST (R8)(BX*1), Z11, Z10
-	VMOVUPS          64(AX), Z11
-	VFMADD231PS.BCST 4(DX), Z11, Z0
-	VFMADD231PS.BCST 4(DX)(BX*1), Z11, Z1
-	VFMADD231PS.BCST 4(DX)(BX*2), Z11, Z2
-	VFMADD231PS.BCST 4(SI), Z11, Z3
-	VFMADD231PS.BCST 4(SI)(BX*1), Z11, Z4
-	VFMADD231PS.BCST 4(SI)(BX*2), Z11, Z5
-	VFMADD231PS.BCST 4(DI), Z11, Z6
-	VFMADD231PS.BCST 4(DI)(BX*1), Z11, Z7
-	VFMADD231PS.BCST 4(DI)(BX*2), Z11, Z8
-	VFMADD231PS.BCST 4(R8), Z11, Z9
-	VFMADD231PS.BCST 4(R8)(BX*1), Z11, Z10
-	VMOVUPS          128(AX), Z11
-	VFMADD231PS.BCST 8(DX), Z11, Z0
-	VFMADD231PS.BCST 8(DX)(BX*1), Z11, Z1
-	VFMADD231PS.BCST 8(DX)(BX*2), Z11, Z2
-	VFMADD231PS.BCST 8(SI), Z11, Z3
-	VFMADD231PS.BCST 8(SI)(BX*1), Z11, Z4
-	VFMADD231PS.BCST 8(SI)(BX*2), Z11, Z5
-	VFMADD231PS.BCST 8(DI), Z11, Z6
-	VFMADD231PS.BCST 8(DI)(BX*1), Z11, Z7
-	VFMADD231PS.BCST 8(DI)(BX*2), Z11, Z8
-	VFMADD231PS.BCST 8(R8), Z11, Z9
-	VFMADD231PS.BCST 8(R8)(BX*1), Z11, Z10
-	VMOVUPS          192(AX), Z11
-	VFMADD231PS.BCST 12(DX), Z11, Z0
-	VFMADD231PS.BCST 12(DX)(BX*1), Z11, Z1
-	VFMADD231PS.BCST 12(DX)(BX*2), Z11, Z2
-	VFMADD231PS.BCST 12(SI), Z11, Z3
-	VFMADD231PS.BCST 12(SI)(BX*1), Z11, Z4
-	VFMADD231PS.BCST 12(SI)(BX*2), Z11, Z5
-	VFMADD231PS.BCST 12(DI), Z11, Z6
-	VFMADD231PS.BCST 12(DI)(BX*1), Z11, Z7
-	VFMADD231PS.BCST 12(DI)(BX*2), Z11, Z8
-	VFMADD231PS.BCST 12(R8), Z11, Z9
-	VFMADD231PS.BCST 12(R8)(BX*1), Z11, Z10
-	ADDQ             $0x00000100, AX
-	ADDQ             $0x00000010, DX
-	ADDQ             $0x00000010, SI
-	ADDQ             $0x00000010, DI
-	ADDQ             $0x00000010, R8
-	SUBQ             $0x04, CX
-	JGE              loop
-
-rest:
-	ADDQ $0x04, CX
-	JE   done
-
-one:
-	VMOVUPS          (AX), Z11
-	VFMADD231PS.BCST (DX), Z11, Z0
-	VFMADD231PS.BCST (DX)(BX*1), Z11, Z1
-	VFMADD231PS.BCST (DX)(BX*2), Z11, Z2
-	VFMADD231PS.BCST (SI), Z11, Z3
-	VFMADD231PS.BCST (SI)(BX*1), Z11, Z4
-	VFMADD231PS.BCST (SI)(BX*2), Z11, Z5
-	VFMADD231PS.BCST (DI), Z11, Z6
-	VFMADD231PS.BCST (DI)(BX*1), Z11, Z7
-	VFMADD231PS.BCST (DI)(BX*2), Z11, Z8
-	VFMADD231PS.BCST (R8), Z11, Z9
-	VFMADD231PS.BCST (R8)(BX*1), Z11, Z10
-	ADDQ             $0x00000040, AX
-	ADDQ             $0x00000004, DX
-	ADDQ             $0x00000004, SI
-	ADDQ             $0x00000004, DI
-	ADDQ             $0x00000004, R8
-	DECQ             CX
-	JNE              one
-
-done:
-	// y += sums
-	MOVQ    y+0(FP), AX
-	MOVQ    ld+8(FP), CX
-	SHLQ    $0x02, CX
-	LEAQ    (AX)(CX*2), DX
-	ADDQ    CX, DX
-	LEAQ    (DX)(CX*2), BX
-	ADDQ    CX, BX
-	LEAQ    (BX)(CX*2), SI
-	ADDQ    CX, SI
-	VADDPS  (AX), Z0, Z0
-	VMOVUPS Z0, (AX)
-	VADDPS  (AX)(CX*1), Z1, Z1
-	VMOVUPS Z1, (AX)(CX*1)
-	VADDPS  (AX)(CX*2), Z2, Z2
-	VMOVUPS Z2, (AX)(CX*2)
-	VADDPS  (DX), Z3, Z3
-	VMOVUPS Z3, (DX)
-	VADDPS  (DX)(CX*1), Z4, Z4
-	VMOVUPS Z4, (DX)(CX*1)
-	VADDPS  (DX)(CX*2), Z5, Z5
-	VMOVUPS Z5, (DX)(CX*2)
-	VADDPS  (BX), Z6, Z6
-	VMOVUPS Z6, (BX)
-	VADDPS  (BX)(CX*1), Z7, Z7
-	VMOVUPS Z7, (BX)(CX*1)
-	VADDPS  (BX)(CX*2), Z8, Z8
-	VMOVUPS Z8, (BX)(CX*2)
-	VADDPS  (SI), Z9, Z9
-	VMOVUPS Z9, (SI)
-	VADDPS  (SI)(CX*1), Z10, Z10
-	VMOVUPS Z10, (SI)(CX*1)
-	VZEROUPPER
-	RET
-
-// func denseF32AVX512x1x12(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
-// Requires: AVX, AVX512F
-TEXT ·denseF32AVX512x1x12(SB), NOSPLIT, $0-56
-	// denseF32AVX512x1x12 adds to y[12][16] (ld values a token) the products of k ≥ 1 columns
-	// of 1 band(s) of F32, stride bytes apart, with rows of x that are ldx values apart.
-	MOVQ   w+16(FP), AX
-	MOVQ   k+48(FP), CX
-	MOVQ   x+32(FP), DX
-	MOVQ   ldx+40(FP), BX
-	SHLQ   $0x02, BX
-	LEAQ   (DX)(BX*2), SI
-	ADDQ   BX, SI
-	LEAQ   (SI)(BX*2), DI
-	ADDQ   BX, DI
-	LEAQ   (DI)(BX*2), R8
-	ADDQ   BX, R8
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-
-	// four columns a turn, then one
-	SUBQ $0x04, CX
-	JLT  rest
-
-loop:
-	VMOVUPS          (AX), Z12
-	VFMADD231PS.BCST (DX), Z12, Z0
-	VFMADD231PS.BCST (DX)(BX*1), Z12, Z1
-	VFMADD231PS.BCST (DX)(BX*2), Z12, Z2
-	VFMADD231PS.BCST (SI), Z12, Z3
-	VFMADD231PS.BCST (SI)(BX*1), Z12, Z4
-	VFMADD231PS.BCST (SI)(BX*2), Z12, Z5
-	VFMADD231PS.BCST (DI), Z12, Z6
-	VFMADD231PS.BCST (DI)(BX*1), Z12, Z7
-	VFMADD231PS.BCST (DI)(BX*2), Z12, Z8
-	VFMADD231PS.BCST (R8), Z12, Z9
-	VFMADD231PS.BCST (R8)(BX*1), Z12, Z10
-	VFMADD231PS.BCST (R8)(BX*2), Z12, Z11
-	VMOVUPS          64(AX), Z12
-	VFMADD231PS.BCST 4(DX), Z12, Z0
-	VFMADD231PS.BCST 4(DX)(BX*1), Z12, Z1
-	VFMADD231PS.BCST 4(DX)(BX*2), Z12, Z2
-	VFMADD231PS.BCST 4(SI), Z12, Z3
-	VFMADD231PS.BCST 4(SI)(BX*1), Z12, Z4
-	VFMADD231PS.BCST 4(SI)(BX*2), Z12, Z5
-	VFMADD231PS.BCST 4(DI), Z12, Z6
-	VFMADD231PS.BCST 4(DI)(BX*1), Z12, Z7
-	VFMADD231PS.BCST 4(DI)(BX*2), Z12, Z8
-	VFMADD231PS.BCST 4(R8), Z12, Z9
-	VFMADD231PS.BCST 4(R8)(BX*1), Z12, Z10
-	VFMADD231PS.BCST 4(R8)(BX*2), Z12, Z11
-	VMOVUPS          128(AX), Z12
-	VFMADD231PS.BCST 8(DX), Z12, Z0
-	VFMADD231PS.BCST 8(DX)(BX*1), Z12, Z1
-	VFMADD231PS.BCST 8(DX)(BX*2), Z12, Z2
-	VFMADD231PS.BCST 8(SI), Z12, Z3
-	VFMADD231PS.BCST 8(SI)(BX*1), Z12, Z4
-	VFMADD231PS.BCST 8(SI)(BX*2), Z12, Z5
-	VFMADD231PS.BCST 8(DI), Z12, Z6
-	VFMADD231PS.BCST 8(DI)(BX*1), Z12, Z7
-	VFMADD231PS.BCST 8(DI)(BX*2), Z12, Z8
-	VFMADD231PS.BCST 8(R8), Z12, Z9
-	VFMADD231PS.BCST 8(R8)(BX*1), Z12, Z10
-	VFMADD231PS.BCST 8(R8)(BX*2), Z12, Z11
-	VMOVUPS          192(AX), Z12
-	VFMADD231PS.BCST 12(DX), Z12, Z0
-	VFMADD231PS.BCST 12(DX)(BX*1), Z12, Z1
-	VFMADD231PS.BCST 12(DX)(BX*2), Z12, Z2
-	VFMADD231PS.BCST 12(SI), Z12, Z3
-	VFMADD231PS.BCST 12(SI)(BX*1), Z12, Z4
-	VFMADD231PS.BCST 12(SI)(BX*2), Z12, Z5
-	VFMADD231PS.BCST 12(DI), Z12, Z6
-	VFMADD231PS.BCST 12(DI)(BX*1), Z12, Z7
-	VFMADD231PS.BCST 12(DI)(BX*2), Z12, Z8
-	VFMADD231PS.BCST 12(R8), Z12, Z9
-	VFMADD231PS.BCST 12(R8)(BX*1), Z12, Z10
-	VFMADD231PS.BCST 12(R8)(BX*2), Z12, Z11
-	ADDQ             $0x00000100, AX
-	ADDQ             $0x00000010, DX
-	ADDQ             $0x00000010, SI
-	ADDQ             $0x00000010, DI
-	ADDQ             $0x00000010, R8
-	SUBQ             $0x04, CX
-	JGE              loop
-
-rest:
-	ADDQ $0x04, CX
-	JE   done
-
-one:
-	VMOVUPS          (AX), Z12
-	VFMADD231PS.BCST (DX), Z12, Z0
-	VFMADD231PS.BCST (DX)(BX*1), Z12, Z1
-	VFMADD231PS.BCST (DX)(BX*2), Z12, Z2
-	VFMADD231PS.BCST (SI), Z12, Z3
-	VFMADD231PS.BCST (SI)(BX*1), Z12, Z4
-	VFMADD231PS.BCST (SI)(BX*2), Z12, Z5
-	VFMADD231PS.BCST (DI), Z12, Z6
-	VFMADD231PS.BCST (DI)(BX*1), Z12, Z7
-	VFMADD231PS.BCST (DI)(BX*2), Z12, Z8
-	VFMADD231PS.BCST (R8), Z12, Z9
-	VFMADD231PS.BCST (R8)(BX*1), Z12, Z10
-	VFMADD231PS.BCST (R8)(BX*2), Z12, Z11
-	ADDQ             $0x00000040, AX
-	ADDQ             $0x00000004, DX
-	ADDQ             $0x00000004, SI
-	ADDQ             $0x00000004, DI
-	ADDQ             $0x00000004, R8
-	DECQ             CX
-	JNE              one
-
-done:
-	// y += sums
-	MOVQ    y+0(FP), AX
-	MOVQ    ld+8(FP), CX
-	SHLQ    $0x02, CX
-	LEAQ    (AX)(CX*2), DX
-	ADDQ    CX, DX
-	LEAQ    (DX)(CX*2), BX
-	ADDQ    CX, BX
-	LEAQ    (BX)(CX*2), SI
-	ADDQ    CX, SI
-	VADDPS  (AX), Z0, Z0
-	VMOVUPS Z0, (AX)
-	VADDPS  (AX)(CX*1), Z1, Z1
-	VMOVUPS Z1, (AX)(CX*1)
-	VADDPS  (AX)(CX*2), Z2, Z2
-	VMOVUPS Z2, (AX)(CX*2)
-	VADDPS  (DX), Z3, Z3
-	VMOVUPS Z3, (DX)
-	VADDPS  (DX)(CX*1), Z4, Z4
-	VMOVUPS Z4, (DX)(CX*1)
-	VADDPS  (DX)(CX*2), Z5, Z5
-	VMOVUPS Z5, (DX)(CX*2)
-	VADDPS  (BX), Z6, Z6
-	VMOVUPS Z6, (BX)
-	VADDPS  (BX)(CX*1), Z7, Z7
-	VMOVUPS Z7, (BX)(CX*1)
-	VADDPS  (BX)(CX*2), Z8, Z8
-	VMOVUPS Z8, (BX)(CX*2)
-	VADDPS  (SI), Z9, Z9
-	VMOVUPS Z9, (SI)
-	VADDPS  (SI)(CX*1), Z10, Z10
-	VMOVUPS Z10, (SI)(CX*1)
-	VADDPS  (SI)(CX*2), Z11, Z11
-	VMOVUPS Z11, (SI)(CX*2)
-	VZEROUPPER
-	RET
-
 // func denseF16AVX512x4x1(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 // Requires: AVX, AVX512F
 TEXT ·denseF16AVX512x4x1(SB), NOSPLIT, $0-56
+	PCALIGN $0x40
+
 	// denseF16AVX512x4x1 adds to y[1][64] (ld values a token) the products of k ≥ 1 columns
 	// of 4 band(s) of F16, stride bytes apart, with rows of x that are ldx values apart.
 	MOVQ   w+16(FP), AX
@@ -4241,6 +3023,8 @@ done:
 // func denseF16AVX512x1x1(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 // Requires: AVX, AVX512F
 TEXT ·denseF16AVX512x1x1(SB), NOSPLIT, $0-56
+	PCALIGN $0x40
+
 	// denseF16AVX512x1x1 adds to y[1][16] (ld values a token) the products of k ≥ 1 columns
 	// of 1 band(s) of F16, stride bytes apart, with rows of x that are ldx values apart.
 	MOVQ   w+16(FP), AX
@@ -4294,6 +3078,8 @@ done:
 // func denseF16AVX512x1x2(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 // Requires: AVX, AVX512F
 TEXT ·denseF16AVX512x1x2(SB), NOSPLIT, $0-56
+	PCALIGN $0x40
+
 	// denseF16AVX512x1x2 adds to y[2][16] (ld values a token) the products of k ≥ 1 columns
 	// of 1 band(s) of F16, stride bytes apart, with rows of x that are ldx values apart.
 	MOVQ   w+16(FP), AX
@@ -4354,6 +3140,8 @@ done:
 // func denseF16AVX512x1x3(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 // Requires: AVX, AVX512F
 TEXT ·denseF16AVX512x1x3(SB), NOSPLIT, $0-56
+	PCALIGN $0x40
+
 	// denseF16AVX512x1x3 adds to y[3][16] (ld values a token) the products of k ≥ 1 columns
 	// of 1 band(s) of F16, stride bytes apart, with rows of x that are ldx values apart.
 	MOVQ   w+16(FP), AX
@@ -4422,6 +3210,8 @@ done:
 // func denseF16AVX512x1x4(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 // Requires: AVX, AVX512F
 TEXT ·denseF16AVX512x1x4(SB), NOSPLIT, $0-56
+	PCALIGN $0x40
+
 	// denseF16AVX512x1x4 adds to y[4][16] (ld values a token) the products of k ≥ 1 columns
 	// of 1 band(s) of F16, stride bytes apart, with rows of x that are ldx values apart.
 	MOVQ   w+16(FP), AX
@@ -4501,99 +3291,11 @@ done:
 	VZEROUPPER
 	RET
 
-// func denseF16AVX512x1x5(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
-// Requires: AVX, AVX512F
-TEXT ·denseF16AVX512x1x5(SB), NOSPLIT, $0-56
-	// denseF16AVX512x1x5 adds to y[5][16] (ld values a token) the products of k ≥ 1 columns
-	// of 1 band(s) of F16, stride bytes apart, with rows of x that are ldx values apart.
-	MOVQ   w+16(FP), AX
-	MOVQ   k+48(FP), CX
-	MOVQ   x+32(FP), DX
-	MOVQ   ldx+40(FP), BX
-	SHLQ   $0x02, BX
-	LEAQ   (DX)(BX*2), SI
-	ADDQ   BX, SI
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-
-	// four columns a turn, then one
-	SUBQ $0x04, CX
-	JLT  rest
-
-loop:
-	VCVTPH2PS        (AX), Z5
-	VFMADD231PS.BCST (DX), Z5, Z0
-	VFMADD231PS.BCST (DX)(BX*1), Z5, Z1
-	VFMADD231PS.BCST (DX)(BX*2), Z5, Z2
-	VFMADD231PS.BCST (SI), Z5, Z3
-	VFMADD231PS.BCST (SI)(BX*1), Z5, Z4
-	VCVTPH2PS        32(AX), Z5
-	VFMADD231PS.BCST 4(DX), Z5, Z0
-	VFMADD231PS.BCST 4(DX)(BX*1), Z5, Z1
-	VFMADD231PS.BCST 4(DX)(BX*2), Z5, Z2
-	VFMADD231PS.BCST 4(SI), Z5, Z3
-	VFMADD231PS.BCST 4(SI)(BX*1), Z5, Z4
-	VCVTPH2PS        64(AX), Z5
-	VFMADD231PS.BCST 8(DX), Z5, Z0
-	VFMADD231PS.BCST 8(DX)(BX*1), Z5, Z1
-	VFMADD231PS.BCST 8(DX)(BX*2), Z5, Z2
-	VFMADD231PS.BCST 8(SI), Z5, Z3
-	VFMADD231PS.BCST 8(SI)(BX*1), Z5, Z4
-	VCVTPH2PS        96(AX), Z5
-	VFMADD231PS.BCST 12(DX), Z5, Z0
-	VFMADD231PS.BCST 12(DX)(BX*1), Z5, Z1
-	VFMADD231PS.BCST 12(DX)(BX*2), Z5, Z2
-	VFMADD231PS.BCST 12(SI), Z5, Z3
-	VFMADD231PS.BCST 12(SI)(BX*1), Z5, Z4
-	ADDQ             $0x00000080, AX
-	ADDQ             $0x00000010, DX
-	ADDQ             $0x00000010, SI
-	SUBQ             $0x04, CX
-	JGE              loop
-
-rest:
-	ADDQ $0x04, CX
-	JE   done
-
-one:
-	VCVTPH2PS        (AX), Z5
-	VFMADD231PS.BCST (DX), Z5, Z0
-	VFMADD231PS.BCST (DX)(BX*1), Z5, Z1
-	VFMADD231PS.BCST (DX)(BX*2), Z5, Z2
-	VFMADD231PS.BCST (SI), Z5, Z3
-	VFMADD231PS.BCST (SI)(BX*1), Z5, Z4
-	ADDQ             $0x00000020, AX
-	ADDQ             $0x00000004, DX
-	ADDQ             $0x00000004, SI
-	DECQ             CX
-	JNE              one
-
-done:
-	// y += sums
-	MOVQ    y+0(FP), AX
-	MOVQ    ld+8(FP), CX
-	SHLQ    $0x02, CX
-	LEAQ    (AX)(CX*2), DX
-	ADDQ    CX, DX
-	VADDPS  (AX), Z0, Z0
-	VMOVUPS Z0, (AX)
-	VADDPS  (AX)(CX*1), Z1, Z1
-	VMOVUPS Z1, (AX)(CX*1)
-	VADDPS  (AX)(CX*2), Z2, Z2
-	VMOVUPS Z2, (AX)(CX*2)
-	VADDPS  (DX), Z3, Z3
-	VMOVUPS Z3, (DX)
-	VADDPS  (DX)(CX*1), Z4, Z4
-	VMOVUPS Z4, (DX)(CX*1)
-	VZEROUPPER
-	RET
-
 // func denseF16AVX512x1x6(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 // Requires: AVX, AVX512F
 TEXT ·denseF16AVX512x1x6(SB), NOSPLIT, $0-56
+	PCALIGN $0x40
+
 	// denseF16AVX512x1x6 adds to y[6][16] (ld values a token) the products of k ≥ 1 columns
 	// of 1 band(s) of F16, stride bytes apart, with rows of x that are ldx values apart.
 	MOVQ   w+16(FP), AX
@@ -4689,121 +3391,11 @@ done:
 	VZEROUPPER
 	RET
 
-// func denseF16AVX512x1x7(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
-// Requires: AVX, AVX512F
-TEXT ·denseF16AVX512x1x7(SB), NOSPLIT, $0-56
-	// denseF16AVX512x1x7 adds to y[7][16] (ld values a token) the products of k ≥ 1 columns
-	// of 1 band(s) of F16, stride bytes apart, with rows of x that are ldx values apart.
-	MOVQ   w+16(FP), AX
-	MOVQ   k+48(FP), CX
-	MOVQ   x+32(FP), DX
-	MOVQ   ldx+40(FP), BX
-	SHLQ   $0x02, BX
-	LEAQ   (DX)(BX*2), SI
-	ADDQ   BX, SI
-	LEAQ   (SI)(BX*2), DI
-	ADDQ   BX, DI
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-
-	// four columns a turn, then one
-	SUBQ $0x04, CX
-	JLT  rest
-
-loop:
-	VCVTPH2PS        (AX), Z7
-	VFMADD231PS.BCST (DX), Z7, Z0
-	VFMADD231PS.BCST (DX)(BX*1), Z7, Z1
-	VFMADD231PS.BCST (DX)(BX*2), Z7, Z2
-	VFMADD231PS.BCST (SI), Z7, Z3
-	VFMADD231PS.BCST (SI)(BX*1), Z7, Z4
-	VFMADD231PS.BCST (SI)(BX*2), Z7, Z5
-	VFMADD231PS.BCST (DI), Z7, Z6
-	VCVTPH2PS        32(AX), Z7
-	VFMADD231PS.BCST 4(DX), Z7, Z0
-	VFMADD231PS.BCST 4(DX)(BX*1), Z7, Z1
-	VFMADD231PS.BCST 4(DX)(BX*2), Z7, Z2
-	VFMADD231PS.BCST 4(SI), Z7, Z3
-	VFMADD231PS.BCST 4(SI)(BX*1), Z7, Z4
-	VFMADD231PS.BCST 4(SI)(BX*2), Z7, Z5
-	VFMADD231PS.BCST 4(DI), Z7, Z6
-	VCVTPH2PS        64(AX), Z7
-	VFMADD231PS.BCST 8(DX), Z7, Z0
-	VFMADD231PS.BCST 8(DX)(BX*1), Z7, Z1
-	VFMADD231PS.BCST 8(DX)(BX*2), Z7, Z2
-	VFMADD231PS.BCST 8(SI), Z7, Z3
-	VFMADD231PS.BCST 8(SI)(BX*1), Z7, Z4
-	VFMADD231PS.BCST 8(SI)(BX*2), Z7, Z5
-	VFMADD231PS.BCST 8(DI), Z7, Z6
-	VCVTPH2PS        96(AX), Z7
-	VFMADD231PS.BCST 12(DX), Z7, Z0
-	VFMADD231PS.BCST 12(DX)(BX*1), Z7, Z1
-	VFMADD231PS.BCST 12(DX)(BX*2), Z7, Z2
-	VFMADD231PS.BCST 12(SI), Z7, Z3
-	VFMADD231PS.BCST 12(SI)(BX*1), Z7, Z4
-	VFMADD231PS.BCST 12(SI)(BX*2), Z7, Z5
-	VFMADD231PS.BCST 12(DI), Z7, Z6
-	ADDQ             $0x00000080, AX
-	ADDQ             $0x00000010, DX
-	ADDQ             $0x00000010, SI
-	ADDQ             $0x00000010, DI
-	SUBQ             $0x04, CX
-	JGE              loop
-
-rest:
-	ADDQ $0x04, CX
-	JE   done
-
-one:
-	VCVTPH2PS        (AX), Z7
-	VFMADD231PS.BCST (DX), Z7, Z0
-	VFMADD231PS.BCST (DX)(BX*1), Z7, Z1
-	VFMADD231PS.BCST (DX)(BX*2), Z7, Z2
-	VFMADD231PS.BCST (SI), Z7, Z3
-	VFMADD231PS.BCST (SI)(BX*1), Z7, Z4
-	VFMADD231PS.BCST (SI)(BX*2), Z7, Z5
-	VFMADD231PS.BCST (DI), Z7, Z6
-	ADDQ             $0x00000020, AX
-	ADDQ             $0x00000004, DX
-	ADDQ             $0x00000004, SI
-	ADDQ             $0x00000004, DI
-	DECQ             CX
-	JNE              one
-
-done:
-	// y += sums
-	MOVQ    y+0(FP), AX
-	MOVQ    ld+8(FP), CX
-	SHLQ    $0x02, CX
-	LEAQ    (AX)(CX*2), DX
-	ADDQ    CX, DX
-	LEAQ    (DX)(CX*2), BX
-	ADDQ    CX, BX
-	VADDPS  (AX), Z0, Z0
-	VMOVUPS Z0, (AX)
-	VADDPS  (AX)(CX*1), Z1, Z1
-	VMOVUPS Z1, (AX)(CX*1)
-	VADDPS  (AX)(CX*2), Z2, Z2
-	VMOVUPS Z2, (AX)(CX*2)
-	VADDPS  (DX), Z3, Z3
-	VMOVUPS Z3, (DX)
-	VADDPS  (DX)(CX*1), Z4, Z4
-	VMOVUPS Z4, (DX)(CX*1)
-	VADDPS  (DX)(CX*2), Z5, Z5
-	VMOVUPS Z5, (DX)(CX*2)
-	VADDPS  (BX), Z6, Z6
-	VMOVUPS Z6, (BX)
-	VZEROUPPER
-	RET
-
 // func denseF16AVX512x1x8(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 // Requires: AVX, AVX512F
 TEXT ·denseF16AVX512x1x8(SB), NOSPLIT, $0-56
+	PCALIGN $0x40
+
 	// denseF16AVX512x1x8 adds to y[8][16] (ld values a token) the products of k ≥ 1 columns
 	// of 1 band(s) of F16, stride bytes apart, with rows of x that are ldx values apart.
 	MOVQ   w+16(FP), AX
@@ -4921,587 +3513,11 @@ done:
 	VZEROUPPER
 	RET
 
-// func denseF16AVX512x1x9(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
-// Requires: AVX, AVX512F
-TEXT ·denseF16AVX512x1x9(SB), NOSPLIT, $0-56
-	// denseF16AVX512x1x9 adds to y[9][16] (ld values a token) the products of k ≥ 1 columns
-	// of 1 band(s) of F16, stride bytes apart, with rows of x that are ldx values apart.
-	MOVQ   w+16(FP), AX
-	MOVQ   k+48(FP), CX
-	MOVQ   x+32(FP), DX
-	MOVQ   ldx+40(FP), BX
-	SHLQ   $0x02, BX
-	LEAQ   (DX)(BX*2), SI
-	ADDQ   BX, SI
-	LEAQ   (SI)(BX*2), DI
-	ADDQ   BX, DI
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-
-	// four columns a turn, then one
-	SUBQ $0x04, CX
-	JLT  rest
-
-loop:
-	VCVTPH2PS        (AX), Z9
-	VFMADD231PS.BCST (DX), Z9, Z0
-	VFMADD231PS.BCST (DX)(BX*1), Z9, Z1
-	VFMADD231PS.BCST (DX)(BX*2), Z9, Z2
-	VFMADD231PS.BCST (SI), Z9, Z3
-	VFMADD231PS.BCST (SI)(BX*1), Z9, Z4
-	VFMADD231PS.BCST (SI)(BX*2), Z9, Z5
-	VFMADD231PS.BCST (DI), Z9, Z6
-	VFMADD231PS.BCST (DI)(BX*1), Z9, Z7
-	VFMADD231PS.BCST (DI)(BX*2), Z9, Z8
-	VCVTPH2PS        32(AX), Z9
-	VFMADD231PS.BCST 4(DX), Z9, Z0
-	VFMADD231PS.BCST 4(DX)(BX*1), Z9, Z1
-	VFMADD231PS.BCST 4(DX)(BX*2), Z9, Z2
-	VFMADD231PS.BCST 4(SI), Z9, Z3
-	VFMADD231PS.BCST 4(SI)(BX*1), Z9, Z4
-	VFMADD231PS.BCST 4(SI)(BX*2), Z9, Z5
-	VFMADD231PS.BCST 4(DI), Z9, Z6
-	VFMADD231PS.BCST 4(DI)(BX*1), Z9, Z7
-	VFMADD231PS.BCST 4(DI)(BX*2), Z9, Z8
-	VCVTPH2PS        64(AX), Z9
-	VFMADD231PS.BCST 8(DX), Z9, Z0
-	VFMADD231PS.BCST 8(DX)(BX*1), Z9, Z1
-	VFMADD231PS.BCST 8(DX)(BX*2), Z9, Z2
-	VFMADD231PS.BCST 8(SI), Z9, Z3
-	VFMADD231PS.BCST 8(SI)(BX*1), Z9, Z4
-	VFMADD231PS.BCST 8(SI)(BX*2), Z9, Z5
-	VFMADD231PS.BCST 8(DI), Z9, Z6
-	VFMADD231PS.BCST 8(DI)(BX*1), Z9, Z7
-	VFMADD231PS.BCST 8(DI)(BX*2), Z9, Z8
-	VCVTPH2PS        96(AX), Z9
-	VFMADD231PS.BCST 12(DX), Z9, Z0
-	VFMADD231PS.BCST 12(DX)(BX*1), Z9, Z1
-	VFMADD231PS.BCST 12(DX)(BX*2), Z9, Z2
-	VFMADD231PS.BCST 12(SI), Z9, Z3
-	VFMADD231PS.BCST 12(SI)(BX*1), Z9, Z4
-	VFMADD231PS.BCST 12(SI)(BX*2), Z9, Z5
-	VFMADD231PS.BCST 12(DI), Z9, Z6
-	VFMADD231PS.BCST 12(DI)(BX*1), Z9, Z7
-	VFMADD231PS.BCST 12(DI)(BX*2), Z9, Z8
-	ADDQ             $0x00000080, AX
-	ADDQ             $0x00000010, DX
-	ADDQ             $0x00000010, SI
-	ADDQ             $0x00000010, DI
-	SUBQ             $0x04, CX
-	JGE              loop
-
-rest:
-	ADDQ $0x04, CX
-	JE   done
-
-one:
-	VCVTPH2PS        (AX), Z9
-	VFMADD231PS.BCST (DX), Z9, Z0
-	VFMADD231PS.BCST (DX)(BX*1), Z9, Z1
-	VFMADD231PS.BCST (DX)(BX*2), Z9, Z2
-	VFMADD231PS.BCST (SI), Z9, Z3
-	VFMADD231PS.BCST (SI)(BX*1), Z9, Z4
-	VFMADD231PS.BCST (SI)(BX*2), Z9, Z5
-	VFMADD231PS.BCST (DI), Z9, Z6
-	VFMADD231PS.BCST (DI)(BX*1), Z9, Z7
-	VFMADD231PS.BCST (DI)(BX*2), Z9, Z8
-	ADDQ             $0x00000020, AX
-	ADDQ             $0x00000004, DX
-	ADDQ             $0x00000004, SI
-	ADDQ             $0x00000004, DI
-	DECQ             CX
-	JNE              one
-
-done:
-	// y += sums
-	MOVQ    y+0(FP), AX
-	MOVQ    ld+8(FP), CX
-	SHLQ    $0x02, CX
-	LEAQ    (AX)(CX*2), DX
-	ADDQ    CX, DX
-	LEAQ    (DX)(CX*2), BX
-	ADDQ    CX, BX
-	VADDPS  (AX), Z0, Z0
-	VMOVUPS Z0, (AX)
-	VADDPS  (AX)(CX*1), Z1, Z1
-	VMOVUPS Z1, (AX)(CX*1)
-	VADDPS  (AX)(CX*2), Z2, Z2
-	VMOVUPS Z2, (AX)(CX*2)
-	VADDPS  (DX), Z3, Z3
-	VMOVUPS Z3, (DX)
-	VADDPS  (DX)(CX*1), Z4, Z4
-	VMOVUPS Z4, (DX)(CX*1)
-	VADDPS  (DX)(CX*2), Z5, Z5
-	VMOVUPS Z5, (DX)(CX*2)
-	VADDPS  (BX), Z6, Z6
-	VMOVUPS Z6, (BX)
-	VADDPS  (BX)(CX*1), Z7, Z7
-	VMOVUPS Z7, (BX)(CX*1)
-	VADDPS  (BX)(CX*2), Z8, Z8
-	VMOVUPS Z8, (BX)(CX*2)
-	VZEROUPPER
-	RET
-
-// func denseF16AVX512x1x10(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
-// Requires: AVX, AVX512F
-TEXT ·denseF16AVX512x1x10(SB), NOSPLIT, $0-56
-	// denseF16AVX512x1x10 adds to y[10][16] (ld values a token) the products of k ≥ 1 columns
-	// of 1 band(s) of F16, stride bytes apart, with rows of x that are ldx values apart.
-	MOVQ   w+16(FP), AX
-	MOVQ   k+48(FP), CX
-	MOVQ   x+32(FP), DX
-	MOVQ   ldx+40(FP), BX
-	SHLQ   $0x02, BX
-	LEAQ   (DX)(BX*2), SI
-	ADDQ   BX, SI
-	LEAQ   (SI)(BX*2), DI
-	ADDQ   BX, DI
-	LEAQ   (DI)(BX*2), R8
-	ADDQ   BX, R8
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-
-	// four columns a turn, then one
-	SUBQ $0x04, CX
-	JLT  rest
-
-loop:
-	VCVTPH2PS        (AX), Z10
-	VFMADD231PS.BCST (DX), Z10, Z0
-	VFMADD231PS.BCST (DX)(BX*1), Z10, Z1
-	VFMADD231PS.BCST (DX)(BX*2), Z10, Z2
-	VFMADD231PS.BCST (SI), Z10, Z3
-	VFMADD231PS.BCST (SI)(BX*1), Z10, Z4
-	VFMADD231PS.BCST (SI)(BX*2), Z10, Z5
-	VFMADD231PS.BCST (DI), Z10, Z6
-	VFMADD231PS.BCST (DI)(BX*1), Z10, Z7
-	VFMADD231PS.BCST (DI)(BX*2), Z10, Z8
-	VFMADD231PS.BCST (R8), Z10, Z9
-	VCVTPH2PS        32(AX), Z10
-	VFMADD231PS.BCST 4(DX), Z10, Z0
-	VFMADD231PS.BCST 4(DX)(BX*1), Z10, Z1
-	VFMADD231PS.BCST 4(DX)(BX*2), Z10, Z2
-	VFMADD231PS.BCST 4(SI), Z10, Z3
-	VFMADD231PS.BCST 4(SI)(BX*1), Z10, Z4
-	VFMADD231PS.BCST 4(SI)(BX*2), Z10, Z5
-	VFMADD231PS.BCST 4(DI), Z10, Z6
-	VFMADD231PS.BCST 4(DI)(BX*1), Z10, Z7
-	VFMADD231PS.BCST 4(DI)(BX*2), Z10, Z8
-	VFMADD231PS.BCST 4(R8), Z10, Z9
-	VCVTPH2PS        64(AX), Z10
-	VFMADD231PS.BCST 8(DX), Z10, Z0
-	VFMADD231PS.BCST 8(DX)(BX*1), Z10, Z1
-	VFMADD231PS.BCST 8(DX)(BX*2), Z10, Z2
-	VFMADD231PS.BCST 8(SI), Z10, Z3
-	VFMADD231PS.BCST 8(SI)(BX*1), Z10, Z4
-	VFMADD231PS.BCST 8(SI)(BX*2), Z10, Z5
-	VFMADD231PS.BCST 8(DI), Z10, Z6
-	VFMADD231PS.BCST 8(DI)(BX*1), Z10, Z7
-	VFMADD231PS.BCST 8(DI)(BX*2), Z10, Z8
-	VFMADD231PS.BCST 8(R8), Z10, Z9
-	VCVTPH2PS        96(AX), Z10
-	VFMADD231PS.BCST 12(DX), Z10, Z0
-	VFMADD231PS.BCST 12(DX)(BX*1), Z10, Z1
-	VFMADD231PS.BCST 12(DX)(BX*2), Z10, Z2
-	VFMADD231PS.BCST 12(SI), Z10, Z3
-	VFMADD231PS.BCST 12(SI)(BX*1), Z10, Z4
-	VFMADD231PS.BCST 12(SI)(BX*2), Z10, Z5
-	VFMADD231PS.BCST 12(DI), Z10, Z6
-	VFMADD231PS.BCST 12(DI)(BX*1), Z10, Z7
-	VFMADD231PS.BCST 12(DI)(BX*2), Z10, Z8
-	VFMADD231PS.BCST 12(R8), Z10, Z9
-	ADDQ             $0x00000080, AX
-	ADDQ             $0x00000010, DX
-	ADDQ             $0x00000010, SI
-	ADDQ             $0x00000010, DI
-	ADDQ             $0x00000010, R8
-	SUBQ             $0x04, CX
-	JGE              loop
-
-rest:
-	ADDQ $0x04, CX
-	JE   done
-
-one:
-	VCVTPH2PS        (AX), Z10
-	VFMADD231PS.BCST (DX), Z10, Z0
-	VFMADD231PS.BCST (DX)(BX*1), Z10, Z1
-	VFMADD231PS.BCST (DX)(BX*2), Z10, Z2
-	VFMADD231PS.BCST (SI), Z10, Z3
-	VFMADD231PS.BCST (SI)(BX*1), Z10, Z4
-	VFMADD231PS.BCST (SI)(BX*2), Z10, Z5
-	VFMADD231PS.BCST (DI), Z10, Z6
-	VFMADD231PS.BCST (DI)(BX*1), Z10, Z7
-	VFMADD231PS.BCST (DI)(BX*2), Z10, Z8
-	VFMADD231PS.BCST (R8), Z10, Z9
-	ADDQ             $0x00000020, AX
-	ADDQ             $0x00000004, DX
-	ADDQ             $0x00000004, SI
-	ADDQ             $0x00000004, DI
-	ADDQ             $0x00000004, R8
-	DECQ             CX
-	JNE              one
-
-done:
-	// y += sums
-	MOVQ    y+0(FP), AX
-	MOVQ    ld+8(FP), CX
-	SHLQ    $0x02, CX
-	LEAQ    (AX)(CX*2), DX
-	ADDQ    CX, DX
-	LEAQ    (DX)(CX*2), BX
-	ADDQ    CX, BX
-	LEAQ    (BX)(CX*2), SI
-	ADDQ    CX, SI
-	VADDPS  (AX), Z0, Z0
-	VMOVUPS Z0, (AX)
-	VADDPS  (AX)(CX*1), Z1, Z1
-	VMOVUPS Z1, (AX)(CX*1)
-	VADDPS  (AX)(CX*2), Z2, Z2
-	VMOVUPS Z2, (AX)(CX*2)
-	VADDPS  (DX), Z3, Z3
-	VMOVUPS Z3, (DX)
-	VADDPS  (DX)(CX*1), Z4, Z4
-	VMOVUPS Z4, (DX)(CX*1)
-	VADDPS  (DX)(CX*2), Z5, Z5
-	VMOVUPS Z5, (DX)(CX*2)
-	VADDPS  (BX), Z6, Z6
-	VMOVUPS Z6, (BX)
-	VADDPS  (BX)(CX*1), Z7, Z7
-	VMOVUPS Z7, (BX)(CX*1)
-	VADDPS  (BX)(CX*2), Z8, Z8
-	VMOVUPS Z8, (BX)(CX*2)
-	VADDPS  (SI), Z9, Z9
-	VMOVUPS Z9, (SI)
-	VZEROUPPER
-	RET
-
-// func denseF16AVX512x1x11(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
-// Requires: AVX, AVX512F
-TEXT ·denseF16AVX512x1x11(SB), NOSPLIT, $0-56
-	// denseF16AVX512x1x11 adds to y[11][16] (ld values a token) the products of k ≥ 1 columns
-	// of 1 band(s) of F16, stride bytes apart, with rows of x that are ldx values apart.
-	MOVQ   w+16(FP), AX
-	MOVQ   k+48(FP), CX
-	MOVQ   x+32(FP), DX
-	MOVQ   ldx+40(FP), BX
-	SHLQ   $0x02, BX
-	LEAQ   (DX)(BX*2), SI
-	ADDQ   BX, SI
-	LEAQ   (SI)(BX*2), DI
-	ADDQ   BX, DI
-	LEAQ   (DI)(BX*2), R8
-	ADDQ   BX, R8
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-
-	// four columns a turn, then one
-	SUBQ $0x04, CX
-	JLT  rest
-
-loop:
-	VCVTPH2PS        (AX), Z11
-	VFMADD231PS.BCST (DX), Z11, Z0
-	VFMADD231PS.BCST (DX)(BX*1), Z11, Z1
-	VFMADD231PS.BCST (DX)(BX*2), Z11, Z2
-	VFMADD231PS.BCST (SI), Z11, Z3
-	VFMADD231PS.BCST (SI)(BX*1), Z11, Z4
-	VFMADD231PS.BCST (SI)(BX*2), Z11, Z5
-	VFMADD231PS.BCST (DI), Z11, Z6
-	VFMADD231PS.BCST (DI)(BX*1), Z11, Z7
-	VFMADD231PS.BCST (DI)(BX*2), Z11, Z8
-	VFMADD231PS.BCST (R8), Z11, Z9
-	VFMADD231PS.BCST (R8)(BX*1), Z11, Z10
-	VCVTPH2PS        32(AX), Z11
-	VFMADD231PS.BCST 4(DX), Z11, Z0
-	VFMADD231PS.BCST 4(DX)(BX*1), Z11, Z1
-	VFMADD231PS.BCST 4(DX)(BX*2), Z11, Z2
-	VFMADD231PS.BCST 4(SI), Z11, Z3
-	VFMADD231PS.BCST 4(SI)(BX*1), Z11, Z4
-	VFMADD231PS.BCST 4(SI)(BX*2), Z11, Z5
-	VFMADD231PS.BCST 4(DI), Z11, Z6
-	VFMADD231PS.BCST 4(DI)(BX*1), Z11, Z7
-	VFMADD231PS.BCST 4(DI)(BX*2), Z11, Z8
-	VFMADD231PS.BCST 4(R8), Z11, Z9
-	VFMADD231PS.BCST 4(R8)(BX*1), Z11, Z10
-	VCVTPH2PS        64(AX), Z11
-	VFMADD231PS.BCST 8(DX), Z11, Z0
-	VFMADD231PS.BCST 8(DX)(BX*1), Z11, Z1
-	VFMADD231PS.BCST 8(DX)(BX*2), Z11, Z2
-	VFMADD231PS.BCST 8(SI), Z11, Z3
-	VFMADD231PS.BCST 8(SI)(BX*1), Z11, Z4
-	VFMADD231PS.BCST 8(SI)(BX*2), Z11, Z5
-	VFMADD231PS.BCST 8(DI), Z11, Z6
-	VFMADD231PS.BCST 8(DI)(BX*1), Z11, Z7
-	VFMADD231PS.BCST 8(DI)(BX*2), Z11, Z8
-	VFMADD231PS.BCST 8(R8), Z11, Z9
-	VFMADD231PS.BCST 8(R8)(BX*1), Z11, Z10
-	VCVTPH2PS        96(AX), Z11
-	VFMADD231PS.BCST 12(DX), Z11, Z0
-	VFMADD231PS.BCST 12(DX)(BX*1), Z11, Z1
-	VFMADD231PS.BCST 12(DX)(BX*2), Z11, Z2
-	VFMADD231PS.BCST 12(SI), Z11, Z3
-	VFMADD231PS.BCST 12(SI)(BX*1), Z11, Z4
-	VFMADD231PS.BCST 12(SI)(BX*2), Z11, Z5
-	VFMADD231PS.BCST 12(DI), Z11, Z6
-	VFMADD231PS.BCST 12(DI)(BX*1), Z11, Z7
-	VFMADD231PS.BCST 12(DI)(BX*2), Z11, Z8
-	VFMADD231PS.BCST 12(R8), Z11, Z9
-	VFMADD231PS.BCST 12(R8)(BX*1), Z11, Z10
-	ADDQ             $0x00000080, AX
-	ADDQ             $0x00000010, DX
-	ADDQ             $0x00000010, SI
-	ADDQ             $0x00000010, DI
-	ADDQ             $0x00000010, R8
-	SUBQ             $0x04, CX
-	JGE              loop
-
-rest:
-	ADDQ $0x04, CX
-	JE   done
-
-one:
-	VCVTPH2PS        (AX), Z11
-	VFMADD231PS.BCST (DX), Z11, Z0
-	VFMADD231PS.BCST (DX)(BX*1), Z11, Z1
-	VFMADD231PS.BCST (DX)(BX*2), Z11, Z2
-	VFMADD231PS.BCST (SI), Z11, Z3
-	VFMADD231PS.BCST (SI)(BX*1), Z11, Z4
-	VFMADD231PS.BCST (SI)(BX*2), Z11, Z5
-	VFMADD231PS.BCST (DI), Z11, Z6
-	VFMADD231PS.BCST (DI)(BX*1), Z11, Z7
-	VFMADD231PS.BCST (DI)(BX*2), Z11, Z8
-	VFMADD231PS.BCST (R8), Z11, Z9
-	VFMADD231PS.BCST (R8)(BX*1), Z11, Z10
-	ADDQ             $0x00000020, AX
-	ADDQ             $0x00000004, DX
-	ADDQ             $0x00000004, SI
-	ADDQ             $0x00000004, DI
-	ADDQ             $0x00000004, R8
-	DECQ             CX
-	JNE              one
-
-done:
-	// y += sums
-	MOVQ    y+0(FP), AX
-	MOVQ    ld+8(FP), CX
-	SHLQ    $0x02, CX
-	LEAQ    (AX)(CX*2), DX
-	ADDQ    CX, DX
-	LEAQ    (DX)(CX*2), BX
-	ADDQ    CX, BX
-	LEAQ    (BX)(CX*2), SI
-	ADDQ    CX, SI
-	VADDPS  (AX), Z0, Z0
-	VMOVUPS Z0, (AX)
-	VADDPS  (AX)(CX*1), Z1, Z1
-	VMOVUPS Z1, (AX)(CX*1)
-	VADDPS  (AX)(CX*2), Z2, Z2
-	VMOVUPS Z2, (AX)(CX*2)
-	VADDPS  (DX), Z3, Z3
-	VMOVUPS Z3, (DX)
-	VADDPS  (DX)(CX*1), Z4, Z4
-	VMOVUPS Z4, (DX)(CX*1)
-	VADDPS  (DX)(CX*2), Z5, Z5
-	VMOVUPS Z5, (DX)(CX*2)
-	VADDPS  (BX), Z6, Z6
-	VMOVUPS Z6, (BX)
-	VADDPS  (BX)(CX*1), Z7, Z7
-	VMOVUPS Z7, (BX)(CX*1)
-	VADDPS  (BX)(CX*2), Z8, Z8
-	VMOVUPS Z8, (BX)(CX*2)
-	VADDPS  (SI), Z9, Z9
-	VMOVUPS Z9, (SI)
-	VADDPS  (SI)(CX*1), Z10, Z10
-	VMOVUPS Z10, (SI)(CX*1)
-	VZEROUPPER
-	RET
-
-// func denseF16AVX512x1x12(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
-// Requires: AVX, AVX512F
-TEXT ·denseF16AVX512x1x12(SB), NOSPLIT, $0-56
-	// denseF16AVX512x1x12 adds to y[12][16] (ld values a token) the products of k ≥ 1 columns
-	// of 1 band(s) of F16, stride bytes apart, with rows of x that are ldx values apart.
-	MOVQ   w+16(FP), AX
-	MOVQ   k+48(FP), CX
-	MOVQ   x+32(FP), DX
-	MOVQ   ldx+40(FP), BX
-	SHLQ   $0x02, BX
-	LEAQ   (DX)(BX*2), SI
-	ADDQ   BX, SI
-	LEAQ   (SI)(BX*2), DI
-	ADDQ   BX, DI
-	LEAQ   (DI)(BX*2), R8
-	ADDQ   BX, R8
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-
-	// four columns a turn, then one
-	SUBQ $0x04, CX
-	JLT  rest
-
-loop:
-	VCVTPH2PS        (AX), Z12
-	VFMADD231PS.BCST (DX), Z12, Z0
-	VFMADD231PS.BCST (DX)(BX*1), Z12, Z1
-	VFMADD231PS.BCST (DX)(BX*2), Z12, Z2
-	VFMADD231PS.BCST (SI), Z12, Z3
-	VFMADD231PS.BCST (SI)(BX*1), Z12, Z4
-	VFMADD231PS.BCST (SI)(BX*2), Z12, Z5
-	VFMADD231PS.BCST (DI), Z12, Z6
-	VFMADD231PS.BCST (DI)(BX*1), Z12, Z7
-	VFMADD231PS.BCST (DI)(BX*2), Z12, Z8
-	VFMADD231PS.BCST (R8), Z12, Z9
-	VFMADD231PS.BCST (R8)(BX*1), Z12, Z10
-	VFMADD231PS.BCST (R8)(BX*2), Z12, Z11
-	VCVTPH2PS        32(AX), Z12
-	VFMADD231PS.BCST 4(DX), Z12, Z0
-	VFMADD231PS.BCST 4(DX)(BX*1), Z12, Z1
-	VFMADD231PS.BCST 4(DX)(BX*2), Z12, Z2
-	VFMADD231PS.BCST 4(SI), Z12, Z3
-	VFMADD231PS.BCST 4(SI)(BX*1), Z12, Z4
-	VFMADD231PS.BCST 4(SI)(BX*2), Z12, Z5
-	VFMADD231PS.BCST 4(DI), Z12, Z6
-	VFMADD231PS.BCST 4(DI)(BX*1), Z12, Z7
-	VFMADD231PS.BCST 4(DI)(BX*2), Z12, Z8
-	VFMADD231PS.BCST 4(R8), Z12, Z9
-	VFMADD231PS.BCST 4(R8)(BX*1), Z12, Z10
-	VFMADD231PS.BCST 4(R8)(BX*2), Z12, Z11
-	VCVTPH2PS        64(AX), Z12
-	VFMADD231PS.BCST 8(DX), Z12, Z0
-	VFMADD231PS.BCST 8(DX)(BX*1), Z12, Z1
-	VFMADD231PS.BCST 8(DX)(BX*2), Z12, Z2
-	VFMADD231PS.BCST 8(SI), Z12, Z3
-	VFMADD231PS.BCST 8(SI)(BX*1), Z12, Z4
-	VFMADD231PS.BCST 8(SI)(BX*2), Z12, Z5
-	VFMADD231PS.BCST 8(DI), Z12, Z6
-	VFMADD231PS.BCST 8(DI)(BX*1), Z12, Z7
-	VFMADD231PS.BCST 8(DI)(BX*2), Z12, Z8
-	VFMADD231PS.BCST 8(R8), Z12, Z9
-	VFMADD231PS.BCST 8(R8)(BX*1), Z12, Z10
-	VFMADD231PS.BCST 8(R8)(BX*2), Z12, Z11
-	VCVTPH2PS        96(AX), Z12
-	VFMADD231PS.BCST 12(DX), Z12, Z0
-	VFMADD231PS.BCST 12(DX)(BX*1), Z12, Z1
-	VFMADD231PS.BCST 12(DX)(BX*2), Z12, Z2
-	VFMADD231PS.BCST 12(SI), Z12, Z3
-	VFMADD231PS.BCST 12(SI)(BX*1), Z12, Z4
-	VFMADD231PS.BCST 12(SI)(BX*2), Z12, Z5
-	VFMADD231PS.BCST 12(DI), Z12, Z6
-	VFMADD231PS.BCST 12(DI)(BX*1), Z12, Z7
-	VFMADD231PS.BCST 12(DI)(BX*2), Z12, Z8
-	VFMADD231PS.BCST 12(R8), Z12, Z9
-	VFMADD231PS.BCST 12(R8)(BX*1), Z12, Z10
-	VFMADD231PS.BCST 12(R8)(BX*2), Z12, Z11
-	ADDQ             $0x00000080, AX
-	ADDQ             $0x00000010, DX
-	ADDQ             $0x00000010, SI
-	ADDQ             $0x00000010, DI
-	ADDQ             $0x00000010, R8
-	SUBQ             $0x04, CX
-	JGE              loop
-
-rest:
-	ADDQ $0x04, CX
-	JE   done
-
-one:
-	VCVTPH2PS        (AX), Z12
-	VFMADD231PS.BCST (DX), Z12, Z0
-	VFMADD231PS.BCST (DX)(BX*1), Z12, Z1
-	VFMADD231PS.BCST (DX)(BX*2), Z12, Z2
-	VFMADD231PS.BCST (SI), Z12, Z3
-	VFMADD231PS.BCST (SI)(BX*1), Z12, Z4
-	VFMADD231PS.BCST (SI)(BX*2), Z12, Z5
-	VFMADD231PS.BCST (DI), Z12, Z6
-	VFMADD231PS.BCST (DI)(BX*1), Z12, Z7
-	VFMADD231PS.BCST (DI)(BX*2), Z12, Z8
-	VFMADD231PS.BCST (R8), Z12, Z9
-	VFMADD231PS.BCST (R8)(BX*1), Z12, Z10
-	VFMADD231PS.BCST (R8)(BX*2), Z12, Z11
-	ADDQ             $0x00000020, AX
-	ADDQ             $0x00000004, DX
-	ADDQ             $0x00000004, SI
-	ADDQ             $0x00000004, DI
-	ADDQ             $0x00000004, R8
-	DECQ             CX
-	JNE              one
-
-done:
-	// y += sums
-	MOVQ    y+0(FP), AX
-	MOVQ    ld+8(FP), CX
-	SHLQ    $0x02, CX
-	LEAQ    (AX)(CX*2), DX
-	ADDQ    CX, DX
-	LEAQ    (DX)(CX*2), BX
-	ADDQ    CX, BX
-	LEAQ    (BX)(CX*2), SI
-	ADDQ    CX, SI
-	VADDPS  (AX), Z0, Z0
-	VMOVUPS Z0, (AX)
-	VADDPS  (AX)(CX*1), Z1, Z1
-	VMOVUPS Z1, (AX)(CX*1)
-	VADDPS  (AX)(CX*2), Z2, Z2
-	VMOVUPS Z2, (AX)(CX*2)
-	VADDPS  (DX), Z3, Z3
-	VMOVUPS Z3, (DX)
-	VADDPS  (DX)(CX*1), Z4, Z4
-	VMOVUPS Z4, (DX)(CX*1)
-	VADDPS  (DX)(CX*2), Z5, Z5
-	VMOVUPS Z5, (DX)(CX*2)
-	VADDPS  (BX), Z6, Z6
-	VMOVUPS Z6, (BX)
-	VADDPS  (BX)(CX*1), Z7, Z7
-	VMOVUPS Z7, (BX)(CX*1)
-	VADDPS  (BX)(CX*2), Z8, Z8
-	VMOVUPS Z8, (BX)(CX*2)
-	VADDPS  (SI), Z9, Z9
-	VMOVUPS Z9, (SI)
-	VADDPS  (SI)(CX*1), Z10, Z10
-	VMOVUPS Z10, (SI)(CX*1)
-	VADDPS  (SI)(CX*2), Z11, Z11
-	VMOVUPS Z11, (SI)(CX*2)
-	VZEROUPPER
-	RET
-
 // func denseBF16AVX512x4x1(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 // Requires: AVX, AVX512F
 TEXT ·denseBF16AVX512x4x1(SB), NOSPLIT, $0-56
+	PCALIGN $0x40
+
 	// denseBF16AVX512x4x1 adds to y[1][64] (ld values a token) the products of k ≥ 1 columns
 	// of 4 band(s) of BF16, stride bytes apart, with rows of x that are ldx values apart.
 	MOVQ   w+16(FP), AX
@@ -5616,6 +3632,8 @@ done:
 // func denseBF16AVX512x1x1(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 // Requires: AVX, AVX512F
 TEXT ·denseBF16AVX512x1x1(SB), NOSPLIT, $0-56
+	PCALIGN $0x40
+
 	// denseBF16AVX512x1x1 adds to y[1][16] (ld values a token) the products of k ≥ 1 columns
 	// of 1 band(s) of BF16, stride bytes apart, with rows of x that are ldx values apart.
 	MOVQ   w+16(FP), AX
@@ -5674,6 +3692,8 @@ done:
 // func denseBF16AVX512x1x2(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 // Requires: AVX, AVX512F
 TEXT ·denseBF16AVX512x1x2(SB), NOSPLIT, $0-56
+	PCALIGN $0x40
+
 	// denseBF16AVX512x1x2 adds to y[2][16] (ld values a token) the products of k ≥ 1 columns
 	// of 1 band(s) of BF16, stride bytes apart, with rows of x that are ldx values apart.
 	MOVQ   w+16(FP), AX
@@ -5739,6 +3759,8 @@ done:
 // func denseBF16AVX512x1x3(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 // Requires: AVX, AVX512F
 TEXT ·denseBF16AVX512x1x3(SB), NOSPLIT, $0-56
+	PCALIGN $0x40
+
 	// denseBF16AVX512x1x3 adds to y[3][16] (ld values a token) the products of k ≥ 1 columns
 	// of 1 band(s) of BF16, stride bytes apart, with rows of x that are ldx values apart.
 	MOVQ   w+16(FP), AX
@@ -5812,6 +3834,8 @@ done:
 // func denseBF16AVX512x1x4(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 // Requires: AVX, AVX512F
 TEXT ·denseBF16AVX512x1x4(SB), NOSPLIT, $0-56
+	PCALIGN $0x40
+
 	// denseBF16AVX512x1x4 adds to y[4][16] (ld values a token) the products of k ≥ 1 columns
 	// of 1 band(s) of BF16, stride bytes apart, with rows of x that are ldx values apart.
 	MOVQ   w+16(FP), AX
@@ -5896,104 +3920,11 @@ done:
 	VZEROUPPER
 	RET
 
-// func denseBF16AVX512x1x5(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
-// Requires: AVX, AVX512F
-TEXT ·denseBF16AVX512x1x5(SB), NOSPLIT, $0-56
-	// denseBF16AVX512x1x5 adds to y[5][16] (ld values a token) the products of k ≥ 1 columns
-	// of 1 band(s) of BF16, stride bytes apart, with rows of x that are ldx values apart.
-	MOVQ   w+16(FP), AX
-	MOVQ   k+48(FP), CX
-	MOVQ   x+32(FP), DX
-	MOVQ   ldx+40(FP), BX
-	SHLQ   $0x02, BX
-	LEAQ   (DX)(BX*2), SI
-	ADDQ   BX, SI
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-
-	// four columns a turn, then one
-	SUBQ $0x04, CX
-	JLT  rest
-
-loop:
-	VPMOVZXWD        (AX), Z5
-	VPSLLD           $0x10, Z5, Z5
-	VFMADD231PS.BCST (DX), Z5, Z0
-	VFMADD231PS.BCST (DX)(BX*1), Z5, Z1
-	VFMADD231PS.BCST (DX)(BX*2), Z5, Z2
-	VFMADD231PS.BCST (SI), Z5, Z3
-	VFMADD231PS.BCST (SI)(BX*1), Z5, Z4
-	VPMOVZXWD        32(AX), Z5
-	VPSLLD           $0x10, Z5, Z5
-	VFMADD231PS.BCST 4(DX), Z5, Z0
-	VFMADD231PS.BCST 4(DX)(BX*1), Z5, Z1
-	VFMADD231PS.BCST 4(DX)(BX*2), Z5, Z2
-	VFMADD231PS.BCST 4(SI), Z5, Z3
-	VFMADD231PS.BCST 4(SI)(BX*1), Z5, Z4
-	VPMOVZXWD        64(AX), Z5
-	VPSLLD           $0x10, Z5, Z5
-	VFMADD231PS.BCST 8(DX), Z5, Z0
-	VFMADD231PS.BCST 8(DX)(BX*1), Z5, Z1
-	VFMADD231PS.BCST 8(DX)(BX*2), Z5, Z2
-	VFMADD231PS.BCST 8(SI), Z5, Z3
-	VFMADD231PS.BCST 8(SI)(BX*1), Z5, Z4
-	VPMOVZXWD        96(AX), Z5
-	VPSLLD           $0x10, Z5, Z5
-	VFMADD231PS.BCST 12(DX), Z5, Z0
-	VFMADD231PS.BCST 12(DX)(BX*1), Z5, Z1
-	VFMADD231PS.BCST 12(DX)(BX*2), Z5, Z2
-	VFMADD231PS.BCST 12(SI), Z5, Z3
-	VFMADD231PS.BCST 12(SI)(BX*1), Z5, Z4
-	ADDQ             $0x00000080, AX
-	ADDQ             $0x00000010, DX
-	ADDQ             $0x00000010, SI
-	SUBQ             $0x04, CX
-	JGE              loop
-
-rest:
-	ADDQ $0x04, CX
-	JE   done
-
-one:
-	VPMOVZXWD        (AX), Z5
-	VPSLLD           $0x10, Z5, Z5
-	VFMADD231PS.BCST (DX), Z5, Z0
-	VFMADD231PS.BCST (DX)(BX*1), Z5, Z1
-	VFMADD231PS.BCST (DX)(BX*2), Z5, Z2
-	VFMADD231PS.BCST (SI), Z5, Z3
-	VFMADD231PS.BCST (SI)(BX*1), Z5, Z4
-	ADDQ             $0x00000020, AX
-	ADDQ             $0x00000004, DX
-	ADDQ             $0x00000004, SI
-	DECQ             CX
-	JNE              one
-
-done:
-	// y += sums
-	MOVQ    y+0(FP), AX
-	MOVQ    ld+8(FP), CX
-	SHLQ    $0x02, CX
-	LEAQ    (AX)(CX*2), DX
-	ADDQ    CX, DX
-	VADDPS  (AX), Z0, Z0
-	VMOVUPS Z0, (AX)
-	VADDPS  (AX)(CX*1), Z1, Z1
-	VMOVUPS Z1, (AX)(CX*1)
-	VADDPS  (AX)(CX*2), Z2, Z2
-	VMOVUPS Z2, (AX)(CX*2)
-	VADDPS  (DX), Z3, Z3
-	VMOVUPS Z3, (DX)
-	VADDPS  (DX)(CX*1), Z4, Z4
-	VMOVUPS Z4, (DX)(CX*1)
-	VZEROUPPER
-	RET
-
 // func denseBF16AVX512x1x6(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 // Requires: AVX, AVX512F
 TEXT ·denseBF16AVX512x1x6(SB), NOSPLIT, $0-56
+	PCALIGN $0x40
+
 	// denseBF16AVX512x1x6 adds to y[6][16] (ld values a token) the products of k ≥ 1 columns
 	// of 1 band(s) of BF16, stride bytes apart, with rows of x that are ldx values apart.
 	MOVQ   w+16(FP), AX
@@ -6094,126 +4025,11 @@ done:
 	VZEROUPPER
 	RET
 
-// func denseBF16AVX512x1x7(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
-// Requires: AVX, AVX512F
-TEXT ·denseBF16AVX512x1x7(SB), NOSPLIT, $0-56
-	// denseBF16AVX512x1x7 adds to y[7][16] (ld values a token) the products of k ≥ 1 columns
-	// of 1 band(s) of BF16, stride bytes apart, with rows of x that are ldx values apart.
-	MOVQ   w+16(FP), AX
-	MOVQ   k+48(FP), CX
-	MOVQ   x+32(FP), DX
-	MOVQ   ldx+40(FP), BX
-	SHLQ   $0x02, BX
-	LEAQ   (DX)(BX*2), SI
-	ADDQ   BX, SI
-	LEAQ   (SI)(BX*2), DI
-	ADDQ   BX, DI
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-
-	// four columns a turn, then one
-	SUBQ $0x04, CX
-	JLT  rest
-
-loop:
-	VPMOVZXWD        (AX), Z7
-	VPSLLD           $0x10, Z7, Z7
-	VFMADD231PS.BCST (DX), Z7, Z0
-	VFMADD231PS.BCST (DX)(BX*1), Z7, Z1
-	VFMADD231PS.BCST (DX)(BX*2), Z7, Z2
-	VFMADD231PS.BCST (SI), Z7, Z3
-	VFMADD231PS.BCST (SI)(BX*1), Z7, Z4
-	VFMADD231PS.BCST (SI)(BX*2), Z7, Z5
-	VFMADD231PS.BCST (DI), Z7, Z6
-	VPMOVZXWD        32(AX), Z7
-	VPSLLD           $0x10, Z7, Z7
-	VFMADD231PS.BCST 4(DX), Z7, Z0
-	VFMADD231PS.BCST 4(DX)(BX*1), Z7, Z1
-	VFMADD231PS.BCST 4(DX)(BX*2), Z7, Z2
-	VFMADD231PS.BCST 4(SI), Z7, Z3
-	VFMADD231PS.BCST 4(SI)(BX*1), Z7, Z4
-	VFMADD231PS.BCST 4(SI)(BX*2), Z7, Z5
-	VFMADD231PS.BCST 4(DI), Z7, Z6
-	VPMOVZXWD        64(AX), Z7
-	VPSLLD           $0x10, Z7, Z7
-	VFMADD231PS.BCST 8(DX), Z7, Z0
-	VFMADD231PS.BCST 8(DX)(BX*1), Z7, Z1
-	VFMADD231PS.BCST 8(DX)(BX*2), Z7, Z2
-	VFMADD231PS.BCST 8(SI), Z7, Z3
-	VFMADD231PS.BCST 8(SI)(BX*1), Z7, Z4
-	VFMADD231PS.BCST 8(SI)(BX*2), Z7, Z5
-	VFMADD231PS.BCST 8(DI), Z7, Z6
-	VPMOVZXWD        96(AX), Z7
-	VPSLLD           $0x10, Z7, Z7
-	VFMADD231PS.BCST 12(DX), Z7, Z0
-	VFMADD231PS.BCST 12(DX)(BX*1), Z7, Z1
-	VFMADD231PS.BCST 12(DX)(BX*2), Z7, Z2
-	VFMADD231PS.BCST 12(SI), Z7, Z3
-	VFMADD231PS.BCST 12(SI)(BX*1), Z7, Z4
-	VFMADD231PS.BCST 12(SI)(BX*2), Z7, Z5
-	VFMADD231PS.BCST 12(DI), Z7, Z6
-	ADDQ             $0x00000080, AX
-	ADDQ             $0x00000010, DX
-	ADDQ             $0x00000010, SI
-	ADDQ             $0x00000010, DI
-	SUBQ             $0x04, CX
-	JGE              loop
-
-rest:
-	ADDQ $0x04, CX
-	JE   done
-
-one:
-	VPMOVZXWD        (AX), Z7
-	VPSLLD           $0x10, Z7, Z7
-	VFMADD231PS.BCST (DX), Z7, Z0
-	VFMADD231PS.BCST (DX)(BX*1), Z7, Z1
-	VFMADD231PS.BCST (DX)(BX*2), Z7, Z2
-	VFMADD231PS.BCST (SI), Z7, Z3
-	VFMADD231PS.BCST (SI)(BX*1), Z7, Z4
-	VFMADD231PS.BCST (SI)(BX*2), Z7, Z5
-	VFMADD231PS.BCST (DI), Z7, Z6
-	ADDQ             $0x00000020, AX
-	ADDQ             $0x00000004, DX
-	ADDQ             $0x00000004, SI
-	ADDQ             $0x00000004, DI
-	DECQ             CX
-	JNE              one
-
-done:
-	// y += sums
-	MOVQ    y+0(FP), AX
-	MOVQ    ld+8(FP), CX
-	SHLQ    $0x02, CX
-	LEAQ    (AX)(CX*2), DX
-	ADDQ    CX, DX
-	LEAQ    (DX)(CX*2), BX
-	ADDQ    CX, BX
-	VADDPS  (AX), Z0, Z0
-	VMOVUPS Z0, (AX)
-	VADDPS  (AX)(CX*1), Z1, Z1
-	VMOVUPS Z1, (AX)(CX*1)
-	VADDPS  (AX)(CX*2), Z2, Z2
-	VMOVUPS Z2, (AX)(CX*2)
-	VADDPS  (DX), Z3, Z3
-	VMOVUPS Z3, (DX)
-	VADDPS  (DX)(CX*1), Z4, Z4
-	VMOVUPS Z4, (DX)(CX*1)
-	VADDPS  (DX)(CX*2), Z5, Z5
-	VMOVUPS Z5, (DX)(CX*2)
-	VADDPS  (BX), Z6, Z6
-	VMOVUPS Z6, (BX)
-	VZEROUPPER
-	RET
-
 // func denseBF16AVX512x1x8(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 // Requires: AVX, AVX512F
 TEXT ·denseBF16AVX512x1x8(SB), NOSPLIT, $0-56
+	PCALIGN $0x40
+
 	// denseBF16AVX512x1x8 adds to y[8][16] (ld values a token) the products of k ≥ 1 columns
 	// of 1 band(s) of BF16, stride bytes apart, with rows of x that are ldx values apart.
 	MOVQ   w+16(FP), AX
@@ -6333,603 +4149,5 @@ done:
 	VMOVUPS Z6, (BX)
 	VADDPS  (BX)(CX*1), Z7, Z7
 	VMOVUPS Z7, (BX)(CX*1)
-	VZEROUPPER
-	RET
-
-// func denseBF16AVX512x1x9(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
-// Requires: AVX, AVX512F
-TEXT ·denseBF16AVX512x1x9(SB), NOSPLIT, $0-56
-	// denseBF16AVX512x1x9 adds to y[9][16] (ld values a token) the products of k ≥ 1 columns
-	// of 1 band(s) of BF16, stride bytes apart, with rows of x that are ldx values apart.
-	MOVQ   w+16(FP), AX
-	MOVQ   k+48(FP), CX
-	MOVQ   x+32(FP), DX
-	MOVQ   ldx+40(FP), BX
-	SHLQ   $0x02, BX
-	LEAQ   (DX)(BX*2), SI
-	ADDQ   BX, SI
-	LEAQ   (SI)(BX*2), DI
-	ADDQ   BX, DI
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-
-	// four columns a turn, then one
-	SUBQ $0x04, CX
-	JLT  rest
-
-loop:
-	VPMOVZXWD        (AX), Z9
-	VPSLLD           $0x10, Z9, Z9
-	VFMADD231PS.BCST (DX), Z9, Z0
-	VFMADD231PS.BCST (DX)(BX*1), Z9, Z1
-	VFMADD231PS.BCST (DX)(BX*2), Z9, Z2
-	VFMADD231PS.BCST (SI), Z9, Z3
-	VFMADD231PS.BCST (SI)(BX*1), Z9, Z4
-	VFMADD231PS.BCST (SI)(BX*2), Z9, Z5
-	VFMADD231PS.BCST (DI), Z9, Z6
-	VFMADD231PS.BCST (DI)(BX*1), Z9, Z7
-	VFMADD231PS.BCST (DI)(BX*2), Z9, Z8
-	VPMOVZXWD        32(AX), Z9
-	VPSLLD           $0x10, Z9, Z9
-	VFMADD231PS.BCST 4(DX), Z9, Z0
-	VFMADD231PS.BCST 4(DX)(BX*1), Z9, Z1
-	VFMADD231PS.BCST 4(DX)(BX*2), Z9, Z2
-	VFMADD231PS.BCST 4(SI), Z9, Z3
-	VFMADD231PS.BCST 4(SI)(BX*1), Z9, Z4
-	VFMADD231PS.BCST 4(SI)(BX*2), Z9, Z5
-	VFMADD231PS.BCST 4(DI), Z9, Z6
-	VFMADD231PS.BCST 4(DI)(BX*1), Z9, Z7
-	VFMADD231PS.BCST 4(DI)(BX*2), Z9, Z8
-	VPMOVZXWD        64(AX), Z9
-	VPSLLD           $0x10, Z9, Z9
-	VFMADD231PS.BCST 8(DX), Z9, Z0
-	VFMADD231PS.BCST 8(DX)(BX*1), Z9, Z1
-	VFMADD231PS.BCST 8(DX)(BX*2), Z9, Z2
-	VFMADD231PS.BCST 8(SI), Z9, Z3
-	VFMADD231PS.BCST 8(SI)(BX*1), Z9, Z4
-	VFMADD231PS.BCST 8(SI)(BX*2), Z9, Z5
-	VFMADD231PS.BCST 8(DI), Z9, Z6
-	VFMADD231PS.BCST 8(DI)(BX*1), Z9, Z7
-	VFMADD231PS.BCST 8(DI)(BX*2), Z9, Z8
-	VPMOVZXWD        96(AX), Z9
-	VPSLLD           $0x10, Z9, Z9
-	VFMADD231PS.BCST 12(DX), Z9, Z0
-	VFMADD231PS.BCST 12(DX)(BX*1), Z9, Z1
-	VFMADD231PS.BCST 12(DX)(BX*2), Z9, Z2
-	VFMADD231PS.BCST 12(SI), Z9, Z3
-	VFMADD231PS.BCST 12(SI)(BX*1), Z9, Z4
-	VFMADD231PS.BCST 12(SI)(BX*2), Z9, Z5
-	VFMADD231PS.BCST 12(DI), Z9, Z6
-	VFMADD231PS.BCST 12(DI)(BX*1), Z9, Z7
-	VFMADD231PS.BCST 12(DI)(BX*2), Z9, Z8
-	ADDQ             $0x00000080, AX
-	ADDQ             $0x00000010, DX
-	ADDQ             $0x00000010, SI
-	ADDQ             $0x00000010, DI
-	SUBQ             $0x04, CX
-	JGE              loop
-
-rest:
-	ADDQ $0x04, CX
-	JE   done
-
-one:
-	VPMOVZXWD        (AX), Z9
-	VPSLLD           $0x10, Z9, Z9
-	VFMADD231PS.BCST (DX), Z9, Z0
-	VFMADD231PS.BCST (DX)(BX*1), Z9, Z1
-	VFMADD231PS.BCST (DX)(BX*2), Z9, Z2
-	VFMADD231PS.BCST (SI), Z9, Z3
-	VFMADD231PS.BCST (SI)(BX*1), Z9, Z4
-	VFMADD231PS.BCST (SI)(BX*2), Z9, Z5
-	VFMADD231PS.BCST (DI), Z9, Z6
-	VFMADD231PS.BCST (DI)(BX*1), Z9, Z7
-	VFMADD231PS.BCST (DI)(BX*2), Z9, Z8
-	ADDQ             $0x00000020, AX
-	ADDQ             $0x00000004, DX
-	ADDQ             $0x00000004, SI
-	ADDQ             $0x00000004, DI
-	DECQ             CX
-	JNE              one
-
-done:
-	// y += sums
-	MOVQ    y+0(FP), AX
-	MOVQ    ld+8(FP), CX
-	SHLQ    $0x02, CX
-	LEAQ    (AX)(CX*2), DX
-	ADDQ    CX, DX
-	LEAQ    (DX)(CX*2), BX
-	ADDQ    CX, BX
-	VADDPS  (AX), Z0, Z0
-	VMOVUPS Z0, (AX)
-	VADDPS  (AX)(CX*1), Z1, Z1
-	VMOVUPS Z1, (AX)(CX*1)
-	VADDPS  (AX)(CX*2), Z2, Z2
-	VMOVUPS Z2, (AX)(CX*2)
-	VADDPS  (DX), Z3, Z3
-	VMOVUPS Z3, (DX)
-	VADDPS  (DX)(CX*1), Z4, Z4
-	VMOVUPS Z4, (DX)(CX*1)
-	VADDPS  (DX)(CX*2), Z5, Z5
-	VMOVUPS Z5, (DX)(CX*2)
-	VADDPS  (BX), Z6, Z6
-	VMOVUPS Z6, (BX)
-	VADDPS  (BX)(CX*1), Z7, Z7
-	VMOVUPS Z7, (BX)(CX*1)
-	VADDPS  (BX)(CX*2), Z8, Z8
-	VMOVUPS Z8, (BX)(CX*2)
-	VZEROUPPER
-	RET
-
-// func denseBF16AVX512x1x10(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
-// Requires: AVX, AVX512F
-TEXT ·denseBF16AVX512x1x10(SB), NOSPLIT, $0-56
-	// denseBF16AVX512x1x10 adds to y[10][16] (ld values a token) the products of k ≥ 1 columns
-	// of 1 band(s) of BF16, stride bytes apart, with rows of x that are ldx values apart.
-	MOVQ   w+16(FP), AX
-	MOVQ   k+48(FP), CX
-	MOVQ   x+32(FP), DX
-	MOVQ   ldx+40(FP), BX
-	SHLQ   $0x02, BX
-	LEAQ   (DX)(BX*2), SI
-	ADDQ   BX, SI
-	LEAQ   (SI)(BX*2), DI
-	ADDQ   BX, DI
-	LEAQ   (DI)(BX*2), R8
-	ADDQ   BX, R8
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-
-	// four columns a turn, then one
-	SUBQ $0x04, CX
-	JLT  rest
-
-loop:
-	VPMOVZXWD        (AX), Z10
-	VPSLLD           $0x10, Z10, Z10
-	VFMADD231PS.BCST (DX), Z10, Z0
-	VFMADD231PS.BCST (DX)(BX*1), Z10, Z1
-	VFMADD231PS.BCST (DX)(BX*2), Z10, Z2
-	VFMADD231PS.BCST (SI), Z10, Z3
-	VFMADD231PS.BCST (SI)(BX*1), Z10, Z4
-	VFMADD231PS.BCST (SI)(BX*2), Z10, Z5
-	VFMADD231PS.BCST (DI), Z10, Z6
-	VFMADD231PS.BCST (DI)(BX*1), Z10, Z7
-	VFMADD231PS.BCST (DI)(BX*2), Z10, Z8
-	VFMADD231PS.BCST (R8), Z10, Z9
-	VPMOVZXWD        32(AX), Z10
-	VPSLLD           $0x10, Z10, Z10
-	VFMADD231PS.BCST 4(DX), Z10, Z0
-	VFMADD231PS.BCST 4(DX)(BX*1), Z10, Z1
-	VFMADD231PS.BCST 4(DX)(BX*2), Z10, Z2
-	VFMADD231PS.BCST 4(SI), Z10, Z3
-	VFMADD231PS.BCST 4(SI)(BX*1), Z10, Z4
-	VFMADD231PS.BCST 4(SI)(BX*2), Z10, Z5
-	VFMADD231PS.BCST 4(DI), Z10, Z6
-	VFMADD231PS.BCST 4(DI)(BX*1), Z10, Z7
-	VFMADD231PS.BCST 4(DI)(BX*2), Z10, Z8
-	VFMADD231PS.BCST 4(R8), Z10, Z9
-	VPMOVZXWD        64(AX), Z10
-	VPSLLD           $0x10, Z10, Z10
-	VFMADD231PS.BCST 8(DX), Z10, Z0
-	VFMADD231PS.BCST 8(DX)(BX*1), Z10, Z1
-	VFMADD231PS.BCST 8(DX)(BX*2), Z10, Z2
-	VFMADD231PS.BCST 8(SI), Z10, Z3
-	VFMADD231PS.BCST 8(SI)(BX*1), Z10, Z4
-	VFMADD231PS.BCST 8(SI)(BX*2), Z10, Z5
-	VFMADD231PS.BCST 8(DI), Z10, Z6
-	VFMADD231PS.BCST 8(DI)(BX*1), Z10, Z7
-	VFMADD231PS.BCST 8(DI)(BX*2), Z10, Z8
-	VFMADD231PS.BCST 8(R8), Z10, Z9
-	VPMOVZXWD        96(AX), Z10
-	VPSLLD           $0x10, Z10, Z10
-	VFMADD231PS.BCST 12(DX), Z10, Z0
-	VFMADD231PS.BCST 12(DX)(BX*1), Z10, Z1
-	VFMADD231PS.BCST 12(DX)(BX*2), Z10, Z2
-	VFMADD231PS.BCST 12(SI), Z10, Z3
-	VFMADD231PS.BCST 12(SI)(BX*1), Z10, Z4
-	VFMADD231PS.BCST 12(SI)(BX*2), Z10, Z5
-	VFMADD231PS.BCST 12(DI), Z10, Z6
-	VFMADD231PS.BCST 12(DI)(BX*1), Z10, Z7
-	VFMADD231PS.BCST 12(DI)(BX*2), Z10, Z8
-	VFMADD231PS.BCST 12(R8), Z10, Z9
-	ADDQ             $0x00000080, AX
-	ADDQ             $0x00000010, DX
-	ADDQ             $0x00000010, SI
-	ADDQ             $0x00000010, DI
-	ADDQ             $0x00000010, R8
-	SUBQ             $0x04, CX
-	JGE              loop
-
-rest:
-	ADDQ $0x04, CX
-	JE   done
-
-one:
-	VPMOVZXWD        (AX), Z10
-	VPSLLD           $0x10, Z10, Z10
-	VFMADD231PS.BCST (DX), Z10, Z0
-	VFMADD231PS.BCST (DX)(BX*1), Z10, Z1
-	VFMADD231PS.BCST (DX)(BX*2), Z10, Z2
-	VFMADD231PS.BCST (SI), Z10, Z3
-	VFMADD231PS.BCST (SI)(BX*1), Z10, Z4
-	VFMADD231PS.BCST (SI)(BX*2), Z10, Z5
-	VFMADD231PS.BCST (DI), Z10, Z6
-	VFMADD231PS.BCST (DI)(BX*1), Z10, Z7
-	VFMADD231PS.BCST (DI)(BX*2), Z10, Z8
-	VFMADD231PS.BCST (R8), Z10, Z9
-	ADDQ             $0x00000020, AX
-	ADDQ             $0x00000004, DX
-	ADDQ             $0x00000004, SI
-	ADDQ             $0x00000004, DI
-	ADDQ             $0x00000004, R8
-	DECQ             CX
-	JNE              one
-
-done:
-	// y += sums
-	MOVQ    y+0(FP), AX
-	MOVQ    ld+8(FP), CX
-	SHLQ    $0x02, CX
-	LEAQ    (AX)(CX*2), DX
-	ADDQ    CX, DX
-	LEAQ    (DX)(CX*2), BX
-	ADDQ    CX, BX
-	LEAQ    (BX)(CX*2), SI
-	ADDQ    CX, SI
-	VADDPS  (AX), Z0, Z0
-	VMOVUPS Z0, (AX)
-	VADDPS  (AX)(CX*1), Z1, Z1
-	VMOVUPS Z1, (AX)(CX*1)
-	VADDPS  (AX)(CX*2), Z2, Z2
-	VMOVUPS Z2, (AX)(CX*2)
-	VADDPS  (DX), Z3, Z3
-	VMOVUPS Z3, (DX)
-	VADDPS  (DX)(CX*1), Z4, Z4
-	VMOVUPS Z4, (DX)(CX*1)
-	VADDPS  (DX)(CX*2), Z5, Z5
-	VMOVUPS Z5, (DX)(CX*2)
-	VADDPS  (BX), Z6, Z6
-	VMOVUPS Z6, (BX)
-	VADDPS  (BX)(CX*1), Z7, Z7
-	VMOVUPS Z7, (BX)(CX*1)
-	VADDPS  (BX)(CX*2), Z8, Z8
-	VMOVUPS Z8, (BX)(CX*2)
-	VADDPS  (SI), Z9, Z9
-	VMOVUPS Z9, (SI)
-	VZEROUPPER
-	RET
-
-// func denseBF16AVX512x1x11(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
-// Requires: AVX, AVX512F
-TEXT ·denseBF16AVX512x1x11(SB), NOSPLIT, $0-56
-	// denseBF16AVX512x1x11 adds to y[11][16] (ld values a token) the products of k ≥ 1 columns
-	// of 1 band(s) of BF16, stride bytes apart, with rows of x that are ldx values apart.
-	MOVQ   w+16(FP), AX
-	MOVQ   k+48(FP), CX
-	MOVQ   x+32(FP), DX
-	MOVQ   ldx+40(FP), BX
-	SHLQ   $0x02, BX
-	LEAQ   (DX)(BX*2), SI
-	ADDQ   BX, SI
-	LEAQ   (SI)(BX*2), DI
-	ADDQ   BX, DI
-	LEAQ   (DI)(BX*2), R8
-	ADDQ   BX, R8
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-
-	// four columns a turn, then one
-	SUBQ $0x04, CX
-	JLT  rest
-
-loop:
-	VPMOVZXWD        (AX), Z11
-	VPSLLD           $0x10, Z11, Z11
-	VFMADD231PS.BCST (DX), Z11, Z0
-	VFMADD231PS.BCST (DX)(BX*1), Z11, Z1
-	VFMADD231PS.BCST (DX)(BX*2), Z11, Z2
-	VFMADD231PS.BCST (SI), Z11, Z3
-	VFMADD231PS.BCST (SI)(BX*1), Z11, Z4
-	VFMADD231PS.BCST (SI)(BX*2), Z11, Z5
-	VFMADD231PS.BCST (DI), Z11, Z6
-	VFMADD231PS.BCST (DI)(BX*1), Z11, Z7
-	VFMADD231PS.BCST (DI)(BX*2), Z11, Z8
-	VFMADD231PS.BCST (R8), Z11, Z9
-	VFMADD231PS.BCST (R8)(BX*1), Z11, Z10
-	VPMOVZXWD        32(AX), Z11
-	VPSLLD           $0x10, Z11, Z11
-	VFMADD231PS.BCST 4(DX), Z11, Z0
-	VFMADD231PS.BCST 4(DX)(BX*1), Z11, Z1
-	VFMADD231PS.BCST 4(DX)(BX*2), Z11, Z2
-	VFMADD231PS.BCST 4(SI), Z11, Z3
-	VFMADD231PS.BCST 4(SI)(BX*1), Z11, Z4
-	VFMADD231PS.BCST 4(SI)(BX*2), Z11, Z5
-	VFMADD231PS.BCST 4(DI), Z11, Z6
-	VFMADD231PS.BCST 4(DI)(BX*1), Z11, Z7
-	VFMADD231PS.BCST 4(DI)(BX*2), Z11, Z8
-	VFMADD231PS.BCST 4(R8), Z11, Z9
-	VFMADD231PS.BCST 4(R8)(BX*1), Z11, Z10
-	VPMOVZXWD        64(AX), Z11
-	VPSLLD           $0x10, Z11, Z11
-	VFMADD231PS.BCST 8(DX), Z11, Z0
-	VFMADD231PS.BCST 8(DX)(BX*1), Z11, Z1
-	VFMADD231PS.BCST 8(DX)(BX*2), Z11, Z2
-	VFMADD231PS.BCST 8(SI), Z11, Z3
-	VFMADD231PS.BCST 8(SI)(BX*1), Z11, Z4
-	VFMADD231PS.BCST 8(SI)(BX*2), Z11, Z5
-	VFMADD231PS.BCST 8(DI), Z11, Z6
-	VFMADD231PS.BCST 8(DI)(BX*1), Z11, Z7
-	VFMADD231PS.BCST 8(DI)(BX*2), Z11, Z8
-	VFMADD231PS.BCST 8(R8), Z11, Z9
-	VFMADD231PS.BCST 8(R8)(BX*1), Z11, Z10
-	VPMOVZXWD        96(AX), Z11
-	VPSLLD           $0x10, Z11, Z11
-	VFMADD231PS.BCST 12(DX), Z11, Z0
-	VFMADD231PS.BCST 12(DX)(BX*1), Z11, Z1
-	VFMADD231PS.BCST 12(DX)(BX*2), Z11, Z2
-	VFMADD231PS.BCST 12(SI), Z11, Z3
-	VFMADD231PS.BCST 12(SI)(BX*1), Z11, Z4
-	VFMADD231PS.BCST 12(SI)(BX*2), Z11, Z5
-	VFMADD231PS.BCST 12(DI), Z11, Z6
-	VFMADD231PS.BCST 12(DI)(BX*1), Z11, Z7
-	VFMADD231PS.BCST 12(DI)(BX*2), Z11, Z8
-	VFMADD231PS.BCST 12(R8), Z11, Z9
-	VFMADD231PS.BCST 12(R8)(BX*1), Z11, Z10
-	ADDQ             $0x00000080, AX
-	ADDQ             $0x00000010, DX
-	ADDQ             $0x00000010, SI
-	ADDQ             $0x00000010, DI
-	ADDQ             $0x00000010, R8
-	SUBQ             $0x04, CX
-	JGE              loop
-
-rest:
-	ADDQ $0x04, CX
-	JE   done
-
-one:
-	VPMOVZXWD        (AX), Z11
-	VPSLLD           $0x10, Z11, Z11
-	VFMADD231PS.BCST (DX), Z11, Z0
-	VFMADD231PS.BCST (DX)(BX*1), Z11, Z1
-	VFMADD231PS.BCST (DX)(BX*2), Z11, Z2
-	VFMADD231PS.BCST (SI), Z11, Z3
-	VFMADD231PS.BCST (SI)(BX*1), Z11, Z4
-	VFMADD231PS.BCST (SI)(BX*2), Z11, Z5
-	VFMADD231PS.BCST (DI), Z11, Z6
-	VFMADD231PS.BCST (DI)(BX*1), Z11, Z7
-	VFMADD231PS.BCST (DI)(BX*2), Z11, Z8
-	VFMADD231PS.BCST (R8), Z11, Z9
-	VFMADD231PS.BCST (R8)(BX*1), Z11, Z10
-	ADDQ             $0x00000020, AX
-	ADDQ             $0x00000004, DX
-	ADDQ             $0x00000004, SI
-	ADDQ             $0x00000004, DI
-	ADDQ             $0x00000004, R8
-	DECQ             CX
-	JNE              one
-
-done:
-	// y += sums
-	MOVQ    y+0(FP), AX
-	MOVQ    ld+8(FP), CX
-	SHLQ    $0x02, CX
-	LEAQ    (AX)(CX*2), DX
-	ADDQ    CX, DX
-	LEAQ    (DX)(CX*2), BX
-	ADDQ    CX, BX
-	LEAQ    (BX)(CX*2), SI
-	ADDQ    CX, SI
-	VADDPS  (AX), Z0, Z0
-	VMOVUPS Z0, (AX)
-	VADDPS  (AX)(CX*1), Z1, Z1
-	VMOVUPS Z1, (AX)(CX*1)
-	VADDPS  (AX)(CX*2), Z2, Z2
-	VMOVUPS Z2, (AX)(CX*2)
-	VADDPS  (DX), Z3, Z3
-	VMOVUPS Z3, (DX)
-	VADDPS  (DX)(CX*1), Z4, Z4
-	VMOVUPS Z4, (DX)(CX*1)
-	VADDPS  (DX)(CX*2), Z5, Z5
-	VMOVUPS Z5, (DX)(CX*2)
-	VADDPS  (BX), Z6, Z6
-	VMOVUPS Z6, (BX)
-	VADDPS  (BX)(CX*1), Z7, Z7
-	VMOVUPS Z7, (BX)(CX*1)
-	VADDPS  (BX)(CX*2), Z8, Z8
-	VMOVUPS Z8, (BX)(CX*2)
-	VADDPS  (SI), Z9, Z9
-	VMOVUPS Z9, (SI)
-	VADDPS  (SI)(CX*1), Z10, Z10
-	VMOVUPS Z10, (SI)(CX*1)
-	VZEROUPPER
-	RET
-
-// func denseBF16AVX512x1x12(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
-// Requires: AVX, AVX512F
-TEXT ·denseBF16AVX512x1x12(SB), NOSPLIT, $0-56
-	// denseBF16AVX512x1x12 adds to y[12][16] (ld values a token) the products of k ≥ 1 columns
-	// of 1 band(s) of BF16, stride bytes apart, with rows of x that are ldx values apart.
-	MOVQ   w+16(FP), AX
-	MOVQ   k+48(FP), CX
-	MOVQ   x+32(FP), DX
-	MOVQ   ldx+40(FP), BX
-	SHLQ   $0x02, BX
-	LEAQ   (DX)(BX*2), SI
-	ADDQ   BX, SI
-	LEAQ   (SI)(BX*2), DI
-	ADDQ   BX, DI
-	LEAQ   (DI)(BX*2), R8
-	ADDQ   BX, R8
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-
-	// four columns a turn, then one
-	SUBQ $0x04, CX
-	JLT  rest
-
-loop:
-	VPMOVZXWD        (AX), Z12
-	VPSLLD           $0x10, Z12, Z12
-	VFMADD231PS.BCST (DX), Z12, Z0
-	VFMADD231PS.BCST (DX)(BX*1), Z12, Z1
-	VFMADD231PS.BCST (DX)(BX*2), Z12, Z2
-	VFMADD231PS.BCST (SI), Z12, Z3
-	VFMADD231PS.BCST (SI)(BX*1), Z12, Z4
-	VFMADD231PS.BCST (SI)(BX*2), Z12, Z5
-	VFMADD231PS.BCST (DI), Z12, Z6
-	VFMADD231PS.BCST (DI)(BX*1), Z12, Z7
-	VFMADD231PS.BCST (DI)(BX*2), Z12, Z8
-	VFMADD231PS.BCST (R8), Z12, Z9
-	VFMADD231PS.BCST (R8)(BX*1), Z12, Z10
-	VFMADD231PS.BCST (R8)(BX*2), Z12, Z11
-	VPMOVZXWD        32(AX), Z12
-	VPSLLD           $0x10, Z12, Z12
-	VFMADD231PS.BCST 4(DX), Z12, Z0
-	VFMADD231PS.BCST 4(DX)(BX*1), Z12, Z1
-	VFMADD231PS.BCST 4(DX)(BX*2), Z12, Z2
-	VFMADD231PS.BCST 4(SI), Z12, Z3
-	VFMADD231PS.BCST 4(SI)(BX*1), Z12, Z4
-	VFMADD231PS.BCST 4(SI)(BX*2), Z12, Z5
-	VFMADD231PS.BCST 4(DI), Z12, Z6
-	VFMADD231PS.BCST 4(DI)(BX*1), Z12, Z7
-	VFMADD231PS.BCST 4(DI)(BX*2), Z12, Z8
-	VFMADD231PS.BCST 4(R8), Z12, Z9
-	VFMADD231PS.BCST 4(R8)(BX*1), Z12, Z10
-	VFMADD231PS.BCST 4(R8)(BX*2), Z12, Z11
-	VPMOVZXWD        64(AX), Z12
-	VPSLLD           $0x10, Z12, Z12
-	VFMADD231PS.BCST 8(DX), Z12, Z0
-	VFMADD231PS.BCST 8(DX)(BX*1), Z12, Z1
-	VFMADD231PS.BCST 8(DX)(BX*2), Z12, Z2
-	VFMADD231PS.BCST 8(SI), Z12, Z3
-	VFMADD231PS.BCST 8(SI)(BX*1), Z12, Z4
-	VFMADD231PS.BCST 8(SI)(BX*2), Z12, Z5
-	VFMADD231PS.BCST 8(DI), Z12, Z6
-	VFMADD231PS.BCST 8(DI)(BX*1), Z12, Z7
-	VFMADD231PS.BCST 8(DI)(BX*2), Z12, Z8
-	VFMADD231PS.BCST 8(R8), Z12, Z9
-	VFMADD231PS.BCST 8(R8)(BX*1), Z12, Z10
-	VFMADD231PS.BCST 8(R8)(BX*2), Z12, Z11
-	VPMOVZXWD        96(AX), Z12
-	VPSLLD           $0x10, Z12, Z12
-	VFMADD231PS.BCST 12(DX), Z12, Z0
-	VFMADD231PS.BCST 12(DX)(BX*1), Z12, Z1
-	VFMADD231PS.BCST 12(DX)(BX*2), Z12, Z2
-	VFMADD231PS.BCST 12(SI), Z12, Z3
-	VFMADD231PS.BCST 12(SI)(BX*1), Z12, Z4
-	VFMADD231PS.BCST 12(SI)(BX*2), Z12, Z5
-	VFMADD231PS.BCST 12(DI), Z12, Z6
-	VFMADD231PS.BCST 12(DI)(BX*1), Z12, Z7
-	VFMADD231PS.BCST 12(DI)(BX*2), Z12, Z8
-	VFMADD231PS.BCST 12(R8), Z12, Z9
-	VFMADD231PS.BCST 12(R8)(BX*1), Z12, Z10
-	VFMADD231PS.BCST 12(R8)(BX*2), Z12, Z11
-	ADDQ             $0x00000080, AX
-	ADDQ             $0x00000010, DX
-	ADDQ             $0x00000010, SI
-	ADDQ             $0x00000010, DI
-	ADDQ             $0x00000010, R8
-	SUBQ             $0x04, CX
-	JGE              loop
-
-rest:
-	ADDQ $0x04, CX
-	JE   done
-
-one:
-	VPMOVZXWD        (AX), Z12
-	VPSLLD           $0x10, Z12, Z12
-	VFMADD231PS.BCST (DX), Z12, Z0
-	VFMADD231PS.BCST (DX)(BX*1), Z12, Z1
-	VFMADD231PS.BCST (DX)(BX*2), Z12, Z2
-	VFMADD231PS.BCST (SI), Z12, Z3
-	VFMADD231PS.BCST (SI)(BX*1), Z12, Z4
-	VFMADD231PS.BCST (SI)(BX*2), Z12, Z5
-	VFMADD231PS.BCST (DI), Z12, Z6
-	VFMADD231PS.BCST (DI)(BX*1), Z12, Z7
-	VFMADD231PS.BCST (DI)(BX*2), Z12, Z8
-	VFMADD231PS.BCST (R8), Z12, Z9
-	VFMADD231PS.BCST (R8)(BX*1), Z12, Z10
-	VFMADD231PS.BCST (R8)(BX*2), Z12, Z11
-	ADDQ             $0x00000020, AX
-	ADDQ             $0x00000004, DX
-	ADDQ             $0x00000004, SI
-	ADDQ             $0x00000004, DI
-	ADDQ             $0x00000004, R8
-	DECQ             CX
-	JNE              one
-
-done:
-	// y += sums
-	MOVQ    y+0(FP), AX
-	MOVQ    ld+8(FP), CX
-	SHLQ    $0x02, CX
-	LEAQ    (AX)(CX*2), DX
-	ADDQ    CX, DX
-	LEAQ    (DX)(CX*2), BX
-	ADDQ    CX, BX
-	LEAQ    (BX)(CX*2), SI
-	ADDQ    CX, SI
-	VADDPS  (AX), Z0, Z0
-	VMOVUPS Z0, (AX)
-	VADDPS  (AX)(CX*1), Z1, Z1
-	VMOVUPS Z1, (AX)(CX*1)
-	VADDPS  (AX)(CX*2), Z2, Z2
-	VMOVUPS Z2, (AX)(CX*2)
-	VADDPS  (DX), Z3, Z3
-	VMOVUPS Z3, (DX)
-	VADDPS  (DX)(CX*1), Z4, Z4
-	VMOVUPS Z4, (DX)(CX*1)
-	VADDPS  (DX)(CX*2), Z5, Z5
-	VMOVUPS Z5, (DX)(CX*2)
-	VADDPS  (BX), Z6, Z6
-	VMOVUPS Z6, (BX)
-	VADDPS  (BX)(CX*1), Z7, Z7
-	VMOVUPS Z7, (BX)(CX*1)
-	VADDPS  (BX)(CX*2), Z8, Z8
-	VMOVUPS Z8, (BX)(CX*2)
-	VADDPS  (SI), Z9, Z9
-	VMOVUPS Z9, (SI)
-	VADDPS  (SI)(CX*1), Z10, Z10
-	VMOVUPS Z10, (SI)(CX*1)
-	VADDPS  (SI)(CX*2), Z11, Z11
-	VMOVUPS Z11, (SI)(CX*2)
 	VZEROUPPER
 	RET

@@ -40,30 +40,6 @@ func groupedQ4AVX2x1x3(y *float32, ld int, codes *byte, scales *byte, stride int
 //go:noescape
 func groupedQ4AVX2x1x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
-// groupedQ4AVX512x1x1 adds to y[1][16] (ld values a token) the products of bands of Q4 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
-//
-//go:noescape
-func groupedQ4AVX512x1x1(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-
-// groupedQ4AVX512x1x2 adds to y[2][16] (ld values a token) the products of bands of Q4 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
-//
-//go:noescape
-func groupedQ4AVX512x1x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-
-// groupedQ4AVX512x1x3 adds to y[3][16] (ld values a token) the products of bands of Q4 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
-//
-//go:noescape
-func groupedQ4AVX512x1x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-
-// groupedQ4AVX512x1x4 adds to y[4][16] (ld values a token) the products of bands of Q4 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
-//
-//go:noescape
-func groupedQ4AVX512x1x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-
 // groupedQ4AVX512x2x2 adds to y[2][32] (ld values a token) the products of two bands of Q4 that are
 // stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 // next, which need not be memory at all.
@@ -84,13 +60,6 @@ func groupedQ4AVX512x2x3(y *float32, ld int, codes *byte, scales *byte, stride i
 //
 //go:noescape
 func groupedQ4AVX512x2x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
-
-// groupedQ4AVX512x2x5 adds to y[5][32] (ld values a token) the products of two bands of Q4 that are
-// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
-// next, which need not be memory at all.
-//
-//go:noescape
-func groupedQ4AVX512x2x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 
 // groupedQ4AVX512x2x6 adds to y[6][32] (ld values a token) the products of two bands of Q4 that are
 // stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
@@ -135,30 +104,6 @@ func groupedQ4MAVX2x1x3(y *float32, ld int, codes *byte, scales *byte, stride in
 //go:noescape
 func groupedQ4MAVX2x1x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
-// groupedQ4MAVX512x1x1 adds to y[1][16] (ld values a token) the products of bands of Q4M that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
-//
-//go:noescape
-func groupedQ4MAVX512x1x1(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-
-// groupedQ4MAVX512x1x2 adds to y[2][16] (ld values a token) the products of bands of Q4M that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
-//
-//go:noescape
-func groupedQ4MAVX512x1x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-
-// groupedQ4MAVX512x1x3 adds to y[3][16] (ld values a token) the products of bands of Q4M that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
-//
-//go:noescape
-func groupedQ4MAVX512x1x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-
-// groupedQ4MAVX512x1x4 adds to y[4][16] (ld values a token) the products of bands of Q4M that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
-//
-//go:noescape
-func groupedQ4MAVX512x1x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-
 // groupedQ4MAVX512x2x2 adds to y[2][32] (ld values a token) the products of two bands of Q4M that are
 // stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 // next, which need not be memory at all.
@@ -179,13 +124,6 @@ func groupedQ4MAVX512x2x3(y *float32, ld int, codes *byte, scales *byte, stride 
 //
 //go:noescape
 func groupedQ4MAVX512x2x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
-
-// groupedQ4MAVX512x2x5 adds to y[5][32] (ld values a token) the products of two bands of Q4M that are
-// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
-// next, which need not be memory at all.
-//
-//go:noescape
-func groupedQ4MAVX512x2x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 
 // groupedQ4MAVX512x2x6 adds to y[6][32] (ld values a token) the products of two bands of Q4M that are
 // stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
@@ -230,30 +168,6 @@ func groupedQ41AVX2x1x3(y *float32, ld int, codes *byte, scales *byte, stride in
 //go:noescape
 func groupedQ41AVX2x1x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
-// groupedQ41AVX512x1x1 adds to y[1][16] (ld values a token) the products of bands of Q41 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
-//
-//go:noescape
-func groupedQ41AVX512x1x1(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-
-// groupedQ41AVX512x1x2 adds to y[2][16] (ld values a token) the products of bands of Q41 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
-//
-//go:noescape
-func groupedQ41AVX512x1x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-
-// groupedQ41AVX512x1x3 adds to y[3][16] (ld values a token) the products of bands of Q41 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
-//
-//go:noescape
-func groupedQ41AVX512x1x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-
-// groupedQ41AVX512x1x4 adds to y[4][16] (ld values a token) the products of bands of Q41 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
-//
-//go:noescape
-func groupedQ41AVX512x1x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-
 // groupedQ41AVX512x2x2 adds to y[2][32] (ld values a token) the products of two bands of Q41 that are
 // stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 // next, which need not be memory at all.
@@ -274,13 +188,6 @@ func groupedQ41AVX512x2x3(y *float32, ld int, codes *byte, scales *byte, stride 
 //
 //go:noescape
 func groupedQ41AVX512x2x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
-
-// groupedQ41AVX512x2x5 adds to y[5][32] (ld values a token) the products of two bands of Q41 that are
-// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
-// next, which need not be memory at all.
-//
-//go:noescape
-func groupedQ41AVX512x2x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 
 // groupedQ41AVX512x2x6 adds to y[6][32] (ld values a token) the products of two bands of Q41 that are
 // stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
@@ -325,30 +232,6 @@ func groupedQ6AVX2x1x3(y *float32, ld int, codes *byte, scales *byte, stride int
 //go:noescape
 func groupedQ6AVX2x1x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
-// groupedQ6AVX512x1x1 adds to y[1][16] (ld values a token) the products of bands of Q6 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
-//
-//go:noescape
-func groupedQ6AVX512x1x1(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-
-// groupedQ6AVX512x1x2 adds to y[2][16] (ld values a token) the products of bands of Q6 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
-//
-//go:noescape
-func groupedQ6AVX512x1x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-
-// groupedQ6AVX512x1x3 adds to y[3][16] (ld values a token) the products of bands of Q6 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
-//
-//go:noescape
-func groupedQ6AVX512x1x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-
-// groupedQ6AVX512x1x4 adds to y[4][16] (ld values a token) the products of bands of Q6 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
-//
-//go:noescape
-func groupedQ6AVX512x1x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-
 // groupedQ6AVX512x2x2 adds to y[2][32] (ld values a token) the products of two bands of Q6 that are
 // stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 // next, which need not be memory at all.
@@ -369,13 +252,6 @@ func groupedQ6AVX512x2x3(y *float32, ld int, codes *byte, scales *byte, stride i
 //
 //go:noescape
 func groupedQ6AVX512x2x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
-
-// groupedQ6AVX512x2x5 adds to y[5][32] (ld values a token) the products of two bands of Q6 that are
-// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
-// next, which need not be memory at all.
-//
-//go:noescape
-func groupedQ6AVX512x2x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 
 // groupedQ6AVX512x2x6 adds to y[6][32] (ld values a token) the products of two bands of Q6 that are
 // stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
@@ -420,53 +296,17 @@ func groupedQ8AVX2x1x3(y *float32, ld int, codes *byte, scales *byte, stride int
 //go:noescape
 func groupedQ8AVX2x1x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
-// groupedQ8AVX2x1x5 adds to y[5][16] (ld values a token) the products of bands of Q8 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
-//
-//go:noescape
-func groupedQ8AVX2x1x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-
 // groupedQ8AVX2x1x6 adds to y[6][16] (ld values a token) the products of bands of Q8 that are
 // stride bytes apart with rows of activation records that are lda bytes apart.
 //
 //go:noescape
 func groupedQ8AVX2x1x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
-// groupedQ8AVX2x1x7 adds to y[7][16] (ld values a token) the products of bands of Q8 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
-//
-//go:noescape
-func groupedQ8AVX2x1x7(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-
 // groupedQ8AVX2x1x8 adds to y[8][16] (ld values a token) the products of bands of Q8 that are
 // stride bytes apart with rows of activation records that are lda bytes apart.
 //
 //go:noescape
 func groupedQ8AVX2x1x8(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-
-// groupedQ8AVX512x1x1 adds to y[1][16] (ld values a token) the products of bands of Q8 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
-//
-//go:noescape
-func groupedQ8AVX512x1x1(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-
-// groupedQ8AVX512x1x2 adds to y[2][16] (ld values a token) the products of bands of Q8 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
-//
-//go:noescape
-func groupedQ8AVX512x1x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-
-// groupedQ8AVX512x1x3 adds to y[3][16] (ld values a token) the products of bands of Q8 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
-//
-//go:noescape
-func groupedQ8AVX512x1x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-
-// groupedQ8AVX512x1x4 adds to y[4][16] (ld values a token) the products of bands of Q8 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
-//
-//go:noescape
-func groupedQ8AVX512x1x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
 // groupedQ8AVX512x2x2 adds to y[2][32] (ld values a token) the products of two bands of Q8 that are
 // stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
@@ -488,13 +328,6 @@ func groupedQ8AVX512x2x3(y *float32, ld int, codes *byte, scales *byte, stride i
 //
 //go:noescape
 func groupedQ8AVX512x2x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
-
-// groupedQ8AVX512x2x5 adds to y[5][32] (ld values a token) the products of two bands of Q8 that are
-// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
-// next, which need not be memory at all.
-//
-//go:noescape
-func groupedQ8AVX512x2x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 
 // groupedQ8AVX512x2x6 adds to y[6][32] (ld values a token) the products of two bands of Q8 that are
 // stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
@@ -539,30 +372,6 @@ func groupedFP4AVX2x1x3(y *float32, ld int, codes *byte, scales *byte, stride in
 //go:noescape
 func groupedFP4AVX2x1x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
-// groupedFP4AVX512x1x1 adds to y[1][16] (ld values a token) the products of bands of FP4 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
-//
-//go:noescape
-func groupedFP4AVX512x1x1(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-
-// groupedFP4AVX512x1x2 adds to y[2][16] (ld values a token) the products of bands of FP4 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
-//
-//go:noescape
-func groupedFP4AVX512x1x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-
-// groupedFP4AVX512x1x3 adds to y[3][16] (ld values a token) the products of bands of FP4 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
-//
-//go:noescape
-func groupedFP4AVX512x1x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-
-// groupedFP4AVX512x1x4 adds to y[4][16] (ld values a token) the products of bands of FP4 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
-//
-//go:noescape
-func groupedFP4AVX512x1x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-
 // groupedFP4AVX512x2x2 adds to y[2][32] (ld values a token) the products of two bands of FP4 that are
 // stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 // next, which need not be memory at all.
@@ -584,13 +393,6 @@ func groupedFP4AVX512x2x3(y *float32, ld int, codes *byte, scales *byte, stride 
 //go:noescape
 func groupedFP4AVX512x2x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 
-// groupedFP4AVX512x2x5 adds to y[5][32] (ld values a token) the products of two bands of FP4 that are
-// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
-// next, which need not be memory at all.
-//
-//go:noescape
-func groupedFP4AVX512x2x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
-
 // groupedFP4AVX512x2x6 adds to y[6][32] (ld values a token) the products of two bands of FP4 that are
 // stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 // next, which need not be memory at all.
@@ -603,13 +405,6 @@ func groupedFP4AVX512x2x6(y *float32, ld int, codes *byte, scales *byte, stride 
 //
 //go:noescape
 func panelQ4AVX2(dst *byte, codes *byte, scales *byte, ahead int, groups int)
-
-// groupedQ4PanelAVX2x3 adds to y[3][16] (ld values a token) the products of groups ≥ 1 groups of a
-// panel of Q4 with rows of activation records that are lda bytes apart. It prefetches
-// groups · lines ≥ 1 lines of 64 bytes that lie ahead bytes from fetch.
-//
-//go:noescape
-func groupedQ4PanelAVX2x3(y *float32, ld int, panel *byte, acts *byte, lda int, fetch *byte, ahead int, lines int, groups int)
 
 // groupedQ4PanelAVX2x4 adds to y[4][16] (ld values a token) the products of groups ≥ 1 groups of a
 // panel of Q4 with rows of activation records that are lda bytes apart. It prefetches
@@ -624,13 +419,6 @@ func groupedQ4PanelAVX2x4(y *float32, ld int, panel *byte, acts *byte, lda int, 
 //go:noescape
 func panelQ4MAVX2(dst *byte, codes *byte, scales *byte, ahead int, groups int)
 
-// groupedQ4MPanelAVX2x3 adds to y[3][16] (ld values a token) the products of groups ≥ 1 groups of a
-// panel of Q4M with rows of activation records that are lda bytes apart. It prefetches
-// groups · lines ≥ 1 lines of 64 bytes that lie ahead bytes from fetch.
-//
-//go:noescape
-func groupedQ4MPanelAVX2x3(y *float32, ld int, panel *byte, acts *byte, lda int, fetch *byte, ahead int, lines int, groups int)
-
 // groupedQ4MPanelAVX2x4 adds to y[4][16] (ld values a token) the products of groups ≥ 1 groups of a
 // panel of Q4M with rows of activation records that are lda bytes apart. It prefetches
 // groups · lines ≥ 1 lines of 64 bytes that lie ahead bytes from fetch.
@@ -643,13 +431,6 @@ func groupedQ4MPanelAVX2x4(y *float32, ld int, panel *byte, acts *byte, lda int,
 //
 //go:noescape
 func panelQ41AVX2(dst *byte, codes *byte, scales *byte, ahead int, groups int)
-
-// groupedQ41PanelAVX2x3 adds to y[3][16] (ld values a token) the products of groups ≥ 1 groups of a
-// panel of Q41 with rows of activation records that are lda bytes apart. It prefetches
-// groups · lines ≥ 1 lines of 64 bytes that lie ahead bytes from fetch.
-//
-//go:noescape
-func groupedQ41PanelAVX2x3(y *float32, ld int, panel *byte, acts *byte, lda int, fetch *byte, ahead int, lines int, groups int)
 
 // groupedQ41PanelAVX2x4 adds to y[4][16] (ld values a token) the products of groups ≥ 1 groups of a
 // panel of Q41 with rows of activation records that are lda bytes apart. It prefetches
@@ -678,13 +459,6 @@ func groupedQ6PanelAVX2x3(y *float32, ld int, panel *byte, acts *byte, lda int, 
 //go:noescape
 func groupedQ6PanelAVX2x4(y *float32, ld int, panel *byte, acts *byte, lda int, fetch *byte, ahead int, lines int, groups int)
 
-// groupedQ6PanelAVX2x5 adds to y[5][16] (ld values a token) the products of groups ≥ 1 groups of a
-// panel of Q6 with rows of activation records that are lda bytes apart. It prefetches
-// groups · lines ≥ 1 lines of 64 bytes that lie ahead bytes from fetch.
-//
-//go:noescape
-func groupedQ6PanelAVX2x5(y *float32, ld int, panel *byte, acts *byte, lda int, fetch *byte, ahead int, lines int, groups int)
-
 // groupedQ6PanelAVX2x6 adds to y[6][16] (ld values a token) the products of groups ≥ 1 groups of a
 // panel of Q6 with rows of activation records that are lda bytes apart. It prefetches
 // groups · lines ≥ 1 lines of 64 bytes that lie ahead bytes from fetch.
@@ -697,13 +471,6 @@ func groupedQ6PanelAVX2x6(y *float32, ld int, panel *byte, acts *byte, lda int, 
 //
 //go:noescape
 func panelFP4AVX2(dst *byte, codes *byte, scales *byte, ahead int, groups int)
-
-// groupedFP4PanelAVX2x3 adds to y[3][16] (ld values a token) the products of groups ≥ 1 groups of a
-// panel of FP4 with rows of activation records that are lda bytes apart. It prefetches
-// groups · lines ≥ 1 lines of 64 bytes that lie ahead bytes from fetch.
-//
-//go:noescape
-func groupedFP4PanelAVX2x3(y *float32, ld int, panel *byte, acts *byte, lda int, fetch *byte, ahead int, lines int, groups int)
 
 // groupedFP4PanelAVX2x4 adds to y[4][16] (ld values a token) the products of groups ≥ 1 groups of a
 // panel of FP4 with rows of activation records that are lda bytes apart. It prefetches

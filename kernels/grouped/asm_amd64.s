@@ -7,6 +7,8 @@
 // func groupedQ4AVX2x2x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next uintptr)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·groupedQ4AVX2x2x1(SB), NOSPLIT, $0-56
+	PCALIGN $0x40
+
 	// groupedQ4AVX2x2x1 adds to y[32] the products of bands of Q4 that are stride bytes apart with a row of
 	// activation records. It prefetches as many bytes at next, which need not be memory at all.
 	MOVQ         next+48(FP), AX
@@ -228,6 +230,8 @@ loop:
 // func groupedQ4AVX512x4x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next uintptr)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
 TEXT ·groupedQ4AVX512x4x1(SB), NOSPLIT, $0-56
+	PCALIGN $0x40
+
 	// groupedQ4AVX512x4x1 adds to y[64] the products of bands of Q4 that are stride bytes apart with a row of
 	// activation records. It prefetches as many bytes at next, which need not be memory at all.
 	MOVQ         next+48(FP), AX
@@ -397,6 +401,8 @@ loop:
 // func groupedQ4AVX2x1x1(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·groupedQ4AVX2x1x1(SB), NOSPLIT, $0-64
+	PCALIGN $0x40
+
 	// groupedQ4AVX2x1x1 adds to y[1][16] (ld values a token) the products of bands of Q4 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ codes+16(FP), AX
@@ -524,6 +530,8 @@ loop:
 // func groupedQ4AVX2x1x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·groupedQ4AVX2x1x2(SB), NOSPLIT, $0-64
+	PCALIGN $0x40
+
 	// groupedQ4AVX2x1x2 adds to y[2][16] (ld values a token) the products of bands of Q4 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ codes+16(FP), AX
@@ -709,6 +717,8 @@ loop:
 // func groupedQ4AVX2x1x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·groupedQ4AVX2x1x3(SB), NOSPLIT, $0-64
+	PCALIGN $0x40
+
 	// groupedQ4AVX2x1x3 adds to y[3][16] (ld values a token) the products of bands of Q4 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ codes+16(FP), AX
@@ -943,6 +953,8 @@ loop:
 // func groupedQ4AVX2x1x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·groupedQ4AVX2x1x4(SB), NOSPLIT, $0-64
+	PCALIGN $0x40
+
 	// groupedQ4AVX2x1x4 adds to y[4][16] (ld values a token) the products of bands of Q4 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ codes+16(FP), AX
@@ -1232,323 +1244,11 @@ loop:
 	VZEROUPPER
 	RET
 
-// func groupedQ4AVX512x1x1(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
-TEXT ·groupedQ4AVX512x1x1(SB), NOSPLIT, $0-64
-	// groupedQ4AVX512x1x1 adds to y[1][16] (ld values a token) the products of bands of Q4 that are
-	// stride bytes apart with rows of activation records that are lda bytes apart.
-	MOVQ         codes+16(FP), AX
-	MOVQ         scales+24(FP), CX
-	MOVQ         acts+40(FP), DX
-	MOVQ         y+0(FP), BX
-	MOVL         $0x0f0f0f0f, SI
-	VMOVD        SI, X0
-	VPBROADCASTD X0, Z0
-	VMOVUPS      (BX), Z1
-	MOVQ         groups+56(FP), SI
-
-loop:
-	VPBROADCASTD     44(DX), Z2
-	VMOVDQU64        (AX), Z3
-	VPANDD           Z0, Z3, Z4
-	VPDPBUSD.BCST    (DX), Z4, Z2
-	VPSRLW           $0x04, Z3, Z3
-	VPANDD           Z0, Z3, Z3
-	VPDPBUSD.BCST    16(DX), Z3, Z2
-	VMOVDQU64        64(AX), Z3
-	VPANDD           Z0, Z3, Z4
-	VPDPBUSD.BCST    4(DX), Z4, Z2
-	VPSRLW           $0x04, Z3, Z3
-	VPANDD           Z0, Z3, Z3
-	VPDPBUSD.BCST    20(DX), Z3, Z2
-	VMOVDQU64        128(AX), Z3
-	VPANDD           Z0, Z3, Z4
-	VPDPBUSD.BCST    8(DX), Z4, Z2
-	VPSRLW           $0x04, Z3, Z3
-	VPANDD           Z0, Z3, Z3
-	VPDPBUSD.BCST    24(DX), Z3, Z2
-	VMOVDQU64        192(AX), Z3
-	VPANDD           Z0, Z3, Z4
-	VPDPBUSD.BCST    12(DX), Z4, Z2
-	VPSRLW           $0x04, Z3, Z3
-	VPANDD           Z0, Z3, Z3
-	VPDPBUSD.BCST    28(DX), Z3, Z2
-	VCVTPH2PS        (CX), Z3
-	VCVTDQ2PS        Z2, Z2
-	VMULPS           Z3, Z2, Z2
-	VFMADD231PS.BCST 32(DX), Z2, Z1
-	ADDQ             $0x00000100, AX
-	ADDQ             $0x00000040, DX
-	ADDQ             $0x00000020, CX
-	DECQ             SI
-	JNE              loop
-	VMOVUPS          Z1, (BX)
-	VZEROUPPER
-	RET
-
-// func groupedQ4AVX512x1x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
-TEXT ·groupedQ4AVX512x1x2(SB), NOSPLIT, $0-64
-	// groupedQ4AVX512x1x2 adds to y[2][16] (ld values a token) the products of bands of Q4 that are
-	// stride bytes apart with rows of activation records that are lda bytes apart.
-	MOVQ         codes+16(FP), AX
-	MOVQ         scales+24(FP), CX
-	MOVQ         acts+40(FP), DX
-	MOVQ         lda+48(FP), BX
-	MOVQ         y+0(FP), SI
-	MOVQ         ld+8(FP), DI
-	SHLQ         $0x02, DI
-	MOVL         $0x0f0f0f0f, R8
-	VMOVD        R8, X0
-	VPBROADCASTD X0, Z0
-	VMOVUPS      (SI), Z1
-	VMOVUPS      (SI)(DI*1), Z2
-	MOVQ         groups+56(FP), R8
-
-loop:
-	VPBROADCASTD     44(DX), Z3
-	VPBROADCASTD     44(DX)(BX*1), Z4
-	VMOVDQU64        (AX), Z5
-	VPANDD           Z0, Z5, Z6
-	VPDPBUSD.BCST    (DX), Z6, Z3
-	VPDPBUSD.BCST    (DX)(BX*1), Z6, Z4
-	VPSRLW           $0x04, Z5, Z5
-	VPANDD           Z0, Z5, Z5
-	VPDPBUSD.BCST    16(DX), Z5, Z3
-	VPDPBUSD.BCST    16(DX)(BX*1), Z5, Z4
-	VMOVDQU64        64(AX), Z5
-	VPANDD           Z0, Z5, Z6
-	VPDPBUSD.BCST    4(DX), Z6, Z3
-	VPDPBUSD.BCST    4(DX)(BX*1), Z6, Z4
-	VPSRLW           $0x04, Z5, Z5
-	VPANDD           Z0, Z5, Z5
-	VPDPBUSD.BCST    20(DX), Z5, Z3
-	VPDPBUSD.BCST    20(DX)(BX*1), Z5, Z4
-	VMOVDQU64        128(AX), Z5
-	VPANDD           Z0, Z5, Z6
-	VPDPBUSD.BCST    8(DX), Z6, Z3
-	VPDPBUSD.BCST    8(DX)(BX*1), Z6, Z4
-	VPSRLW           $0x04, Z5, Z5
-	VPANDD           Z0, Z5, Z5
-	VPDPBUSD.BCST    24(DX), Z5, Z3
-	VPDPBUSD.BCST    24(DX)(BX*1), Z5, Z4
-	VMOVDQU64        192(AX), Z5
-	VPANDD           Z0, Z5, Z6
-	VPDPBUSD.BCST    12(DX), Z6, Z3
-	VPDPBUSD.BCST    12(DX)(BX*1), Z6, Z4
-	VPSRLW           $0x04, Z5, Z5
-	VPANDD           Z0, Z5, Z5
-	VPDPBUSD.BCST    28(DX), Z5, Z3
-	VPDPBUSD.BCST    28(DX)(BX*1), Z5, Z4
-	VCVTPH2PS        (CX), Z5
-	VCVTDQ2PS        Z3, Z3
-	VMULPS           Z5, Z3, Z3
-	VFMADD231PS.BCST 32(DX), Z3, Z1
-	VCVTDQ2PS        Z4, Z4
-	VMULPS           Z5, Z4, Z4
-	VFMADD231PS.BCST 32(DX)(BX*1), Z4, Z2
-	ADDQ             $0x00000100, AX
-	ADDQ             $0x00000040, DX
-	ADDQ             $0x00000020, CX
-	DECQ             R8
-	JNE              loop
-	VMOVUPS          Z1, (SI)
-	VMOVUPS          Z2, (SI)(DI*1)
-	VZEROUPPER
-	RET
-
-// func groupedQ4AVX512x1x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
-TEXT ·groupedQ4AVX512x1x3(SB), NOSPLIT, $0-64
-	// groupedQ4AVX512x1x3 adds to y[3][16] (ld values a token) the products of bands of Q4 that are
-	// stride bytes apart with rows of activation records that are lda bytes apart.
-	MOVQ         codes+16(FP), AX
-	MOVQ         scales+24(FP), CX
-	MOVQ         acts+40(FP), DX
-	MOVQ         lda+48(FP), BX
-	MOVQ         y+0(FP), SI
-	MOVQ         ld+8(FP), DI
-	SHLQ         $0x02, DI
-	MOVL         $0x0f0f0f0f, R8
-	VMOVD        R8, X0
-	VPBROADCASTD X0, Z0
-	VMOVUPS      (SI), Z1
-	VMOVUPS      (SI)(DI*1), Z2
-	VMOVUPS      (SI)(DI*2), Z3
-	MOVQ         groups+56(FP), R8
-
-loop:
-	VPBROADCASTD     44(DX), Z4
-	VPBROADCASTD     44(DX)(BX*1), Z5
-	VPBROADCASTD     44(DX)(BX*2), Z6
-	VMOVDQU64        (AX), Z7
-	VPANDD           Z0, Z7, Z8
-	VPDPBUSD.BCST    (DX), Z8, Z4
-	VPDPBUSD.BCST    (DX)(BX*1), Z8, Z5
-	VPDPBUSD.BCST    (DX)(BX*2), Z8, Z6
-	VPSRLW           $0x04, Z7, Z7
-	VPANDD           Z0, Z7, Z7
-	VPDPBUSD.BCST    16(DX), Z7, Z4
-	VPDPBUSD.BCST    16(DX)(BX*1), Z7, Z5
-	VPDPBUSD.BCST    16(DX)(BX*2), Z7, Z6
-	VMOVDQU64        64(AX), Z7
-	VPANDD           Z0, Z7, Z8
-	VPDPBUSD.BCST    4(DX), Z8, Z4
-	VPDPBUSD.BCST    4(DX)(BX*1), Z8, Z5
-	VPDPBUSD.BCST    4(DX)(BX*2), Z8, Z6
-	VPSRLW           $0x04, Z7, Z7
-	VPANDD           Z0, Z7, Z7
-	VPDPBUSD.BCST    20(DX), Z7, Z4
-	VPDPBUSD.BCST    20(DX)(BX*1), Z7, Z5
-	VPDPBUSD.BCST    20(DX)(BX*2), Z7, Z6
-	VMOVDQU64        128(AX), Z7
-	VPANDD           Z0, Z7, Z8
-	VPDPBUSD.BCST    8(DX), Z8, Z4
-	VPDPBUSD.BCST    8(DX)(BX*1), Z8, Z5
-	VPDPBUSD.BCST    8(DX)(BX*2), Z8, Z6
-	VPSRLW           $0x04, Z7, Z7
-	VPANDD           Z0, Z7, Z7
-	VPDPBUSD.BCST    24(DX), Z7, Z4
-	VPDPBUSD.BCST    24(DX)(BX*1), Z7, Z5
-	VPDPBUSD.BCST    24(DX)(BX*2), Z7, Z6
-	VMOVDQU64        192(AX), Z7
-	VPANDD           Z0, Z7, Z8
-	VPDPBUSD.BCST    12(DX), Z8, Z4
-	VPDPBUSD.BCST    12(DX)(BX*1), Z8, Z5
-	VPDPBUSD.BCST    12(DX)(BX*2), Z8, Z6
-	VPSRLW           $0x04, Z7, Z7
-	VPANDD           Z0, Z7, Z7
-	VPDPBUSD.BCST    28(DX), Z7, Z4
-	VPDPBUSD.BCST    28(DX)(BX*1), Z7, Z5
-	VPDPBUSD.BCST    28(DX)(BX*2), Z7, Z6
-	VCVTPH2PS        (CX), Z7
-	VCVTDQ2PS        Z4, Z4
-	VMULPS           Z7, Z4, Z4
-	VFMADD231PS.BCST 32(DX), Z4, Z1
-	VCVTDQ2PS        Z5, Z5
-	VMULPS           Z7, Z5, Z5
-	VFMADD231PS.BCST 32(DX)(BX*1), Z5, Z2
-	VCVTDQ2PS        Z6, Z6
-	VMULPS           Z7, Z6, Z6
-	VFMADD231PS.BCST 32(DX)(BX*2), Z6, Z3
-	ADDQ             $0x00000100, AX
-	ADDQ             $0x00000040, DX
-	ADDQ             $0x00000020, CX
-	DECQ             R8
-	JNE              loop
-	VMOVUPS          Z1, (SI)
-	VMOVUPS          Z2, (SI)(DI*1)
-	VMOVUPS          Z3, (SI)(DI*2)
-	VZEROUPPER
-	RET
-
-// func groupedQ4AVX512x1x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
-TEXT ·groupedQ4AVX512x1x4(SB), NOSPLIT, $0-64
-	// groupedQ4AVX512x1x4 adds to y[4][16] (ld values a token) the products of bands of Q4 that are
-	// stride bytes apart with rows of activation records that are lda bytes apart.
-	MOVQ         codes+16(FP), AX
-	MOVQ         scales+24(FP), CX
-	MOVQ         acts+40(FP), DX
-	MOVQ         lda+48(FP), BX
-	LEAQ         (DX)(BX*2), SI
-	ADDQ         BX, SI
-	MOVQ         y+0(FP), DI
-	MOVQ         ld+8(FP), R8
-	SHLQ         $0x02, R8
-	LEAQ         (DI)(R8*2), R9
-	ADDQ         R8, R9
-	MOVL         $0x0f0f0f0f, R10
-	VMOVD        R10, X0
-	VPBROADCASTD X0, Z0
-	VMOVUPS      (DI), Z1
-	VMOVUPS      (DI)(R8*1), Z2
-	VMOVUPS      (DI)(R8*2), Z3
-	VMOVUPS      (R9), Z4
-	MOVQ         groups+56(FP), R10
-
-loop:
-	VPBROADCASTD     44(DX), Z5
-	VPBROADCASTD     44(DX)(BX*1), Z6
-	VPBROADCASTD     44(DX)(BX*2), Z7
-	VPBROADCASTD     44(SI), Z8
-	VMOVDQU64        (AX), Z9
-	VPANDD           Z0, Z9, Z10
-	VPDPBUSD.BCST    (DX), Z10, Z5
-	VPDPBUSD.BCST    (DX)(BX*1), Z10, Z6
-	VPDPBUSD.BCST    (DX)(BX*2), Z10, Z7
-	VPDPBUSD.BCST    (SI), Z10, Z8
-	VPSRLW           $0x04, Z9, Z9
-	VPANDD           Z0, Z9, Z9
-	VPDPBUSD.BCST    16(DX), Z9, Z5
-	VPDPBUSD.BCST    16(DX)(BX*1), Z9, Z6
-	VPDPBUSD.BCST    16(DX)(BX*2), Z9, Z7
-	VPDPBUSD.BCST    16(SI), Z9, Z8
-	VMOVDQU64        64(AX), Z9
-	VPANDD           Z0, Z9, Z10
-	VPDPBUSD.BCST    4(DX), Z10, Z5
-	VPDPBUSD.BCST    4(DX)(BX*1), Z10, Z6
-	VPDPBUSD.BCST    4(DX)(BX*2), Z10, Z7
-	VPDPBUSD.BCST    4(SI), Z10, Z8
-	VPSRLW           $0x04, Z9, Z9
-	VPANDD           Z0, Z9, Z9
-	VPDPBUSD.BCST    20(DX), Z9, Z5
-	VPDPBUSD.BCST    20(DX)(BX*1), Z9, Z6
-	VPDPBUSD.BCST    20(DX)(BX*2), Z9, Z7
-	VPDPBUSD.BCST    20(SI), Z9, Z8
-	VMOVDQU64        128(AX), Z9
-	VPANDD           Z0, Z9, Z10
-	VPDPBUSD.BCST    8(DX), Z10, Z5
-	VPDPBUSD.BCST    8(DX)(BX*1), Z10, Z6
-	VPDPBUSD.BCST    8(DX)(BX*2), Z10, Z7
-	VPDPBUSD.BCST    8(SI), Z10, Z8
-	VPSRLW           $0x04, Z9, Z9
-	VPANDD           Z0, Z9, Z9
-	VPDPBUSD.BCST    24(DX), Z9, Z5
-	VPDPBUSD.BCST    24(DX)(BX*1), Z9, Z6
-	VPDPBUSD.BCST    24(DX)(BX*2), Z9, Z7
-	VPDPBUSD.BCST    24(SI), Z9, Z8
-	VMOVDQU64        192(AX), Z9
-	VPANDD           Z0, Z9, Z10
-	VPDPBUSD.BCST    12(DX), Z10, Z5
-	VPDPBUSD.BCST    12(DX)(BX*1), Z10, Z6
-	VPDPBUSD.BCST    12(DX)(BX*2), Z10, Z7
-	VPDPBUSD.BCST    12(SI), Z10, Z8
-	VPSRLW           $0x04, Z9, Z9
-	VPANDD           Z0, Z9, Z9
-	VPDPBUSD.BCST    28(DX), Z9, Z5
-	VPDPBUSD.BCST    28(DX)(BX*1), Z9, Z6
-	VPDPBUSD.BCST    28(DX)(BX*2), Z9, Z7
-	VPDPBUSD.BCST    28(SI), Z9, Z8
-	VCVTPH2PS        (CX), Z9
-	VCVTDQ2PS        Z5, Z5
-	VMULPS           Z9, Z5, Z5
-	VFMADD231PS.BCST 32(DX), Z5, Z1
-	VCVTDQ2PS        Z6, Z6
-	VMULPS           Z9, Z6, Z6
-	VFMADD231PS.BCST 32(DX)(BX*1), Z6, Z2
-	VCVTDQ2PS        Z7, Z7
-	VMULPS           Z9, Z7, Z7
-	VFMADD231PS.BCST 32(DX)(BX*2), Z7, Z3
-	VCVTDQ2PS        Z8, Z8
-	VMULPS           Z9, Z8, Z8
-	VFMADD231PS.BCST 32(SI), Z8, Z4
-	ADDQ             $0x00000100, AX
-	ADDQ             $0x00000040, DX
-	ADDQ             $0x00000040, SI
-	ADDQ             $0x00000020, CX
-	DECQ             R10
-	JNE              loop
-	VMOVUPS          Z1, (DI)
-	VMOVUPS          Z2, (DI)(R8*1)
-	VMOVUPS          Z3, (DI)(R8*2)
-	VMOVUPS          Z4, (R9)
-	VZEROUPPER
-	RET
-
 // func groupedQ4AVX512x2x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
 TEXT ·groupedQ4AVX512x2x2(SB), NOSPLIT, $0-72
+	PCALIGN $0x40
+
 	// groupedQ4AVX512x2x2 adds to y[2][32] (ld values a token) the products of two bands of Q4 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 	// next, which need not be memory at all.
@@ -1695,6 +1395,8 @@ loop:
 // func groupedQ4AVX512x2x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
 TEXT ·groupedQ4AVX512x2x3(SB), NOSPLIT, $0-72
+	PCALIGN $0x40
+
 	// groupedQ4AVX512x2x3 adds to y[3][32] (ld values a token) the products of two bands of Q4 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 	// next, which need not be memory at all.
@@ -1877,6 +1579,8 @@ loop:
 // func groupedQ4AVX512x2x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
 TEXT ·groupedQ4AVX512x2x4(SB), NOSPLIT, $0-72
+	PCALIGN $0x40
+
 	// groupedQ4AVX512x2x4 adds to y[4][32] (ld values a token) the products of two bands of Q4 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 	// next, which need not be memory at all.
@@ -2097,268 +1801,11 @@ loop:
 	VZEROUPPER
 	RET
 
-// func groupedQ4AVX512x2x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
-TEXT ·groupedQ4AVX512x2x5(SB), NOSPLIT, $0-72
-	// groupedQ4AVX512x2x5 adds to y[5][32] (ld values a token) the products of two bands of Q4 that are
-	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
-	// next, which need not be memory at all.
-	MOVQ         codes+16(FP), AX
-	MOVQ         scales+24(FP), CX
-	MOVQ         stride+32(FP), DX
-	LEAQ         (DX)(DX*2), BX
-	MOVQ         acts+40(FP), BX
-	MOVQ         lda+48(FP), SI
-	LEAQ         (BX)(SI*2), DI
-	ADDQ         SI, DI
-	MOVQ         y+0(FP), R8
-	MOVQ         ld+8(FP), R9
-	SHLQ         $0x02, R9
-	LEAQ         (R8)(R9*2), R10
-	ADDQ         R9, R10
-	MOVQ         next+64(FP), R11
-	MOVL         $0x0f0f0f0f, R12
-	VMOVD        R12, X0
-	VPBROADCASTD X0, Z0
-	VMOVUPS      (R8), Z1
-	VMOVUPS      (R8)(R9*1), Z2
-	VMOVUPS      (R8)(R9*2), Z3
-	VMOVUPS      (R10), Z4
-	VMOVUPS      (R10)(R9*1), Z5
-	VMOVUPS      64(R8), Z6
-	VMOVUPS      64(R8)(R9*1), Z7
-	VMOVUPS      64(R8)(R9*2), Z8
-	VMOVUPS      64(R10), Z9
-	VMOVUPS      64(R10)(R9*1), Z10
-	MOVQ         groups+56(FP), R12
-
-loop:
-	PREFETCHT1       (R11)
-	PREFETCHT1       64(R11)
-	PREFETCHT1       128(R11)
-	PREFETCHT1       192(R11)
-	PREFETCHT1       256(R11)
-	PREFETCHT1       320(R11)
-	PREFETCHT1       384(R11)
-	PREFETCHT1       448(R11)
-	PREFETCHT1       512(R11)
-	ADDQ             $0x00000240, R11
-	VPBROADCASTD     44(BX), Z11
-	VMOVDQA64        Z11, Z16
-	VPBROADCASTD     44(BX)(SI*1), Z12
-	VMOVDQA64        Z12, Z17
-	VPBROADCASTD     44(BX)(SI*2), Z13
-	VMOVDQA64        Z13, Z18
-	VPBROADCASTD     44(DI), Z14
-	VMOVDQA64        Z14, Z19
-	VPBROADCASTD     44(DI)(SI*1), Z15
-	VMOVDQA64        Z15, Z20
-	VMOVDQU64        (AX), Z21
-	VPANDD           Z0, Z21, Z22
-	VMOVDQU64        (AX)(DX*1), Z23
-	VPANDD           Z0, Z23, Z24
-	VPBROADCASTD     (BX), Z25
-	VPDPBUSD         Z25, Z22, Z11
-	VPDPBUSD         Z25, Z24, Z16
-	VPBROADCASTD     (BX)(SI*1), Z25
-	VPDPBUSD         Z25, Z22, Z12
-	VPDPBUSD         Z25, Z24, Z17
-	VPBROADCASTD     (BX)(SI*2), Z25
-	VPDPBUSD         Z25, Z22, Z13
-	VPDPBUSD         Z25, Z24, Z18
-	VPBROADCASTD     (DI), Z25
-	VPDPBUSD         Z25, Z22, Z14
-	VPDPBUSD         Z25, Z24, Z19
-	VPBROADCASTD     (DI)(SI*1), Z25
-	VPDPBUSD         Z25, Z22, Z15
-	VPDPBUSD         Z25, Z24, Z20
-	VPSRLW           $0x04, Z21, Z21
-	VPANDD           Z0, Z21, Z21
-	VPSRLW           $0x04, Z23, Z23
-	VPANDD           Z0, Z23, Z23
-	VPBROADCASTD     16(BX), Z22
-	VPDPBUSD         Z22, Z21, Z11
-	VPDPBUSD         Z22, Z23, Z16
-	VPBROADCASTD     16(BX)(SI*1), Z22
-	VPDPBUSD         Z22, Z21, Z12
-	VPDPBUSD         Z22, Z23, Z17
-	VPBROADCASTD     16(BX)(SI*2), Z22
-	VPDPBUSD         Z22, Z21, Z13
-	VPDPBUSD         Z22, Z23, Z18
-	VPBROADCASTD     16(DI), Z22
-	VPDPBUSD         Z22, Z21, Z14
-	VPDPBUSD         Z22, Z23, Z19
-	VPBROADCASTD     16(DI)(SI*1), Z22
-	VPDPBUSD         Z22, Z21, Z15
-	VPDPBUSD         Z22, Z23, Z20
-	VMOVDQU64        64(AX), Z21
-	VPANDD           Z0, Z21, Z22
-	VMOVDQU64        64(AX)(DX*1), Z23
-	VPANDD           Z0, Z23, Z24
-	VPBROADCASTD     4(BX), Z25
-	VPDPBUSD         Z25, Z22, Z11
-	VPDPBUSD         Z25, Z24, Z16
-	VPBROADCASTD     4(BX)(SI*1), Z25
-	VPDPBUSD         Z25, Z22, Z12
-	VPDPBUSD         Z25, Z24, Z17
-	VPBROADCASTD     4(BX)(SI*2), Z25
-	VPDPBUSD         Z25, Z22, Z13
-	VPDPBUSD         Z25, Z24, Z18
-	VPBROADCASTD     4(DI), Z25
-	VPDPBUSD         Z25, Z22, Z14
-	VPDPBUSD         Z25, Z24, Z19
-	VPBROADCASTD     4(DI)(SI*1), Z25
-	VPDPBUSD         Z25, Z22, Z15
-	VPDPBUSD         Z25, Z24, Z20
-	VPSRLW           $0x04, Z21, Z21
-	VPANDD           Z0, Z21, Z21
-	VPSRLW           $0x04, Z23, Z23
-	VPANDD           Z0, Z23, Z23
-	VPBROADCASTD     20(BX), Z22
-	VPDPBUSD         Z22, Z21, Z11
-	VPDPBUSD         Z22, Z23, Z16
-	VPBROADCASTD     20(BX)(SI*1), Z22
-	VPDPBUSD         Z22, Z21, Z12
-	VPDPBUSD         Z22, Z23, Z17
-	VPBROADCASTD     20(BX)(SI*2), Z22
-	VPDPBUSD         Z22, Z21, Z13
-	VPDPBUSD         Z22, Z23, Z18
-	VPBROADCASTD     20(DI), Z22
-	VPDPBUSD         Z22, Z21, Z14
-	VPDPBUSD         Z22, Z23, Z19
-	VPBROADCASTD     20(DI)(SI*1), Z22
-	VPDPBUSD         Z22, Z21, Z15
-	VPDPBUSD         Z22, Z23, Z20
-	VMOVDQU64        128(AX), Z21
-	VPANDD           Z0, Z21, Z22
-	VMOVDQU64        128(AX)(DX*1), Z23
-	VPANDD           Z0, Z23, Z24
-	VPBROADCASTD     8(BX), Z25
-	VPDPBUSD         Z25, Z22, Z11
-	VPDPBUSD         Z25, Z24, Z16
-	VPBROADCASTD     8(BX)(SI*1), Z25
-	VPDPBUSD         Z25, Z22, Z12
-	VPDPBUSD         Z25, Z24, Z17
-	VPBROADCASTD     8(BX)(SI*2), Z25
-	VPDPBUSD         Z25, Z22, Z13
-	VPDPBUSD         Z25, Z24, Z18
-	VPBROADCASTD     8(DI), Z25
-	VPDPBUSD         Z25, Z22, Z14
-	VPDPBUSD         Z25, Z24, Z19
-	VPBROADCASTD     8(DI)(SI*1), Z25
-	VPDPBUSD         Z25, Z22, Z15
-	VPDPBUSD         Z25, Z24, Z20
-	VPSRLW           $0x04, Z21, Z21
-	VPANDD           Z0, Z21, Z21
-	VPSRLW           $0x04, Z23, Z23
-	VPANDD           Z0, Z23, Z23
-	VPBROADCASTD     24(BX), Z22
-	VPDPBUSD         Z22, Z21, Z11
-	VPDPBUSD         Z22, Z23, Z16
-	VPBROADCASTD     24(BX)(SI*1), Z22
-	VPDPBUSD         Z22, Z21, Z12
-	VPDPBUSD         Z22, Z23, Z17
-	VPBROADCASTD     24(BX)(SI*2), Z22
-	VPDPBUSD         Z22, Z21, Z13
-	VPDPBUSD         Z22, Z23, Z18
-	VPBROADCASTD     24(DI), Z22
-	VPDPBUSD         Z22, Z21, Z14
-	VPDPBUSD         Z22, Z23, Z19
-	VPBROADCASTD     24(DI)(SI*1), Z22
-	VPDPBUSD         Z22, Z21, Z15
-	VPDPBUSD         Z22, Z23, Z20
-	VMOVDQU64        192(AX), Z21
-	VPANDD           Z0, Z21, Z22
-	VMOVDQU64        192(AX)(DX*1), Z23
-	VPANDD           Z0, Z23, Z24
-	VPBROADCASTD     12(BX), Z25
-	VPDPBUSD         Z25, Z22, Z11
-	VPDPBUSD         Z25, Z24, Z16
-	VPBROADCASTD     12(BX)(SI*1), Z25
-	VPDPBUSD         Z25, Z22, Z12
-	VPDPBUSD         Z25, Z24, Z17
-	VPBROADCASTD     12(BX)(SI*2), Z25
-	VPDPBUSD         Z25, Z22, Z13
-	VPDPBUSD         Z25, Z24, Z18
-	VPBROADCASTD     12(DI), Z25
-	VPDPBUSD         Z25, Z22, Z14
-	VPDPBUSD         Z25, Z24, Z19
-	VPBROADCASTD     12(DI)(SI*1), Z25
-	VPDPBUSD         Z25, Z22, Z15
-	VPDPBUSD         Z25, Z24, Z20
-	VPSRLW           $0x04, Z21, Z21
-	VPANDD           Z0, Z21, Z21
-	VPSRLW           $0x04, Z23, Z23
-	VPANDD           Z0, Z23, Z23
-	VPBROADCASTD     28(BX), Z22
-	VPDPBUSD         Z22, Z21, Z11
-	VPDPBUSD         Z22, Z23, Z16
-	VPBROADCASTD     28(BX)(SI*1), Z22
-	VPDPBUSD         Z22, Z21, Z12
-	VPDPBUSD         Z22, Z23, Z17
-	VPBROADCASTD     28(BX)(SI*2), Z22
-	VPDPBUSD         Z22, Z21, Z13
-	VPDPBUSD         Z22, Z23, Z18
-	VPBROADCASTD     28(DI), Z22
-	VPDPBUSD         Z22, Z21, Z14
-	VPDPBUSD         Z22, Z23, Z19
-	VPBROADCASTD     28(DI)(SI*1), Z22
-	VPDPBUSD         Z22, Z21, Z15
-	VPDPBUSD         Z22, Z23, Z20
-	VCVTPH2PS        (CX), Z21
-	VCVTDQ2PS        Z11, Z11
-	VMULPS           Z21, Z11, Z11
-	VFMADD231PS.BCST 32(BX), Z11, Z1
-	VCVTDQ2PS        Z12, Z12
-	VMULPS           Z21, Z12, Z12
-	VFMADD231PS.BCST 32(BX)(SI*1), Z12, Z2
-	VCVTDQ2PS        Z13, Z13
-	VMULPS           Z21, Z13, Z13
-	VFMADD231PS.BCST 32(BX)(SI*2), Z13, Z3
-	VCVTDQ2PS        Z14, Z14
-	VMULPS           Z21, Z14, Z14
-	VFMADD231PS.BCST 32(DI), Z14, Z4
-	VCVTDQ2PS        Z15, Z15
-	VMULPS           Z21, Z15, Z15
-	VFMADD231PS.BCST 32(DI)(SI*1), Z15, Z5
-	VCVTPH2PS        (CX)(DX*1), Z11
-	VCVTDQ2PS        Z16, Z16
-	VMULPS           Z11, Z16, Z16
-	VFMADD231PS.BCST 32(BX), Z16, Z6
-	VCVTDQ2PS        Z17, Z17
-	VMULPS           Z11, Z17, Z17
-	VFMADD231PS.BCST 32(BX)(SI*1), Z17, Z7
-	VCVTDQ2PS        Z18, Z18
-	VMULPS           Z11, Z18, Z18
-	VFMADD231PS.BCST 32(BX)(SI*2), Z18, Z8
-	VCVTDQ2PS        Z19, Z19
-	VMULPS           Z11, Z19, Z19
-	VFMADD231PS.BCST 32(DI), Z19, Z9
-	VCVTDQ2PS        Z20, Z20
-	VMULPS           Z11, Z20, Z20
-	VFMADD231PS.BCST 32(DI)(SI*1), Z20, Z10
-	ADDQ             $0x00000100, AX
-	ADDQ             $0x00000040, BX
-	ADDQ             $0x00000040, DI
-	ADDQ             $0x00000020, CX
-	DECQ             R12
-	JNE              loop
-	VMOVUPS          Z1, (R8)
-	VMOVUPS          Z2, (R8)(R9*1)
-	VMOVUPS          Z3, (R8)(R9*2)
-	VMOVUPS          Z4, (R10)
-	VMOVUPS          Z5, (R10)(R9*1)
-	VMOVUPS          Z6, 64(R8)
-	VMOVUPS          Z7, 64(R8)(R9*1)
-	VMOVUPS          Z8, 64(R8)(R9*2)
-	VMOVUPS          Z9, 64(R10)
-	VMOVUPS          Z10, 64(R10)(R9*1)
-	VZEROUPPER
-	RET
-
 // func groupedQ4AVX512x2x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
 TEXT ·groupedQ4AVX512x2x6(SB), NOSPLIT, $0-72
+	PCALIGN $0x40
+
 	// groupedQ4AVX512x2x6 adds to y[6][32] (ld values a token) the products of two bands of Q4 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 	// next, which need not be memory at all.
@@ -2654,6 +2101,8 @@ loop:
 // func groupedQ4MAVX2x2x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next uintptr)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·groupedQ4MAVX2x2x1(SB), NOSPLIT, $256-56
+	PCALIGN $0x40
+
 	// groupedQ4MAVX2x2x1 adds to y[32] the products of bands of Q4M that are stride bytes apart with a row of
 	// activation records. It prefetches as many bytes at next, which need not be memory at all.
 	MOVQ         next+48(FP), AX
@@ -2931,6 +2380,8 @@ GLOBL leastQ4M1<>(SB), RODATA|NOPTR, $32
 // func groupedQ4MAVX512x4x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next uintptr)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
 TEXT ·groupedQ4MAVX512x4x1(SB), NOSPLIT, $0-56
+	PCALIGN $0x40
+
 	// groupedQ4MAVX512x4x1 adds to y[64] the products of bands of Q4M that are stride bytes apart with a row of
 	// activation records. It prefetches as many bytes at next, which need not be memory at all.
 	MOVQ         next+48(FP), AX
@@ -3137,6 +2588,8 @@ group:
 // func groupedQ4MAVX2x1x1(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·groupedQ4MAVX2x1x1(SB), NOSPLIT, $128-64
+	PCALIGN $0x40
+
 	// groupedQ4MAVX2x1x1 adds to y[1][16] (ld values a token) the products of bands of Q4M that are
 	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ codes+16(FP), AX
@@ -3282,6 +2735,8 @@ group:
 // func groupedQ4MAVX2x1x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·groupedQ4MAVX2x1x2(SB), NOSPLIT, $128-64
+	PCALIGN $0x40
+
 	// groupedQ4MAVX2x1x2 adds to y[2][16] (ld values a token) the products of bands of Q4M that are
 	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ codes+16(FP), AX
@@ -3484,6 +2939,8 @@ group:
 // func groupedQ4MAVX2x1x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·groupedQ4MAVX2x1x3(SB), NOSPLIT, $128-64
+	PCALIGN $0x40
+
 	// groupedQ4MAVX2x1x3 adds to y[3][16] (ld values a token) the products of bands of Q4M that are
 	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ codes+16(FP), AX
@@ -3734,6 +3191,8 @@ group:
 // func groupedQ4MAVX2x1x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·groupedQ4MAVX2x1x4(SB), NOSPLIT, $128-64
+	PCALIGN $0x40
+
 	// groupedQ4MAVX2x1x4 adds to y[4][16] (ld values a token) the products of bands of Q4M that are
 	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ codes+16(FP), AX
@@ -4038,395 +3497,11 @@ group:
 	VZEROUPPER
 	RET
 
-// func groupedQ4MAVX512x1x1(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
-TEXT ·groupedQ4MAVX512x1x1(SB), NOSPLIT, $0-64
-	// groupedQ4MAVX512x1x1 adds to y[1][16] (ld values a token) the products of bands of Q4M that are
-	// stride bytes apart with rows of activation records that are lda bytes apart.
-	MOVQ         codes+16(FP), AX
-	MOVQ         scales+24(FP), CX
-	MOVQ         acts+40(FP), DX
-	MOVQ         y+0(FP), BX
-	MOVL         $0x0f0f0f0f, SI
-	VMOVD        SI, X0
-	VPBROADCASTD X0, Z0
-	VMOVUPS      (BX), Z1
-	MOVQ         groups+56(FP), SI
-
-loop:
-	// a superblock: its wide scales stay at hand while small walks over the narrow ones
-	MOVQ CX, DI
-	MOVQ $0x00000008, R8
-
-group:
-	VPXORD            Z2, Z2, Z2
-	VMOVDQU64         (AX), Z3
-	VPANDD            Z0, Z3, Z4
-	VPDPBUSD.BCST     (DX), Z4, Z2
-	VPSRLW            $0x04, Z3, Z3
-	VPANDD            Z0, Z3, Z3
-	VPDPBUSD.BCST     16(DX), Z3, Z2
-	VMOVDQU64         64(AX), Z3
-	VPANDD            Z0, Z3, Z4
-	VPDPBUSD.BCST     4(DX), Z4, Z2
-	VPSRLW            $0x04, Z3, Z3
-	VPANDD            Z0, Z3, Z3
-	VPDPBUSD.BCST     20(DX), Z3, Z2
-	VMOVDQU64         128(AX), Z3
-	VPANDD            Z0, Z3, Z4
-	VPDPBUSD.BCST     8(DX), Z4, Z2
-	VPSRLW            $0x04, Z3, Z3
-	VPANDD            Z0, Z3, Z3
-	VPDPBUSD.BCST     24(DX), Z3, Z2
-	VMOVDQU64         192(AX), Z3
-	VPANDD            Z0, Z3, Z4
-	VPDPBUSD.BCST     12(DX), Z4, Z2
-	VPSRLW            $0x04, Z3, Z3
-	VPANDD            Z0, Z3, Z3
-	VPDPBUSD.BCST     28(DX), Z3, Z2
-	VPMOVZXBD         64(DI), Z3
-	VPMULLD           Z3, Z2, Z2
-	VPMOVZXBD         80(DI), Z4
-	VCVTDQ2PS         Z4, Z4
-	VCVTPH2PS         32(CX), Z3
-	VMULPS            Z3, Z4, Z4
-	VCVTPH2PS         (CX), Z3
-	VCVTDQ2PS         Z2, Z2
-	VMULPS            Z3, Z2, Z2
-	VFNMADD231PS.BCST 36(DX), Z4, Z2
-	VFMADD231PS.BCST  32(DX), Z2, Z1
-	ADDQ              $0x00000100, AX
-	ADDQ              $0x00000040, DX
-	ADDQ              $0x00000020, DI
-	DECQ              R8
-	JNE               group
-	ADDQ              $0x00000140, CX
-	SUBQ              $0x00000008, SI
-	JNE               loop
-	VMOVUPS           Z1, (BX)
-	VZEROUPPER
-	RET
-
-// func groupedQ4MAVX512x1x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
-TEXT ·groupedQ4MAVX512x1x2(SB), NOSPLIT, $0-64
-	// groupedQ4MAVX512x1x2 adds to y[2][16] (ld values a token) the products of bands of Q4M that are
-	// stride bytes apart with rows of activation records that are lda bytes apart.
-	MOVQ         codes+16(FP), AX
-	MOVQ         scales+24(FP), CX
-	MOVQ         acts+40(FP), DX
-	MOVQ         lda+48(FP), BX
-	MOVQ         y+0(FP), SI
-	MOVQ         ld+8(FP), DI
-	SHLQ         $0x02, DI
-	MOVL         $0x0f0f0f0f, R8
-	VMOVD        R8, X0
-	VPBROADCASTD X0, Z0
-	VMOVUPS      (SI), Z1
-	VMOVUPS      (SI)(DI*1), Z2
-	MOVQ         groups+56(FP), R8
-
-loop:
-	// a superblock: its wide scales stay at hand while small walks over the narrow ones
-	MOVQ CX, R9
-	MOVQ $0x00000008, R10
-
-group:
-	VPXORD            Z3, Z3, Z3
-	VPXORD            Z4, Z4, Z4
-	VMOVDQU64         (AX), Z5
-	VPANDD            Z0, Z5, Z6
-	VPDPBUSD.BCST     (DX), Z6, Z3
-	VPDPBUSD.BCST     (DX)(BX*1), Z6, Z4
-	VPSRLW            $0x04, Z5, Z5
-	VPANDD            Z0, Z5, Z5
-	VPDPBUSD.BCST     16(DX), Z5, Z3
-	VPDPBUSD.BCST     16(DX)(BX*1), Z5, Z4
-	VMOVDQU64         64(AX), Z5
-	VPANDD            Z0, Z5, Z6
-	VPDPBUSD.BCST     4(DX), Z6, Z3
-	VPDPBUSD.BCST     4(DX)(BX*1), Z6, Z4
-	VPSRLW            $0x04, Z5, Z5
-	VPANDD            Z0, Z5, Z5
-	VPDPBUSD.BCST     20(DX), Z5, Z3
-	VPDPBUSD.BCST     20(DX)(BX*1), Z5, Z4
-	VMOVDQU64         128(AX), Z5
-	VPANDD            Z0, Z5, Z6
-	VPDPBUSD.BCST     8(DX), Z6, Z3
-	VPDPBUSD.BCST     8(DX)(BX*1), Z6, Z4
-	VPSRLW            $0x04, Z5, Z5
-	VPANDD            Z0, Z5, Z5
-	VPDPBUSD.BCST     24(DX), Z5, Z3
-	VPDPBUSD.BCST     24(DX)(BX*1), Z5, Z4
-	VMOVDQU64         192(AX), Z5
-	VPANDD            Z0, Z5, Z6
-	VPDPBUSD.BCST     12(DX), Z6, Z3
-	VPDPBUSD.BCST     12(DX)(BX*1), Z6, Z4
-	VPSRLW            $0x04, Z5, Z5
-	VPANDD            Z0, Z5, Z5
-	VPDPBUSD.BCST     28(DX), Z5, Z3
-	VPDPBUSD.BCST     28(DX)(BX*1), Z5, Z4
-	VPMOVZXBD         64(R9), Z5
-	VPMULLD           Z5, Z3, Z3
-	VPMULLD           Z5, Z4, Z4
-	VPMOVZXBD         80(R9), Z6
-	VCVTDQ2PS         Z6, Z6
-	VCVTPH2PS         32(CX), Z5
-	VMULPS            Z5, Z6, Z6
-	VCVTPH2PS         (CX), Z5
-	VCVTDQ2PS         Z3, Z3
-	VMULPS            Z5, Z3, Z3
-	VFNMADD231PS.BCST 36(DX), Z6, Z3
-	VFMADD231PS.BCST  32(DX), Z3, Z1
-	VCVTDQ2PS         Z4, Z4
-	VMULPS            Z5, Z4, Z4
-	VFNMADD231PS.BCST 36(DX)(BX*1), Z6, Z4
-	VFMADD231PS.BCST  32(DX)(BX*1), Z4, Z2
-	ADDQ              $0x00000100, AX
-	ADDQ              $0x00000040, DX
-	ADDQ              $0x00000020, R9
-	DECQ              R10
-	JNE               group
-	ADDQ              $0x00000140, CX
-	SUBQ              $0x00000008, R8
-	JNE               loop
-	VMOVUPS           Z1, (SI)
-	VMOVUPS           Z2, (SI)(DI*1)
-	VZEROUPPER
-	RET
-
-// func groupedQ4MAVX512x1x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
-TEXT ·groupedQ4MAVX512x1x3(SB), NOSPLIT, $0-64
-	// groupedQ4MAVX512x1x3 adds to y[3][16] (ld values a token) the products of bands of Q4M that are
-	// stride bytes apart with rows of activation records that are lda bytes apart.
-	MOVQ         codes+16(FP), AX
-	MOVQ         scales+24(FP), CX
-	MOVQ         acts+40(FP), DX
-	MOVQ         lda+48(FP), BX
-	MOVQ         y+0(FP), SI
-	MOVQ         ld+8(FP), DI
-	SHLQ         $0x02, DI
-	MOVL         $0x0f0f0f0f, R8
-	VMOVD        R8, X0
-	VPBROADCASTD X0, Z0
-	VMOVUPS      (SI), Z1
-	VMOVUPS      (SI)(DI*1), Z2
-	VMOVUPS      (SI)(DI*2), Z3
-	MOVQ         groups+56(FP), R8
-
-loop:
-	// a superblock: its wide scales stay at hand while small walks over the narrow ones
-	MOVQ CX, R9
-	MOVQ $0x00000008, R10
-
-group:
-	VPXORD            Z4, Z4, Z4
-	VPXORD            Z5, Z5, Z5
-	VPXORD            Z6, Z6, Z6
-	VMOVDQU64         (AX), Z7
-	VPANDD            Z0, Z7, Z8
-	VPDPBUSD.BCST     (DX), Z8, Z4
-	VPDPBUSD.BCST     (DX)(BX*1), Z8, Z5
-	VPDPBUSD.BCST     (DX)(BX*2), Z8, Z6
-	VPSRLW            $0x04, Z7, Z7
-	VPANDD            Z0, Z7, Z7
-	VPDPBUSD.BCST     16(DX), Z7, Z4
-	VPDPBUSD.BCST     16(DX)(BX*1), Z7, Z5
-	VPDPBUSD.BCST     16(DX)(BX*2), Z7, Z6
-	VMOVDQU64         64(AX), Z7
-	VPANDD            Z0, Z7, Z8
-	VPDPBUSD.BCST     4(DX), Z8, Z4
-	VPDPBUSD.BCST     4(DX)(BX*1), Z8, Z5
-	VPDPBUSD.BCST     4(DX)(BX*2), Z8, Z6
-	VPSRLW            $0x04, Z7, Z7
-	VPANDD            Z0, Z7, Z7
-	VPDPBUSD.BCST     20(DX), Z7, Z4
-	VPDPBUSD.BCST     20(DX)(BX*1), Z7, Z5
-	VPDPBUSD.BCST     20(DX)(BX*2), Z7, Z6
-	VMOVDQU64         128(AX), Z7
-	VPANDD            Z0, Z7, Z8
-	VPDPBUSD.BCST     8(DX), Z8, Z4
-	VPDPBUSD.BCST     8(DX)(BX*1), Z8, Z5
-	VPDPBUSD.BCST     8(DX)(BX*2), Z8, Z6
-	VPSRLW            $0x04, Z7, Z7
-	VPANDD            Z0, Z7, Z7
-	VPDPBUSD.BCST     24(DX), Z7, Z4
-	VPDPBUSD.BCST     24(DX)(BX*1), Z7, Z5
-	VPDPBUSD.BCST     24(DX)(BX*2), Z7, Z6
-	VMOVDQU64         192(AX), Z7
-	VPANDD            Z0, Z7, Z8
-	VPDPBUSD.BCST     12(DX), Z8, Z4
-	VPDPBUSD.BCST     12(DX)(BX*1), Z8, Z5
-	VPDPBUSD.BCST     12(DX)(BX*2), Z8, Z6
-	VPSRLW            $0x04, Z7, Z7
-	VPANDD            Z0, Z7, Z7
-	VPDPBUSD.BCST     28(DX), Z7, Z4
-	VPDPBUSD.BCST     28(DX)(BX*1), Z7, Z5
-	VPDPBUSD.BCST     28(DX)(BX*2), Z7, Z6
-	VPMOVZXBD         64(R9), Z7
-	VPMULLD           Z7, Z4, Z4
-	VPMULLD           Z7, Z5, Z5
-	VPMULLD           Z7, Z6, Z6
-	VPMOVZXBD         80(R9), Z8
-	VCVTDQ2PS         Z8, Z8
-	VCVTPH2PS         32(CX), Z7
-	VMULPS            Z7, Z8, Z8
-	VCVTPH2PS         (CX), Z7
-	VCVTDQ2PS         Z4, Z4
-	VMULPS            Z7, Z4, Z4
-	VFNMADD231PS.BCST 36(DX), Z8, Z4
-	VFMADD231PS.BCST  32(DX), Z4, Z1
-	VCVTDQ2PS         Z5, Z5
-	VMULPS            Z7, Z5, Z5
-	VFNMADD231PS.BCST 36(DX)(BX*1), Z8, Z5
-	VFMADD231PS.BCST  32(DX)(BX*1), Z5, Z2
-	VCVTDQ2PS         Z6, Z6
-	VMULPS            Z7, Z6, Z6
-	VFNMADD231PS.BCST 36(DX)(BX*2), Z8, Z6
-	VFMADD231PS.BCST  32(DX)(BX*2), Z6, Z3
-	ADDQ              $0x00000100, AX
-	ADDQ              $0x00000040, DX
-	ADDQ              $0x00000020, R9
-	DECQ              R10
-	JNE               group
-	ADDQ              $0x00000140, CX
-	SUBQ              $0x00000008, R8
-	JNE               loop
-	VMOVUPS           Z1, (SI)
-	VMOVUPS           Z2, (SI)(DI*1)
-	VMOVUPS           Z3, (SI)(DI*2)
-	VZEROUPPER
-	RET
-
-// func groupedQ4MAVX512x1x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
-TEXT ·groupedQ4MAVX512x1x4(SB), NOSPLIT, $0-64
-	// groupedQ4MAVX512x1x4 adds to y[4][16] (ld values a token) the products of bands of Q4M that are
-	// stride bytes apart with rows of activation records that are lda bytes apart.
-	MOVQ         codes+16(FP), AX
-	MOVQ         scales+24(FP), CX
-	MOVQ         acts+40(FP), DX
-	MOVQ         lda+48(FP), BX
-	LEAQ         (DX)(BX*2), SI
-	ADDQ         BX, SI
-	MOVQ         y+0(FP), DI
-	MOVQ         ld+8(FP), R8
-	SHLQ         $0x02, R8
-	LEAQ         (DI)(R8*2), R9
-	ADDQ         R8, R9
-	MOVL         $0x0f0f0f0f, R10
-	VMOVD        R10, X0
-	VPBROADCASTD X0, Z0
-	VMOVUPS      (DI), Z1
-	VMOVUPS      (DI)(R8*1), Z2
-	VMOVUPS      (DI)(R8*2), Z3
-	VMOVUPS      (R9), Z4
-	MOVQ         groups+56(FP), R10
-
-loop:
-	// a superblock: its wide scales stay at hand while small walks over the narrow ones
-	MOVQ CX, R11
-	MOVQ $0x00000008, R12
-
-group:
-	VPXORD            Z5, Z5, Z5
-	VPXORD            Z6, Z6, Z6
-	VPXORD            Z7, Z7, Z7
-	VPXORD            Z8, Z8, Z8
-	VMOVDQU64         (AX), Z9
-	VPANDD            Z0, Z9, Z10
-	VPDPBUSD.BCST     (DX), Z10, Z5
-	VPDPBUSD.BCST     (DX)(BX*1), Z10, Z6
-	VPDPBUSD.BCST     (DX)(BX*2), Z10, Z7
-	VPDPBUSD.BCST     (SI), Z10, Z8
-	VPSRLW            $0x04, Z9, Z9
-	VPANDD            Z0, Z9, Z9
-	VPDPBUSD.BCST     16(DX), Z9, Z5
-	VPDPBUSD.BCST     16(DX)(BX*1), Z9, Z6
-	VPDPBUSD.BCST     16(DX)(BX*2), Z9, Z7
-	VPDPBUSD.BCST     16(SI), Z9, Z8
-	VMOVDQU64         64(AX), Z9
-	VPANDD            Z0, Z9, Z10
-	VPDPBUSD.BCST     4(DX), Z10, Z5
-	VPDPBUSD.BCST     4(DX)(BX*1), Z10, Z6
-	VPDPBUSD.BCST     4(DX)(BX*2), Z10, Z7
-	VPDPBUSD.BCST     4(SI), Z10, Z8
-	VPSRLW            $0x04, Z9, Z9
-	VPANDD            Z0, Z9, Z9
-	VPDPBUSD.BCST     20(DX), Z9, Z5
-	VPDPBUSD.BCST     20(DX)(BX*1), Z9, Z6
-	VPDPBUSD.BCST     20(DX)(BX*2), Z9, Z7
-	VPDPBUSD.BCST     20(SI), Z9, Z8
-	VMOVDQU64         128(AX), Z9
-	VPANDD            Z0, Z9, Z10
-	VPDPBUSD.BCST     8(DX), Z10, Z5
-	VPDPBUSD.BCST     8(DX)(BX*1), Z10, Z6
-	VPDPBUSD.BCST     8(DX)(BX*2), Z10, Z7
-	VPDPBUSD.BCST     8(SI), Z10, Z8
-	VPSRLW            $0x04, Z9, Z9
-	VPANDD            Z0, Z9, Z9
-	VPDPBUSD.BCST     24(DX), Z9, Z5
-	VPDPBUSD.BCST     24(DX)(BX*1), Z9, Z6
-	VPDPBUSD.BCST     24(DX)(BX*2), Z9, Z7
-	VPDPBUSD.BCST     24(SI), Z9, Z8
-	VMOVDQU64         192(AX), Z9
-	VPANDD            Z0, Z9, Z10
-	VPDPBUSD.BCST     12(DX), Z10, Z5
-	VPDPBUSD.BCST     12(DX)(BX*1), Z10, Z6
-	VPDPBUSD.BCST     12(DX)(BX*2), Z10, Z7
-	VPDPBUSD.BCST     12(SI), Z10, Z8
-	VPSRLW            $0x04, Z9, Z9
-	VPANDD            Z0, Z9, Z9
-	VPDPBUSD.BCST     28(DX), Z9, Z5
-	VPDPBUSD.BCST     28(DX)(BX*1), Z9, Z6
-	VPDPBUSD.BCST     28(DX)(BX*2), Z9, Z7
-	VPDPBUSD.BCST     28(SI), Z9, Z8
-	VPMOVZXBD         64(R11), Z9
-	VPMULLD           Z9, Z5, Z5
-	VPMULLD           Z9, Z6, Z6
-	VPMULLD           Z9, Z7, Z7
-	VPMULLD           Z9, Z8, Z8
-	VPMOVZXBD         80(R11), Z10
-	VCVTDQ2PS         Z10, Z10
-	VCVTPH2PS         32(CX), Z9
-	VMULPS            Z9, Z10, Z10
-	VCVTPH2PS         (CX), Z9
-	VCVTDQ2PS         Z5, Z5
-	VMULPS            Z9, Z5, Z5
-	VFNMADD231PS.BCST 36(DX), Z10, Z5
-	VFMADD231PS.BCST  32(DX), Z5, Z1
-	VCVTDQ2PS         Z6, Z6
-	VMULPS            Z9, Z6, Z6
-	VFNMADD231PS.BCST 36(DX)(BX*1), Z10, Z6
-	VFMADD231PS.BCST  32(DX)(BX*1), Z6, Z2
-	VCVTDQ2PS         Z7, Z7
-	VMULPS            Z9, Z7, Z7
-	VFNMADD231PS.BCST 36(DX)(BX*2), Z10, Z7
-	VFMADD231PS.BCST  32(DX)(BX*2), Z7, Z3
-	VCVTDQ2PS         Z8, Z8
-	VMULPS            Z9, Z8, Z8
-	VFNMADD231PS.BCST 36(SI), Z10, Z8
-	VFMADD231PS.BCST  32(SI), Z8, Z4
-	ADDQ              $0x00000100, AX
-	ADDQ              $0x00000040, DX
-	ADDQ              $0x00000040, SI
-	ADDQ              $0x00000020, R11
-	DECQ              R12
-	JNE               group
-	ADDQ              $0x00000140, CX
-	SUBQ              $0x00000008, R10
-	JNE               loop
-	VMOVUPS           Z1, (DI)
-	VMOVUPS           Z2, (DI)(R8*1)
-	VMOVUPS           Z3, (DI)(R8*2)
-	VMOVUPS           Z4, (R9)
-	VZEROUPPER
-	RET
-
 // func groupedQ4MAVX512x2x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
 TEXT ·groupedQ4MAVX512x2x2(SB), NOSPLIT, $0-72
+	PCALIGN $0x40
+
 	// groupedQ4MAVX512x2x2 adds to y[2][32] (ld values a token) the products of two bands of Q4M that are
 	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 	// next, which need not be memory at all.
@@ -4600,6 +3675,8 @@ group:
 // func groupedQ4MAVX512x2x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
 TEXT ·groupedQ4MAVX512x2x3(SB), NOSPLIT, $0-72
+	PCALIGN $0x40
+
 	// groupedQ4MAVX512x2x3 adds to y[3][32] (ld values a token) the products of two bands of Q4M that are
 	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 	// next, which need not be memory at all.
@@ -4813,6 +3890,8 @@ group:
 // func groupedQ4MAVX512x2x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
 TEXT ·groupedQ4MAVX512x2x4(SB), NOSPLIT, $0-72
+	PCALIGN $0x40
+
 	// groupedQ4MAVX512x2x4 adds to y[4][32] (ld values a token) the products of two bands of Q4M that are
 	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 	// next, which need not be memory at all.
@@ -5068,307 +4147,11 @@ group:
 	VZEROUPPER
 	RET
 
-// func groupedQ4MAVX512x2x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
-TEXT ·groupedQ4MAVX512x2x5(SB), NOSPLIT, $0-72
-	// groupedQ4MAVX512x2x5 adds to y[5][32] (ld values a token) the products of two bands of Q4M that are
-	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
-	// next, which need not be memory at all.
-	MOVQ         codes+16(FP), AX
-	MOVQ         scales+24(FP), CX
-	MOVQ         stride+32(FP), DX
-	LEAQ         (DX)(DX*2), BX
-	MOVQ         acts+40(FP), BX
-	MOVQ         lda+48(FP), SI
-	LEAQ         (BX)(SI*2), DI
-	ADDQ         SI, DI
-	MOVQ         y+0(FP), R8
-	MOVQ         ld+8(FP), R9
-	SHLQ         $0x02, R9
-	LEAQ         (R8)(R9*2), R10
-	ADDQ         R9, R10
-	MOVQ         next+64(FP), R11
-	MOVL         $0x0f0f0f0f, R12
-	VMOVD        R12, X0
-	VPBROADCASTD X0, Z0
-	VMOVUPS      (R8), Z1
-	VMOVUPS      (R8)(R9*1), Z2
-	VMOVUPS      (R8)(R9*2), Z3
-	VMOVUPS      (R10), Z4
-	VMOVUPS      (R10)(R9*1), Z5
-	VMOVUPS      64(R8), Z6
-	VMOVUPS      64(R8)(R9*1), Z7
-	VMOVUPS      64(R8)(R9*2), Z8
-	VMOVUPS      64(R10), Z9
-	VMOVUPS      64(R10)(R9*1), Z10
-	MOVQ         groups+56(FP), R12
-
-loop:
-	// a superblock: its wide scales stay at hand while small walks over the narrow ones
-	MOVQ CX, R13
-	MOVQ $0x00000008, R14
-
-group:
-	PREFETCHT1        (R11)
-	PREFETCHT1        64(R11)
-	PREFETCHT1        128(R11)
-	PREFETCHT1        192(R11)
-	PREFETCHT1        256(R11)
-	PREFETCHT1        320(R11)
-	PREFETCHT1        384(R11)
-	PREFETCHT1        448(R11)
-	PREFETCHT1        512(R11)
-	PREFETCHT1        576(R11)
-	ADDQ              $0x00000250, R11
-	VPXORD            Z11, Z11, Z11
-	VPXORD            Z16, Z16, Z16
-	VPXORD            Z12, Z12, Z12
-	VPXORD            Z17, Z17, Z17
-	VPXORD            Z13, Z13, Z13
-	VPXORD            Z18, Z18, Z18
-	VPXORD            Z14, Z14, Z14
-	VPXORD            Z19, Z19, Z19
-	VPXORD            Z15, Z15, Z15
-	VPXORD            Z20, Z20, Z20
-	VMOVDQU64         (AX), Z21
-	VPANDD            Z0, Z21, Z22
-	VMOVDQU64         (AX)(DX*1), Z23
-	VPANDD            Z0, Z23, Z24
-	VPBROADCASTD      (BX), Z25
-	VPDPBUSD          Z25, Z22, Z11
-	VPDPBUSD          Z25, Z24, Z16
-	VPBROADCASTD      (BX)(SI*1), Z25
-	VPDPBUSD          Z25, Z22, Z12
-	VPDPBUSD          Z25, Z24, Z17
-	VPBROADCASTD      (BX)(SI*2), Z25
-	VPDPBUSD          Z25, Z22, Z13
-	VPDPBUSD          Z25, Z24, Z18
-	VPBROADCASTD      (DI), Z25
-	VPDPBUSD          Z25, Z22, Z14
-	VPDPBUSD          Z25, Z24, Z19
-	VPBROADCASTD      (DI)(SI*1), Z25
-	VPDPBUSD          Z25, Z22, Z15
-	VPDPBUSD          Z25, Z24, Z20
-	VPSRLW            $0x04, Z21, Z21
-	VPANDD            Z0, Z21, Z21
-	VPSRLW            $0x04, Z23, Z23
-	VPANDD            Z0, Z23, Z23
-	VPBROADCASTD      16(BX), Z22
-	VPDPBUSD          Z22, Z21, Z11
-	VPDPBUSD          Z22, Z23, Z16
-	VPBROADCASTD      16(BX)(SI*1), Z22
-	VPDPBUSD          Z22, Z21, Z12
-	VPDPBUSD          Z22, Z23, Z17
-	VPBROADCASTD      16(BX)(SI*2), Z22
-	VPDPBUSD          Z22, Z21, Z13
-	VPDPBUSD          Z22, Z23, Z18
-	VPBROADCASTD      16(DI), Z22
-	VPDPBUSD          Z22, Z21, Z14
-	VPDPBUSD          Z22, Z23, Z19
-	VPBROADCASTD      16(DI)(SI*1), Z22
-	VPDPBUSD          Z22, Z21, Z15
-	VPDPBUSD          Z22, Z23, Z20
-	VMOVDQU64         64(AX), Z21
-	VPANDD            Z0, Z21, Z22
-	VMOVDQU64         64(AX)(DX*1), Z23
-	VPANDD            Z0, Z23, Z24
-	VPBROADCASTD      4(BX), Z25
-	VPDPBUSD          Z25, Z22, Z11
-	VPDPBUSD          Z25, Z24, Z16
-	VPBROADCASTD      4(BX)(SI*1), Z25
-	VPDPBUSD          Z25, Z22, Z12
-	VPDPBUSD          Z25, Z24, Z17
-	VPBROADCASTD      4(BX)(SI*2), Z25
-	VPDPBUSD          Z25, Z22, Z13
-	VPDPBUSD          Z25, Z24, Z18
-	VPBROADCASTD      4(DI), Z25
-	VPDPBUSD          Z25, Z22, Z14
-	VPDPBUSD          Z25, Z24, Z19
-	VPBROADCASTD      4(DI)(SI*1), Z25
-	VPDPBUSD          Z25, Z22, Z15
-	VPDPBUSD          Z25, Z24, Z20
-	VPSRLW            $0x04, Z21, Z21
-	VPANDD            Z0, Z21, Z21
-	VPSRLW            $0x04, Z23, Z23
-	VPANDD            Z0, Z23, Z23
-	VPBROADCASTD      20(BX), Z22
-	VPDPBUSD          Z22, Z21, Z11
-	VPDPBUSD          Z22, Z23, Z16
-	VPBROADCASTD      20(BX)(SI*1), Z22
-	VPDPBUSD          Z22, Z21, Z12
-	VPDPBUSD          Z22, Z23, Z17
-	VPBROADCASTD      20(BX)(SI*2), Z22
-	VPDPBUSD          Z22, Z21, Z13
-	VPDPBUSD          Z22, Z23, Z18
-	VPBROADCASTD      20(DI), Z22
-	VPDPBUSD          Z22, Z21, Z14
-	VPDPBUSD          Z22, Z23, Z19
-	VPBROADCASTD      20(DI)(SI*1), Z22
-	VPDPBUSD          Z22, Z21, Z15
-	VPDPBUSD          Z22, Z23, Z20
-	VMOVDQU64         128(AX), Z21
-	VPANDD            Z0, Z21, Z22
-	VMOVDQU64         128(AX)(DX*1), Z23
-	VPANDD            Z0, Z23, Z24
-	VPBROADCASTD      8(BX), Z25
-	VPDPBUSD          Z25, Z22, Z11
-	VPDPBUSD          Z25, Z24, Z16
-	VPBROADCASTD      8(BX)(SI*1), Z25
-	VPDPBUSD          Z25, Z22, Z12
-	VPDPBUSD          Z25, Z24, Z17
-	VPBROADCASTD      8(BX)(SI*2), Z25
-	VPDPBUSD          Z25, Z22, Z13
-	VPDPBUSD          Z25, Z24, Z18
-	VPBROADCASTD      8(DI), Z25
-	VPDPBUSD          Z25, Z22, Z14
-	VPDPBUSD          Z25, Z24, Z19
-	VPBROADCASTD      8(DI)(SI*1), Z25
-	VPDPBUSD          Z25, Z22, Z15
-	VPDPBUSD          Z25, Z24, Z20
-	VPSRLW            $0x04, Z21, Z21
-	VPANDD            Z0, Z21, Z21
-	VPSRLW            $0x04, Z23, Z23
-	VPANDD            Z0, Z23, Z23
-	VPBROADCASTD      24(BX), Z22
-	VPDPBUSD          Z22, Z21, Z11
-	VPDPBUSD          Z22, Z23, Z16
-	VPBROADCASTD      24(BX)(SI*1), Z22
-	VPDPBUSD          Z22, Z21, Z12
-	VPDPBUSD          Z22, Z23, Z17
-	VPBROADCASTD      24(BX)(SI*2), Z22
-	VPDPBUSD          Z22, Z21, Z13
-	VPDPBUSD          Z22, Z23, Z18
-	VPBROADCASTD      24(DI), Z22
-	VPDPBUSD          Z22, Z21, Z14
-	VPDPBUSD          Z22, Z23, Z19
-	VPBROADCASTD      24(DI)(SI*1), Z22
-	VPDPBUSD          Z22, Z21, Z15
-	VPDPBUSD          Z22, Z23, Z20
-	VMOVDQU64         192(AX), Z21
-	VPANDD            Z0, Z21, Z22
-	VMOVDQU64         192(AX)(DX*1), Z23
-	VPANDD            Z0, Z23, Z24
-	VPBROADCASTD      12(BX), Z25
-	VPDPBUSD          Z25, Z22, Z11
-	VPDPBUSD          Z25, Z24, Z16
-	VPBROADCASTD      12(BX)(SI*1), Z25
-	VPDPBUSD          Z25, Z22, Z12
-	VPDPBUSD          Z25, Z24, Z17
-	VPBROADCASTD      12(BX)(SI*2), Z25
-	VPDPBUSD          Z25, Z22, Z13
-	VPDPBUSD          Z25, Z24, Z18
-	VPBROADCASTD      12(DI), Z25
-	VPDPBUSD          Z25, Z22, Z14
-	VPDPBUSD          Z25, Z24, Z19
-	VPBROADCASTD      12(DI)(SI*1), Z25
-	VPDPBUSD          Z25, Z22, Z15
-	VPDPBUSD          Z25, Z24, Z20
-	VPSRLW            $0x04, Z21, Z21
-	VPANDD            Z0, Z21, Z21
-	VPSRLW            $0x04, Z23, Z23
-	VPANDD            Z0, Z23, Z23
-	VPBROADCASTD      28(BX), Z22
-	VPDPBUSD          Z22, Z21, Z11
-	VPDPBUSD          Z22, Z23, Z16
-	VPBROADCASTD      28(BX)(SI*1), Z22
-	VPDPBUSD          Z22, Z21, Z12
-	VPDPBUSD          Z22, Z23, Z17
-	VPBROADCASTD      28(BX)(SI*2), Z22
-	VPDPBUSD          Z22, Z21, Z13
-	VPDPBUSD          Z22, Z23, Z18
-	VPBROADCASTD      28(DI), Z22
-	VPDPBUSD          Z22, Z21, Z14
-	VPDPBUSD          Z22, Z23, Z19
-	VPBROADCASTD      28(DI)(SI*1), Z22
-	VPDPBUSD          Z22, Z21, Z15
-	VPDPBUSD          Z22, Z23, Z20
-	VPMOVZXBD         64(R13), Z21
-	VPMULLD           Z21, Z11, Z11
-	VPMULLD           Z21, Z12, Z12
-	VPMULLD           Z21, Z13, Z13
-	VPMULLD           Z21, Z14, Z14
-	VPMULLD           Z21, Z15, Z15
-	VPMOVZXBD         80(R13), Z22
-	VCVTDQ2PS         Z22, Z22
-	VCVTPH2PS         32(CX), Z21
-	VMULPS            Z21, Z22, Z22
-	VCVTPH2PS         (CX), Z21
-	VCVTDQ2PS         Z11, Z11
-	VMULPS            Z21, Z11, Z11
-	VFNMADD231PS.BCST 36(BX), Z22, Z11
-	VFMADD231PS.BCST  32(BX), Z11, Z1
-	VCVTDQ2PS         Z12, Z12
-	VMULPS            Z21, Z12, Z12
-	VFNMADD231PS.BCST 36(BX)(SI*1), Z22, Z12
-	VFMADD231PS.BCST  32(BX)(SI*1), Z12, Z2
-	VCVTDQ2PS         Z13, Z13
-	VMULPS            Z21, Z13, Z13
-	VFNMADD231PS.BCST 36(BX)(SI*2), Z22, Z13
-	VFMADD231PS.BCST  32(BX)(SI*2), Z13, Z3
-	VCVTDQ2PS         Z14, Z14
-	VMULPS            Z21, Z14, Z14
-	VFNMADD231PS.BCST 36(DI), Z22, Z14
-	VFMADD231PS.BCST  32(DI), Z14, Z4
-	VCVTDQ2PS         Z15, Z15
-	VMULPS            Z21, Z15, Z15
-	VFNMADD231PS.BCST 36(DI)(SI*1), Z22, Z15
-	VFMADD231PS.BCST  32(DI)(SI*1), Z15, Z5
-	VPMOVZXBD         64(R13)(DX*1), Z21
-	VPMULLD           Z21, Z16, Z16
-	VPMULLD           Z21, Z17, Z17
-	VPMULLD           Z21, Z18, Z18
-	VPMULLD           Z21, Z19, Z19
-	VPMULLD           Z21, Z20, Z20
-	VPMOVZXBD         80(R13)(DX*1), Z22
-	VCVTDQ2PS         Z22, Z22
-	VCVTPH2PS         32(CX)(DX*1), Z21
-	VMULPS            Z21, Z22, Z22
-	VCVTPH2PS         (CX)(DX*1), Z21
-	VCVTDQ2PS         Z16, Z16
-	VMULPS            Z21, Z16, Z16
-	VFNMADD231PS.BCST 36(BX), Z22, Z16
-	VFMADD231PS.BCST  32(BX), Z16, Z6
-	VCVTDQ2PS         Z17, Z17
-	VMULPS            Z21, Z17, Z17
-	VFNMADD231PS.BCST 36(BX)(SI*1), Z22, Z17
-	VFMADD231PS.BCST  32(BX)(SI*1), Z17, Z7
-	VCVTDQ2PS         Z18, Z18
-	VMULPS            Z21, Z18, Z18
-	VFNMADD231PS.BCST 36(BX)(SI*2), Z22, Z18
-	VFMADD231PS.BCST  32(BX)(SI*2), Z18, Z8
-	VCVTDQ2PS         Z19, Z19
-	VMULPS            Z21, Z19, Z19
-	VFNMADD231PS.BCST 36(DI), Z22, Z19
-	VFMADD231PS.BCST  32(DI), Z19, Z9
-	VCVTDQ2PS         Z20, Z20
-	VMULPS            Z21, Z20, Z20
-	VFNMADD231PS.BCST 36(DI)(SI*1), Z22, Z20
-	VFMADD231PS.BCST  32(DI)(SI*1), Z20, Z10
-	ADDQ              $0x00000100, AX
-	ADDQ              $0x00000040, BX
-	ADDQ              $0x00000040, DI
-	ADDQ              $0x00000020, R13
-	DECQ              R14
-	JNE               group
-	ADDQ              $0x00000140, CX
-	SUBQ              $0x00000008, R12
-	JNE               loop
-	VMOVUPS           Z1, (R8)
-	VMOVUPS           Z2, (R8)(R9*1)
-	VMOVUPS           Z3, (R8)(R9*2)
-	VMOVUPS           Z4, (R10)
-	VMOVUPS           Z5, (R10)(R9*1)
-	VMOVUPS           Z6, 64(R8)
-	VMOVUPS           Z7, 64(R8)(R9*1)
-	VMOVUPS           Z8, 64(R8)(R9*2)
-	VMOVUPS           Z9, 64(R10)
-	VMOVUPS           Z10, 64(R10)(R9*1)
-	VZEROUPPER
-	RET
-
 // func groupedQ4MAVX512x2x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
 TEXT ·groupedQ4MAVX512x2x6(SB), NOSPLIT, $0-72
+	PCALIGN $0x40
+
 	// groupedQ4MAVX512x2x6 adds to y[6][32] (ld values a token) the products of two bands of Q4M that are
 	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 	// next, which need not be memory at all.
@@ -5707,6 +4490,8 @@ group:
 // func groupedQ41AVX2x2x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next uintptr)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·groupedQ41AVX2x2x1(SB), NOSPLIT, $0-56
+	PCALIGN $0x40
+
 	// groupedQ41AVX2x2x1 adds to y[32] the products of bands of Q41 that are stride bytes apart with a row of
 	// activation records. It prefetches as many bytes at next, which need not be memory at all.
 	MOVQ         next+48(FP), AX
@@ -5927,6 +4712,8 @@ loop:
 // func groupedQ41AVX512x4x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next uintptr)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
 TEXT ·groupedQ41AVX512x4x1(SB), NOSPLIT, $0-56
+	PCALIGN $0x40
+
 	// groupedQ41AVX512x4x1 adds to y[64] the products of bands of Q41 that are stride bytes apart with a row of
 	// activation records. It prefetches as many bytes at next, which need not be memory at all.
 	MOVQ         next+48(FP), AX
@@ -6106,6 +4893,8 @@ loop:
 // func groupedQ41AVX2x1x1(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·groupedQ41AVX2x1x1(SB), NOSPLIT, $0-64
+	PCALIGN $0x40
+
 	// groupedQ41AVX2x1x1 adds to y[1][16] (ld values a token) the products of bands of Q41 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ codes+16(FP), AX
@@ -6232,6 +5021,8 @@ loop:
 // func groupedQ41AVX2x1x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·groupedQ41AVX2x1x2(SB), NOSPLIT, $0-64
+	PCALIGN $0x40
+
 	// groupedQ41AVX2x1x2 adds to y[2][16] (ld values a token) the products of bands of Q41 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ codes+16(FP), AX
@@ -6415,6 +5206,8 @@ loop:
 // func groupedQ41AVX2x1x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·groupedQ41AVX2x1x3(SB), NOSPLIT, $0-64
+	PCALIGN $0x40
+
 	// groupedQ41AVX2x1x3 adds to y[3][16] (ld values a token) the products of bands of Q41 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ codes+16(FP), AX
@@ -6646,6 +5439,8 @@ loop:
 // func groupedQ41AVX2x1x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·groupedQ41AVX2x1x4(SB), NOSPLIT, $0-64
+	PCALIGN $0x40
+
 	// groupedQ41AVX2x1x4 adds to y[4][16] (ld values a token) the products of bands of Q41 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ codes+16(FP), AX
@@ -6931,337 +5726,11 @@ loop:
 	VZEROUPPER
 	RET
 
-// func groupedQ41AVX512x1x1(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
-TEXT ·groupedQ41AVX512x1x1(SB), NOSPLIT, $0-64
-	// groupedQ41AVX512x1x1 adds to y[1][16] (ld values a token) the products of bands of Q41 that are
-	// stride bytes apart with rows of activation records that are lda bytes apart.
-	MOVQ         codes+16(FP), AX
-	MOVQ         scales+24(FP), CX
-	MOVQ         acts+40(FP), DX
-	MOVQ         y+0(FP), BX
-	MOVL         $0x0f0f0f0f, SI
-	VMOVD        SI, X0
-	VPBROADCASTD X0, Z0
-	VMOVUPS      (BX), Z1
-	MOVQ         groups+56(FP), SI
-
-loop:
-	VPXORD            Z2, Z2, Z2
-	VMOVDQU64         (AX), Z3
-	VPANDD            Z0, Z3, Z4
-	VPDPBUSD.BCST     (DX), Z4, Z2
-	VPSRLW            $0x04, Z3, Z3
-	VPANDD            Z0, Z3, Z3
-	VPDPBUSD.BCST     16(DX), Z3, Z2
-	VMOVDQU64         64(AX), Z3
-	VPANDD            Z0, Z3, Z4
-	VPDPBUSD.BCST     4(DX), Z4, Z2
-	VPSRLW            $0x04, Z3, Z3
-	VPANDD            Z0, Z3, Z3
-	VPDPBUSD.BCST     20(DX), Z3, Z2
-	VMOVDQU64         128(AX), Z3
-	VPANDD            Z0, Z3, Z4
-	VPDPBUSD.BCST     8(DX), Z4, Z2
-	VPSRLW            $0x04, Z3, Z3
-	VPANDD            Z0, Z3, Z3
-	VPDPBUSD.BCST     24(DX), Z3, Z2
-	VMOVDQU64         192(AX), Z3
-	VPANDD            Z0, Z3, Z4
-	VPDPBUSD.BCST     12(DX), Z4, Z2
-	VPSRLW            $0x04, Z3, Z3
-	VPANDD            Z0, Z3, Z3
-	VPDPBUSD.BCST     28(DX), Z3, Z2
-	VCVTPH2PS         32(CX), Z3
-	VCVTPH2PS         (CX), Z4
-	VCVTDQ2PS         Z2, Z2
-	VMULPS            Z4, Z2, Z2
-	VFNMADD231PS.BCST 36(DX), Z3, Z2
-	VFMADD231PS.BCST  32(DX), Z2, Z1
-	ADDQ              $0x00000100, AX
-	ADDQ              $0x00000040, DX
-	ADDQ              $0x00000040, CX
-	DECQ              SI
-	JNE               loop
-	VMOVUPS           Z1, (BX)
-	VZEROUPPER
-	RET
-
-// func groupedQ41AVX512x1x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
-TEXT ·groupedQ41AVX512x1x2(SB), NOSPLIT, $0-64
-	// groupedQ41AVX512x1x2 adds to y[2][16] (ld values a token) the products of bands of Q41 that are
-	// stride bytes apart with rows of activation records that are lda bytes apart.
-	MOVQ         codes+16(FP), AX
-	MOVQ         scales+24(FP), CX
-	MOVQ         acts+40(FP), DX
-	MOVQ         lda+48(FP), BX
-	MOVQ         y+0(FP), SI
-	MOVQ         ld+8(FP), DI
-	SHLQ         $0x02, DI
-	MOVL         $0x0f0f0f0f, R8
-	VMOVD        R8, X0
-	VPBROADCASTD X0, Z0
-	VMOVUPS      (SI), Z1
-	VMOVUPS      (SI)(DI*1), Z2
-	MOVQ         groups+56(FP), R8
-
-loop:
-	VPXORD            Z3, Z3, Z3
-	VPXORD            Z4, Z4, Z4
-	VMOVDQU64         (AX), Z5
-	VPANDD            Z0, Z5, Z6
-	VPDPBUSD.BCST     (DX), Z6, Z3
-	VPDPBUSD.BCST     (DX)(BX*1), Z6, Z4
-	VPSRLW            $0x04, Z5, Z5
-	VPANDD            Z0, Z5, Z5
-	VPDPBUSD.BCST     16(DX), Z5, Z3
-	VPDPBUSD.BCST     16(DX)(BX*1), Z5, Z4
-	VMOVDQU64         64(AX), Z5
-	VPANDD            Z0, Z5, Z6
-	VPDPBUSD.BCST     4(DX), Z6, Z3
-	VPDPBUSD.BCST     4(DX)(BX*1), Z6, Z4
-	VPSRLW            $0x04, Z5, Z5
-	VPANDD            Z0, Z5, Z5
-	VPDPBUSD.BCST     20(DX), Z5, Z3
-	VPDPBUSD.BCST     20(DX)(BX*1), Z5, Z4
-	VMOVDQU64         128(AX), Z5
-	VPANDD            Z0, Z5, Z6
-	VPDPBUSD.BCST     8(DX), Z6, Z3
-	VPDPBUSD.BCST     8(DX)(BX*1), Z6, Z4
-	VPSRLW            $0x04, Z5, Z5
-	VPANDD            Z0, Z5, Z5
-	VPDPBUSD.BCST     24(DX), Z5, Z3
-	VPDPBUSD.BCST     24(DX)(BX*1), Z5, Z4
-	VMOVDQU64         192(AX), Z5
-	VPANDD            Z0, Z5, Z6
-	VPDPBUSD.BCST     12(DX), Z6, Z3
-	VPDPBUSD.BCST     12(DX)(BX*1), Z6, Z4
-	VPSRLW            $0x04, Z5, Z5
-	VPANDD            Z0, Z5, Z5
-	VPDPBUSD.BCST     28(DX), Z5, Z3
-	VPDPBUSD.BCST     28(DX)(BX*1), Z5, Z4
-	VCVTPH2PS         32(CX), Z5
-	VCVTPH2PS         (CX), Z6
-	VCVTDQ2PS         Z3, Z3
-	VMULPS            Z6, Z3, Z3
-	VFNMADD231PS.BCST 36(DX), Z5, Z3
-	VFMADD231PS.BCST  32(DX), Z3, Z1
-	VCVTDQ2PS         Z4, Z4
-	VMULPS            Z6, Z4, Z4
-	VFNMADD231PS.BCST 36(DX)(BX*1), Z5, Z4
-	VFMADD231PS.BCST  32(DX)(BX*1), Z4, Z2
-	ADDQ              $0x00000100, AX
-	ADDQ              $0x00000040, DX
-	ADDQ              $0x00000040, CX
-	DECQ              R8
-	JNE               loop
-	VMOVUPS           Z1, (SI)
-	VMOVUPS           Z2, (SI)(DI*1)
-	VZEROUPPER
-	RET
-
-// func groupedQ41AVX512x1x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
-TEXT ·groupedQ41AVX512x1x3(SB), NOSPLIT, $0-64
-	// groupedQ41AVX512x1x3 adds to y[3][16] (ld values a token) the products of bands of Q41 that are
-	// stride bytes apart with rows of activation records that are lda bytes apart.
-	MOVQ         codes+16(FP), AX
-	MOVQ         scales+24(FP), CX
-	MOVQ         acts+40(FP), DX
-	MOVQ         lda+48(FP), BX
-	MOVQ         y+0(FP), SI
-	MOVQ         ld+8(FP), DI
-	SHLQ         $0x02, DI
-	MOVL         $0x0f0f0f0f, R8
-	VMOVD        R8, X0
-	VPBROADCASTD X0, Z0
-	VMOVUPS      (SI), Z1
-	VMOVUPS      (SI)(DI*1), Z2
-	VMOVUPS      (SI)(DI*2), Z3
-	MOVQ         groups+56(FP), R8
-
-loop:
-	VPXORD            Z4, Z4, Z4
-	VPXORD            Z5, Z5, Z5
-	VPXORD            Z6, Z6, Z6
-	VMOVDQU64         (AX), Z7
-	VPANDD            Z0, Z7, Z8
-	VPDPBUSD.BCST     (DX), Z8, Z4
-	VPDPBUSD.BCST     (DX)(BX*1), Z8, Z5
-	VPDPBUSD.BCST     (DX)(BX*2), Z8, Z6
-	VPSRLW            $0x04, Z7, Z7
-	VPANDD            Z0, Z7, Z7
-	VPDPBUSD.BCST     16(DX), Z7, Z4
-	VPDPBUSD.BCST     16(DX)(BX*1), Z7, Z5
-	VPDPBUSD.BCST     16(DX)(BX*2), Z7, Z6
-	VMOVDQU64         64(AX), Z7
-	VPANDD            Z0, Z7, Z8
-	VPDPBUSD.BCST     4(DX), Z8, Z4
-	VPDPBUSD.BCST     4(DX)(BX*1), Z8, Z5
-	VPDPBUSD.BCST     4(DX)(BX*2), Z8, Z6
-	VPSRLW            $0x04, Z7, Z7
-	VPANDD            Z0, Z7, Z7
-	VPDPBUSD.BCST     20(DX), Z7, Z4
-	VPDPBUSD.BCST     20(DX)(BX*1), Z7, Z5
-	VPDPBUSD.BCST     20(DX)(BX*2), Z7, Z6
-	VMOVDQU64         128(AX), Z7
-	VPANDD            Z0, Z7, Z8
-	VPDPBUSD.BCST     8(DX), Z8, Z4
-	VPDPBUSD.BCST     8(DX)(BX*1), Z8, Z5
-	VPDPBUSD.BCST     8(DX)(BX*2), Z8, Z6
-	VPSRLW            $0x04, Z7, Z7
-	VPANDD            Z0, Z7, Z7
-	VPDPBUSD.BCST     24(DX), Z7, Z4
-	VPDPBUSD.BCST     24(DX)(BX*1), Z7, Z5
-	VPDPBUSD.BCST     24(DX)(BX*2), Z7, Z6
-	VMOVDQU64         192(AX), Z7
-	VPANDD            Z0, Z7, Z8
-	VPDPBUSD.BCST     12(DX), Z8, Z4
-	VPDPBUSD.BCST     12(DX)(BX*1), Z8, Z5
-	VPDPBUSD.BCST     12(DX)(BX*2), Z8, Z6
-	VPSRLW            $0x04, Z7, Z7
-	VPANDD            Z0, Z7, Z7
-	VPDPBUSD.BCST     28(DX), Z7, Z4
-	VPDPBUSD.BCST     28(DX)(BX*1), Z7, Z5
-	VPDPBUSD.BCST     28(DX)(BX*2), Z7, Z6
-	VCVTPH2PS         32(CX), Z7
-	VCVTPH2PS         (CX), Z8
-	VCVTDQ2PS         Z4, Z4
-	VMULPS            Z8, Z4, Z4
-	VFNMADD231PS.BCST 36(DX), Z7, Z4
-	VFMADD231PS.BCST  32(DX), Z4, Z1
-	VCVTDQ2PS         Z5, Z5
-	VMULPS            Z8, Z5, Z5
-	VFNMADD231PS.BCST 36(DX)(BX*1), Z7, Z5
-	VFMADD231PS.BCST  32(DX)(BX*1), Z5, Z2
-	VCVTDQ2PS         Z6, Z6
-	VMULPS            Z8, Z6, Z6
-	VFNMADD231PS.BCST 36(DX)(BX*2), Z7, Z6
-	VFMADD231PS.BCST  32(DX)(BX*2), Z6, Z3
-	ADDQ              $0x00000100, AX
-	ADDQ              $0x00000040, DX
-	ADDQ              $0x00000040, CX
-	DECQ              R8
-	JNE               loop
-	VMOVUPS           Z1, (SI)
-	VMOVUPS           Z2, (SI)(DI*1)
-	VMOVUPS           Z3, (SI)(DI*2)
-	VZEROUPPER
-	RET
-
-// func groupedQ41AVX512x1x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
-TEXT ·groupedQ41AVX512x1x4(SB), NOSPLIT, $0-64
-	// groupedQ41AVX512x1x4 adds to y[4][16] (ld values a token) the products of bands of Q41 that are
-	// stride bytes apart with rows of activation records that are lda bytes apart.
-	MOVQ         codes+16(FP), AX
-	MOVQ         scales+24(FP), CX
-	MOVQ         acts+40(FP), DX
-	MOVQ         lda+48(FP), BX
-	LEAQ         (DX)(BX*2), SI
-	ADDQ         BX, SI
-	MOVQ         y+0(FP), DI
-	MOVQ         ld+8(FP), R8
-	SHLQ         $0x02, R8
-	LEAQ         (DI)(R8*2), R9
-	ADDQ         R8, R9
-	MOVL         $0x0f0f0f0f, R10
-	VMOVD        R10, X0
-	VPBROADCASTD X0, Z0
-	VMOVUPS      (DI), Z1
-	VMOVUPS      (DI)(R8*1), Z2
-	VMOVUPS      (DI)(R8*2), Z3
-	VMOVUPS      (R9), Z4
-	MOVQ         groups+56(FP), R10
-
-loop:
-	VPXORD            Z5, Z5, Z5
-	VPXORD            Z6, Z6, Z6
-	VPXORD            Z7, Z7, Z7
-	VPXORD            Z8, Z8, Z8
-	VMOVDQU64         (AX), Z9
-	VPANDD            Z0, Z9, Z10
-	VPDPBUSD.BCST     (DX), Z10, Z5
-	VPDPBUSD.BCST     (DX)(BX*1), Z10, Z6
-	VPDPBUSD.BCST     (DX)(BX*2), Z10, Z7
-	VPDPBUSD.BCST     (SI), Z10, Z8
-	VPSRLW            $0x04, Z9, Z9
-	VPANDD            Z0, Z9, Z9
-	VPDPBUSD.BCST     16(DX), Z9, Z5
-	VPDPBUSD.BCST     16(DX)(BX*1), Z9, Z6
-	VPDPBUSD.BCST     16(DX)(BX*2), Z9, Z7
-	VPDPBUSD.BCST     16(SI), Z9, Z8
-	VMOVDQU64         64(AX), Z9
-	VPANDD            Z0, Z9, Z10
-	VPDPBUSD.BCST     4(DX), Z10, Z5
-	VPDPBUSD.BCST     4(DX)(BX*1), Z10, Z6
-	VPDPBUSD.BCST     4(DX)(BX*2), Z10, Z7
-	VPDPBUSD.BCST     4(SI), Z10, Z8
-	VPSRLW            $0x04, Z9, Z9
-	VPANDD            Z0, Z9, Z9
-	VPDPBUSD.BCST     20(DX), Z9, Z5
-	VPDPBUSD.BCST     20(DX)(BX*1), Z9, Z6
-	VPDPBUSD.BCST     20(DX)(BX*2), Z9, Z7
-	VPDPBUSD.BCST     20(SI), Z9, Z8
-	VMOVDQU64         128(AX), Z9
-	VPANDD            Z0, Z9, Z10
-	VPDPBUSD.BCST     8(DX), Z10, Z5
-	VPDPBUSD.BCST     8(DX)(BX*1), Z10, Z6
-	VPDPBUSD.BCST     8(DX)(BX*2), Z10, Z7
-	VPDPBUSD.BCST     8(SI), Z10, Z8
-	VPSRLW            $0x04, Z9, Z9
-	VPANDD            Z0, Z9, Z9
-	VPDPBUSD.BCST     24(DX), Z9, Z5
-	VPDPBUSD.BCST     24(DX)(BX*1), Z9, Z6
-	VPDPBUSD.BCST     24(DX)(BX*2), Z9, Z7
-	VPDPBUSD.BCST     24(SI), Z9, Z8
-	VMOVDQU64         192(AX), Z9
-	VPANDD            Z0, Z9, Z10
-	VPDPBUSD.BCST     12(DX), Z10, Z5
-	VPDPBUSD.BCST     12(DX)(BX*1), Z10, Z6
-	VPDPBUSD.BCST     12(DX)(BX*2), Z10, Z7
-	VPDPBUSD.BCST     12(SI), Z10, Z8
-	VPSRLW            $0x04, Z9, Z9
-	VPANDD            Z0, Z9, Z9
-	VPDPBUSD.BCST     28(DX), Z9, Z5
-	VPDPBUSD.BCST     28(DX)(BX*1), Z9, Z6
-	VPDPBUSD.BCST     28(DX)(BX*2), Z9, Z7
-	VPDPBUSD.BCST     28(SI), Z9, Z8
-	VCVTPH2PS         32(CX), Z9
-	VCVTPH2PS         (CX), Z10
-	VCVTDQ2PS         Z5, Z5
-	VMULPS            Z10, Z5, Z5
-	VFNMADD231PS.BCST 36(DX), Z9, Z5
-	VFMADD231PS.BCST  32(DX), Z5, Z1
-	VCVTDQ2PS         Z6, Z6
-	VMULPS            Z10, Z6, Z6
-	VFNMADD231PS.BCST 36(DX)(BX*1), Z9, Z6
-	VFMADD231PS.BCST  32(DX)(BX*1), Z6, Z2
-	VCVTDQ2PS         Z7, Z7
-	VMULPS            Z10, Z7, Z7
-	VFNMADD231PS.BCST 36(DX)(BX*2), Z9, Z7
-	VFMADD231PS.BCST  32(DX)(BX*2), Z7, Z3
-	VCVTDQ2PS         Z8, Z8
-	VMULPS            Z10, Z8, Z8
-	VFNMADD231PS.BCST 36(SI), Z9, Z8
-	VFMADD231PS.BCST  32(SI), Z8, Z4
-	ADDQ              $0x00000100, AX
-	ADDQ              $0x00000040, DX
-	ADDQ              $0x00000040, SI
-	ADDQ              $0x00000040, CX
-	DECQ              R10
-	JNE               loop
-	VMOVUPS           Z1, (DI)
-	VMOVUPS           Z2, (DI)(R8*1)
-	VMOVUPS           Z3, (DI)(R8*2)
-	VMOVUPS           Z4, (R9)
-	VZEROUPPER
-	RET
-
 // func groupedQ41AVX512x2x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
 TEXT ·groupedQ41AVX512x2x2(SB), NOSPLIT, $0-72
+	PCALIGN $0x40
+
 	// groupedQ41AVX512x2x2 adds to y[2][32] (ld values a token) the products of two bands of Q41 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 	// next, which need not be memory at all.
@@ -7415,6 +5884,8 @@ loop:
 // func groupedQ41AVX512x2x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
 TEXT ·groupedQ41AVX512x2x3(SB), NOSPLIT, $0-72
+	PCALIGN $0x40
+
 	// groupedQ41AVX512x2x3 adds to y[3][32] (ld values a token) the products of two bands of Q41 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 	// next, which need not be memory at all.
@@ -7606,6 +6077,8 @@ loop:
 // func groupedQ41AVX512x2x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
 TEXT ·groupedQ41AVX512x2x4(SB), NOSPLIT, $0-72
+	PCALIGN $0x40
+
 	// groupedQ41AVX512x2x4 adds to y[4][32] (ld values a token) the products of two bands of Q41 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 	// next, which need not be memory at all.
@@ -7837,281 +6310,11 @@ loop:
 	VZEROUPPER
 	RET
 
-// func groupedQ41AVX512x2x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
-TEXT ·groupedQ41AVX512x2x5(SB), NOSPLIT, $0-72
-	// groupedQ41AVX512x2x5 adds to y[5][32] (ld values a token) the products of two bands of Q41 that are
-	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
-	// next, which need not be memory at all.
-	MOVQ         codes+16(FP), AX
-	MOVQ         scales+24(FP), CX
-	MOVQ         stride+32(FP), DX
-	LEAQ         (DX)(DX*2), BX
-	MOVQ         acts+40(FP), BX
-	MOVQ         lda+48(FP), SI
-	LEAQ         (BX)(SI*2), DI
-	ADDQ         SI, DI
-	MOVQ         y+0(FP), R8
-	MOVQ         ld+8(FP), R9
-	SHLQ         $0x02, R9
-	LEAQ         (R8)(R9*2), R10
-	ADDQ         R9, R10
-	MOVQ         next+64(FP), R11
-	MOVL         $0x0f0f0f0f, R12
-	VMOVD        R12, X0
-	VPBROADCASTD X0, Z0
-	VMOVUPS      (R8), Z1
-	VMOVUPS      (R8)(R9*1), Z2
-	VMOVUPS      (R8)(R9*2), Z3
-	VMOVUPS      (R10), Z4
-	VMOVUPS      (R10)(R9*1), Z5
-	VMOVUPS      64(R8), Z6
-	VMOVUPS      64(R8)(R9*1), Z7
-	VMOVUPS      64(R8)(R9*2), Z8
-	VMOVUPS      64(R10), Z9
-	VMOVUPS      64(R10)(R9*1), Z10
-	MOVQ         groups+56(FP), R12
-
-loop:
-	PREFETCHT1        (R11)
-	PREFETCHT1        64(R11)
-	PREFETCHT1        128(R11)
-	PREFETCHT1        192(R11)
-	PREFETCHT1        256(R11)
-	PREFETCHT1        320(R11)
-	PREFETCHT1        384(R11)
-	PREFETCHT1        448(R11)
-	PREFETCHT1        512(R11)
-	PREFETCHT1        576(R11)
-	ADDQ              $0x00000280, R11
-	VPXORD            Z11, Z11, Z11
-	VPXORD            Z16, Z16, Z16
-	VPXORD            Z12, Z12, Z12
-	VPXORD            Z17, Z17, Z17
-	VPXORD            Z13, Z13, Z13
-	VPXORD            Z18, Z18, Z18
-	VPXORD            Z14, Z14, Z14
-	VPXORD            Z19, Z19, Z19
-	VPXORD            Z15, Z15, Z15
-	VPXORD            Z20, Z20, Z20
-	VMOVDQU64         (AX), Z21
-	VPANDD            Z0, Z21, Z22
-	VMOVDQU64         (AX)(DX*1), Z23
-	VPANDD            Z0, Z23, Z24
-	VPBROADCASTD      (BX), Z25
-	VPDPBUSD          Z25, Z22, Z11
-	VPDPBUSD          Z25, Z24, Z16
-	VPBROADCASTD      (BX)(SI*1), Z25
-	VPDPBUSD          Z25, Z22, Z12
-	VPDPBUSD          Z25, Z24, Z17
-	VPBROADCASTD      (BX)(SI*2), Z25
-	VPDPBUSD          Z25, Z22, Z13
-	VPDPBUSD          Z25, Z24, Z18
-	VPBROADCASTD      (DI), Z25
-	VPDPBUSD          Z25, Z22, Z14
-	VPDPBUSD          Z25, Z24, Z19
-	VPBROADCASTD      (DI)(SI*1), Z25
-	VPDPBUSD          Z25, Z22, Z15
-	VPDPBUSD          Z25, Z24, Z20
-	VPSRLW            $0x04, Z21, Z21
-	VPANDD            Z0, Z21, Z21
-	VPSRLW            $0x04, Z23, Z23
-	VPANDD            Z0, Z23, Z23
-	VPBROADCASTD      16(BX), Z22
-	VPDPBUSD          Z22, Z21, Z11
-	VPDPBUSD          Z22, Z23, Z16
-	VPBROADCASTD      16(BX)(SI*1), Z22
-	VPDPBUSD          Z22, Z21, Z12
-	VPDPBUSD          Z22, Z23, Z17
-	VPBROADCASTD      16(BX)(SI*2), Z22
-	VPDPBUSD          Z22, Z21, Z13
-	VPDPBUSD          Z22, Z23, Z18
-	VPBROADCASTD      16(DI), Z22
-	VPDPBUSD          Z22, Z21, Z14
-	VPDPBUSD          Z22, Z23, Z19
-	VPBROADCASTD      16(DI)(SI*1), Z22
-	VPDPBUSD          Z22, Z21, Z15
-	VPDPBUSD          Z22, Z23, Z20
-	VMOVDQU64         64(AX), Z21
-	VPANDD            Z0, Z21, Z22
-	VMOVDQU64         64(AX)(DX*1), Z23
-	VPANDD            Z0, Z23, Z24
-	VPBROADCASTD      4(BX), Z25
-	VPDPBUSD          Z25, Z22, Z11
-	VPDPBUSD          Z25, Z24, Z16
-	VPBROADCASTD      4(BX)(SI*1), Z25
-	VPDPBUSD          Z25, Z22, Z12
-	VPDPBUSD          Z25, Z24, Z17
-	VPBROADCASTD      4(BX)(SI*2), Z25
-	VPDPBUSD          Z25, Z22, Z13
-	VPDPBUSD          Z25, Z24, Z18
-	VPBROADCASTD      4(DI), Z25
-	VPDPBUSD          Z25, Z22, Z14
-	VPDPBUSD          Z25, Z24, Z19
-	VPBROADCASTD      4(DI)(SI*1), Z25
-	VPDPBUSD          Z25, Z22, Z15
-	VPDPBUSD          Z25, Z24, Z20
-	VPSRLW            $0x04, Z21, Z21
-	VPANDD            Z0, Z21, Z21
-	VPSRLW            $0x04, Z23, Z23
-	VPANDD            Z0, Z23, Z23
-	VPBROADCASTD      20(BX), Z22
-	VPDPBUSD          Z22, Z21, Z11
-	VPDPBUSD          Z22, Z23, Z16
-	VPBROADCASTD      20(BX)(SI*1), Z22
-	VPDPBUSD          Z22, Z21, Z12
-	VPDPBUSD          Z22, Z23, Z17
-	VPBROADCASTD      20(BX)(SI*2), Z22
-	VPDPBUSD          Z22, Z21, Z13
-	VPDPBUSD          Z22, Z23, Z18
-	VPBROADCASTD      20(DI), Z22
-	VPDPBUSD          Z22, Z21, Z14
-	VPDPBUSD          Z22, Z23, Z19
-	VPBROADCASTD      20(DI)(SI*1), Z22
-	VPDPBUSD          Z22, Z21, Z15
-	VPDPBUSD          Z22, Z23, Z20
-	VMOVDQU64         128(AX), Z21
-	VPANDD            Z0, Z21, Z22
-	VMOVDQU64         128(AX)(DX*1), Z23
-	VPANDD            Z0, Z23, Z24
-	VPBROADCASTD      8(BX), Z25
-	VPDPBUSD          Z25, Z22, Z11
-	VPDPBUSD          Z25, Z24, Z16
-	VPBROADCASTD      8(BX)(SI*1), Z25
-	VPDPBUSD          Z25, Z22, Z12
-	VPDPBUSD          Z25, Z24, Z17
-	VPBROADCASTD      8(BX)(SI*2), Z25
-	VPDPBUSD          Z25, Z22, Z13
-	VPDPBUSD          Z25, Z24, Z18
-	VPBROADCASTD      8(DI), Z25
-	VPDPBUSD          Z25, Z22, Z14
-	VPDPBUSD          Z25, Z24, Z19
-	VPBROADCASTD      8(DI)(SI*1), Z25
-	VPDPBUSD          Z25, Z22, Z15
-	VPDPBUSD          Z25, Z24, Z20
-	VPSRLW            $0x04, Z21, Z21
-	VPANDD            Z0, Z21, Z21
-	VPSRLW            $0x04, Z23, Z23
-	VPANDD            Z0, Z23, Z23
-	VPBROADCASTD      24(BX), Z22
-	VPDPBUSD          Z22, Z21, Z11
-	VPDPBUSD          Z22, Z23, Z16
-	VPBROADCASTD      24(BX)(SI*1), Z22
-	VPDPBUSD          Z22, Z21, Z12
-	VPDPBUSD          Z22, Z23, Z17
-	VPBROADCASTD      24(BX)(SI*2), Z22
-	VPDPBUSD          Z22, Z21, Z13
-	VPDPBUSD          Z22, Z23, Z18
-	VPBROADCASTD      24(DI), Z22
-	VPDPBUSD          Z22, Z21, Z14
-	VPDPBUSD          Z22, Z23, Z19
-	VPBROADCASTD      24(DI)(SI*1), Z22
-	VPDPBUSD          Z22, Z21, Z15
-	VPDPBUSD          Z22, Z23, Z20
-	VMOVDQU64         192(AX), Z21
-	VPANDD            Z0, Z21, Z22
-	VMOVDQU64         192(AX)(DX*1), Z23
-	VPANDD            Z0, Z23, Z24
-	VPBROADCASTD      12(BX), Z25
-	VPDPBUSD          Z25, Z22, Z11
-	VPDPBUSD          Z25, Z24, Z16
-	VPBROADCASTD      12(BX)(SI*1), Z25
-	VPDPBUSD          Z25, Z22, Z12
-	VPDPBUSD          Z25, Z24, Z17
-	VPBROADCASTD      12(BX)(SI*2), Z25
-	VPDPBUSD          Z25, Z22, Z13
-	VPDPBUSD          Z25, Z24, Z18
-	VPBROADCASTD      12(DI), Z25
-	VPDPBUSD          Z25, Z22, Z14
-	VPDPBUSD          Z25, Z24, Z19
-	VPBROADCASTD      12(DI)(SI*1), Z25
-	VPDPBUSD          Z25, Z22, Z15
-	VPDPBUSD          Z25, Z24, Z20
-	VPSRLW            $0x04, Z21, Z21
-	VPANDD            Z0, Z21, Z21
-	VPSRLW            $0x04, Z23, Z23
-	VPANDD            Z0, Z23, Z23
-	VPBROADCASTD      28(BX), Z22
-	VPDPBUSD          Z22, Z21, Z11
-	VPDPBUSD          Z22, Z23, Z16
-	VPBROADCASTD      28(BX)(SI*1), Z22
-	VPDPBUSD          Z22, Z21, Z12
-	VPDPBUSD          Z22, Z23, Z17
-	VPBROADCASTD      28(BX)(SI*2), Z22
-	VPDPBUSD          Z22, Z21, Z13
-	VPDPBUSD          Z22, Z23, Z18
-	VPBROADCASTD      28(DI), Z22
-	VPDPBUSD          Z22, Z21, Z14
-	VPDPBUSD          Z22, Z23, Z19
-	VPBROADCASTD      28(DI)(SI*1), Z22
-	VPDPBUSD          Z22, Z21, Z15
-	VPDPBUSD          Z22, Z23, Z20
-	VCVTPH2PS         32(CX), Z21
-	VCVTPH2PS         (CX), Z22
-	VCVTDQ2PS         Z11, Z11
-	VMULPS            Z22, Z11, Z11
-	VFNMADD231PS.BCST 36(BX), Z21, Z11
-	VFMADD231PS.BCST  32(BX), Z11, Z1
-	VCVTDQ2PS         Z12, Z12
-	VMULPS            Z22, Z12, Z12
-	VFNMADD231PS.BCST 36(BX)(SI*1), Z21, Z12
-	VFMADD231PS.BCST  32(BX)(SI*1), Z12, Z2
-	VCVTDQ2PS         Z13, Z13
-	VMULPS            Z22, Z13, Z13
-	VFNMADD231PS.BCST 36(BX)(SI*2), Z21, Z13
-	VFMADD231PS.BCST  32(BX)(SI*2), Z13, Z3
-	VCVTDQ2PS         Z14, Z14
-	VMULPS            Z22, Z14, Z14
-	VFNMADD231PS.BCST 36(DI), Z21, Z14
-	VFMADD231PS.BCST  32(DI), Z14, Z4
-	VCVTDQ2PS         Z15, Z15
-	VMULPS            Z22, Z15, Z15
-	VFNMADD231PS.BCST 36(DI)(SI*1), Z21, Z15
-	VFMADD231PS.BCST  32(DI)(SI*1), Z15, Z5
-	VCVTPH2PS         32(CX)(DX*1), Z21
-	VCVTPH2PS         (CX)(DX*1), Z22
-	VCVTDQ2PS         Z16, Z16
-	VMULPS            Z22, Z16, Z16
-	VFNMADD231PS.BCST 36(BX), Z21, Z16
-	VFMADD231PS.BCST  32(BX), Z16, Z6
-	VCVTDQ2PS         Z17, Z17
-	VMULPS            Z22, Z17, Z17
-	VFNMADD231PS.BCST 36(BX)(SI*1), Z21, Z17
-	VFMADD231PS.BCST  32(BX)(SI*1), Z17, Z7
-	VCVTDQ2PS         Z18, Z18
-	VMULPS            Z22, Z18, Z18
-	VFNMADD231PS.BCST 36(BX)(SI*2), Z21, Z18
-	VFMADD231PS.BCST  32(BX)(SI*2), Z18, Z8
-	VCVTDQ2PS         Z19, Z19
-	VMULPS            Z22, Z19, Z19
-	VFNMADD231PS.BCST 36(DI), Z21, Z19
-	VFMADD231PS.BCST  32(DI), Z19, Z9
-	VCVTDQ2PS         Z20, Z20
-	VMULPS            Z22, Z20, Z20
-	VFNMADD231PS.BCST 36(DI)(SI*1), Z21, Z20
-	VFMADD231PS.BCST  32(DI)(SI*1), Z20, Z10
-	ADDQ              $0x00000100, AX
-	ADDQ              $0x00000040, BX
-	ADDQ              $0x00000040, DI
-	ADDQ              $0x00000040, CX
-	DECQ              R12
-	JNE               loop
-	VMOVUPS           Z1, (R8)
-	VMOVUPS           Z2, (R8)(R9*1)
-	VMOVUPS           Z3, (R8)(R9*2)
-	VMOVUPS           Z4, (R10)
-	VMOVUPS           Z5, (R10)(R9*1)
-	VMOVUPS           Z6, 64(R8)
-	VMOVUPS           Z7, 64(R8)(R9*1)
-	VMOVUPS           Z8, 64(R8)(R9*2)
-	VMOVUPS           Z9, 64(R10)
-	VMOVUPS           Z10, 64(R10)(R9*1)
-	VZEROUPPER
-	RET
-
 // func groupedQ41AVX512x2x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
 TEXT ·groupedQ41AVX512x2x6(SB), NOSPLIT, $0-72
+	PCALIGN $0x40
+
 	// groupedQ41AVX512x2x6 adds to y[6][32] (ld values a token) the products of two bands of Q41 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 	// next, which need not be memory at all.
@@ -8422,6 +6625,8 @@ loop:
 // func groupedQ6AVX2x2x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next uintptr)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·groupedQ6AVX2x2x1(SB), NOSPLIT, $64-56
+	PCALIGN $0x40
+
 	// groupedQ6AVX2x2x1 adds to y[32] the products of bands of Q6 that are stride bytes apart with a row of
 	// activation records. It prefetches as many bytes at next, which need not be memory at all.
 	MOVQ         next+48(FP), AX
@@ -8812,6 +7017,8 @@ group:
 // func groupedQ6AVX512x4x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next uintptr)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
 TEXT ·groupedQ6AVX512x4x1(SB), NOSPLIT, $0-56
+	PCALIGN $0x40
+
 	// groupedQ6AVX512x4x1 adds to y[64] the products of bands of Q6 that are stride bytes apart with a row of
 	// activation records. It prefetches as many bytes at next, which need not be memory at all.
 	MOVQ         next+48(FP), AX
@@ -9161,6 +7368,8 @@ group:
 // func groupedQ6AVX2x1x1(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·groupedQ6AVX2x1x1(SB), NOSPLIT, $64-64
+	PCALIGN $0x40
+
 	// groupedQ6AVX2x1x1 adds to y[1][16] (ld values a token) the products of bands of Q6 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ codes+16(FP), AX
@@ -9376,6 +7585,8 @@ group:
 // func groupedQ6AVX2x1x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·groupedQ6AVX2x1x2(SB), NOSPLIT, $128-64
+	PCALIGN $0x40
+
 	// groupedQ6AVX2x1x2 adds to y[2][16] (ld values a token) the products of bands of Q6 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ codes+16(FP), AX
@@ -9657,6 +7868,8 @@ group:
 // func groupedQ6AVX2x1x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·groupedQ6AVX2x1x3(SB), NOSPLIT, $384-64
+	PCALIGN $0x40
+
 	// groupedQ6AVX2x1x3 adds to y[3][16] (ld values a token) the products of bands of Q6 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ codes+16(FP), AX
@@ -10014,6 +8227,8 @@ group:
 // func groupedQ6AVX2x1x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·groupedQ6AVX2x1x4(SB), NOSPLIT, $512-64
+	PCALIGN $0x40
+
 	// groupedQ6AVX2x1x4 adds to y[4][16] (ld values a token) the products of bands of Q6 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ codes+16(FP), AX
@@ -10440,551 +8655,11 @@ group:
 	VZEROUPPER
 	RET
 
-// func groupedQ6AVX512x1x1(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
-TEXT ·groupedQ6AVX512x1x1(SB), NOSPLIT, $0-64
-	// groupedQ6AVX512x1x1 adds to y[1][16] (ld values a token) the products of bands of Q6 that are
-	// stride bytes apart with rows of activation records that are lda bytes apart.
-	MOVQ         codes+16(FP), AX
-	MOVQ         scales+24(FP), CX
-	MOVQ         acts+40(FP), DX
-	MOVQ         y+0(FP), BX
-	MOVL         $0x0f0f0f0f, SI
-	VMOVD        SI, X0
-	VPBROADCASTD X0, Z0
-	MOVL         $0x30303030, SI
-	VMOVD        SI, X1
-	VPBROADCASTD X1, Z1
-	MOVQ         groups+56(FP), SI
-
-loop:
-	// a superblock: its wide scales stay at hand while small walks over the narrow ones
-	MOVQ   CX, DI
-	MOVQ   $0x00000008, R8
-	VPXORD Z2, Z2, Z2
-
-group:
-	VPBROADCASTD     56(DX), Z3
-	VMOVDQU64        (AX), Z4
-	VPANDD           Z0, Z4, Z4
-	VMOVDQU64        256(AX), Z5
-	VPSLLW           $0x04, Z5, Z5
-	VPANDD           Z1, Z5, Z5
-	VPORD            Z5, Z4, Z4
-	VPDPBUSD.BCST    (DX), Z4, Z3
-	VMOVDQU64        64(AX), Z4
-	VPANDD           Z0, Z4, Z4
-	VMOVDQU64        256(AX), Z5
-	VPSLLW           $0x02, Z5, Z5
-	VPANDD           Z1, Z5, Z5
-	VPORD            Z5, Z4, Z4
-	VPDPBUSD.BCST    4(DX), Z4, Z3
-	VMOVDQU64        128(AX), Z4
-	VPANDD           Z0, Z4, Z4
-	VMOVDQU64        256(AX), Z5
-	VPANDD           Z1, Z5, Z5
-	VPORD            Z5, Z4, Z4
-	VPDPBUSD.BCST    8(DX), Z4, Z3
-	VMOVDQU64        192(AX), Z4
-	VPANDD           Z0, Z4, Z4
-	VMOVDQU64        256(AX), Z5
-	VPSRLW           $0x02, Z5, Z5
-	VPANDD           Z1, Z5, Z5
-	VPORD            Z5, Z4, Z4
-	VPDPBUSD.BCST    12(DX), Z4, Z3
-	VPMOVSXBD        32(DI), Z4
-	VPMULLD          Z4, Z3, Z3
-	VPBROADCASTD     60(DX), Z4
-	VMOVDQU64        (AX), Z5
-	VPSRLW           $0x04, Z5, Z5
-	VPANDD           Z0, Z5, Z5
-	VMOVDQU64        320(AX), Z6
-	VPSLLW           $0x04, Z6, Z6
-	VPANDD           Z1, Z6, Z6
-	VPORD            Z6, Z5, Z5
-	VPDPBUSD.BCST    16(DX), Z5, Z4
-	VMOVDQU64        64(AX), Z5
-	VPSRLW           $0x04, Z5, Z5
-	VPANDD           Z0, Z5, Z5
-	VMOVDQU64        320(AX), Z6
-	VPSLLW           $0x02, Z6, Z6
-	VPANDD           Z1, Z6, Z6
-	VPORD            Z6, Z5, Z5
-	VPDPBUSD.BCST    20(DX), Z5, Z4
-	VMOVDQU64        128(AX), Z5
-	VPSRLW           $0x04, Z5, Z5
-	VPANDD           Z0, Z5, Z5
-	VMOVDQU64        320(AX), Z6
-	VPANDD           Z1, Z6, Z6
-	VPORD            Z6, Z5, Z5
-	VPDPBUSD.BCST    24(DX), Z5, Z4
-	VMOVDQU64        192(AX), Z5
-	VPSRLW           $0x04, Z5, Z5
-	VPANDD           Z0, Z5, Z5
-	VMOVDQU64        320(AX), Z6
-	VPSRLW           $0x02, Z6, Z6
-	VPANDD           Z1, Z6, Z6
-	VPORD            Z6, Z5, Z5
-	VPDPBUSD.BCST    28(DX), Z5, Z4
-	VPMOVSXBD        48(DI), Z5
-	VPMULLD          Z5, Z4, Z4
-	VPADDD           Z3, Z4, Z4
-	VCVTDQ2PS        Z4, Z4
-	VFMADD231PS.BCST 32(DX), Z4, Z2
-	ADDQ             $0x00000180, AX
-	ADDQ             $0x00000040, DX
-	ADDQ             $0x00000020, DI
-	DECQ             R8
-	JNE              group
-	VCVTPH2PS        (CX), Z3
-	VFMADD213PS      (BX), Z3, Z2
-	VMOVUPS          Z2, (BX)
-	ADDQ             $0x00000120, CX
-	SUBQ             $0x00000008, SI
-	JNE              loop
-	VZEROUPPER
-	RET
-
-// func groupedQ6AVX512x1x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
-TEXT ·groupedQ6AVX512x1x2(SB), NOSPLIT, $0-64
-	// groupedQ6AVX512x1x2 adds to y[2][16] (ld values a token) the products of bands of Q6 that are
-	// stride bytes apart with rows of activation records that are lda bytes apart.
-	MOVQ         codes+16(FP), AX
-	MOVQ         scales+24(FP), CX
-	MOVQ         acts+40(FP), DX
-	MOVQ         lda+48(FP), BX
-	MOVQ         y+0(FP), SI
-	MOVQ         ld+8(FP), DI
-	SHLQ         $0x02, DI
-	MOVL         $0x0f0f0f0f, R8
-	VMOVD        R8, X0
-	VPBROADCASTD X0, Z0
-	MOVL         $0x30303030, R8
-	VMOVD        R8, X1
-	VPBROADCASTD X1, Z1
-	MOVQ         groups+56(FP), R8
-
-loop:
-	// a superblock: its wide scales stay at hand while small walks over the narrow ones
-	MOVQ   CX, R9
-	MOVQ   $0x00000008, R10
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-
-group:
-	VPBROADCASTD     56(DX), Z4
-	VPBROADCASTD     56(DX)(BX*1), Z5
-	VMOVDQU64        (AX), Z6
-	VPANDD           Z0, Z6, Z6
-	VMOVDQU64        256(AX), Z7
-	VPSLLW           $0x04, Z7, Z7
-	VPANDD           Z1, Z7, Z7
-	VPORD            Z7, Z6, Z6
-	VPDPBUSD.BCST    (DX), Z6, Z4
-	VPDPBUSD.BCST    (DX)(BX*1), Z6, Z5
-	VMOVDQU64        64(AX), Z6
-	VPANDD           Z0, Z6, Z6
-	VMOVDQU64        256(AX), Z7
-	VPSLLW           $0x02, Z7, Z7
-	VPANDD           Z1, Z7, Z7
-	VPORD            Z7, Z6, Z6
-	VPDPBUSD.BCST    4(DX), Z6, Z4
-	VPDPBUSD.BCST    4(DX)(BX*1), Z6, Z5
-	VMOVDQU64        128(AX), Z6
-	VPANDD           Z0, Z6, Z6
-	VMOVDQU64        256(AX), Z7
-	VPANDD           Z1, Z7, Z7
-	VPORD            Z7, Z6, Z6
-	VPDPBUSD.BCST    8(DX), Z6, Z4
-	VPDPBUSD.BCST    8(DX)(BX*1), Z6, Z5
-	VMOVDQU64        192(AX), Z6
-	VPANDD           Z0, Z6, Z6
-	VMOVDQU64        256(AX), Z7
-	VPSRLW           $0x02, Z7, Z7
-	VPANDD           Z1, Z7, Z7
-	VPORD            Z7, Z6, Z6
-	VPDPBUSD.BCST    12(DX), Z6, Z4
-	VPDPBUSD.BCST    12(DX)(BX*1), Z6, Z5
-	VPMOVSXBD        32(R9), Z6
-	VPMULLD          Z6, Z4, Z4
-	VPMULLD          Z6, Z5, Z5
-	VPBROADCASTD     60(DX), Z6
-	VPBROADCASTD     60(DX)(BX*1), Z7
-	VMOVDQU64        (AX), Z8
-	VPSRLW           $0x04, Z8, Z8
-	VPANDD           Z0, Z8, Z8
-	VMOVDQU64        320(AX), Z9
-	VPSLLW           $0x04, Z9, Z9
-	VPANDD           Z1, Z9, Z9
-	VPORD            Z9, Z8, Z8
-	VPDPBUSD.BCST    16(DX), Z8, Z6
-	VPDPBUSD.BCST    16(DX)(BX*1), Z8, Z7
-	VMOVDQU64        64(AX), Z8
-	VPSRLW           $0x04, Z8, Z8
-	VPANDD           Z0, Z8, Z8
-	VMOVDQU64        320(AX), Z9
-	VPSLLW           $0x02, Z9, Z9
-	VPANDD           Z1, Z9, Z9
-	VPORD            Z9, Z8, Z8
-	VPDPBUSD.BCST    20(DX), Z8, Z6
-	VPDPBUSD.BCST    20(DX)(BX*1), Z8, Z7
-	VMOVDQU64        128(AX), Z8
-	VPSRLW           $0x04, Z8, Z8
-	VPANDD           Z0, Z8, Z8
-	VMOVDQU64        320(AX), Z9
-	VPANDD           Z1, Z9, Z9
-	VPORD            Z9, Z8, Z8
-	VPDPBUSD.BCST    24(DX), Z8, Z6
-	VPDPBUSD.BCST    24(DX)(BX*1), Z8, Z7
-	VMOVDQU64        192(AX), Z8
-	VPSRLW           $0x04, Z8, Z8
-	VPANDD           Z0, Z8, Z8
-	VMOVDQU64        320(AX), Z9
-	VPSRLW           $0x02, Z9, Z9
-	VPANDD           Z1, Z9, Z9
-	VPORD            Z9, Z8, Z8
-	VPDPBUSD.BCST    28(DX), Z8, Z6
-	VPDPBUSD.BCST    28(DX)(BX*1), Z8, Z7
-	VPMOVSXBD        48(R9), Z8
-	VPMULLD          Z8, Z6, Z6
-	VPADDD           Z4, Z6, Z6
-	VPMULLD          Z8, Z7, Z7
-	VPADDD           Z5, Z7, Z7
-	VCVTDQ2PS        Z6, Z6
-	VFMADD231PS.BCST 32(DX), Z6, Z2
-	VCVTDQ2PS        Z7, Z7
-	VFMADD231PS.BCST 32(DX)(BX*1), Z7, Z3
-	ADDQ             $0x00000180, AX
-	ADDQ             $0x00000040, DX
-	ADDQ             $0x00000020, R9
-	DECQ             R10
-	JNE              group
-	VCVTPH2PS        (CX), Z4
-	VFMADD213PS      (SI), Z4, Z2
-	VMOVUPS          Z2, (SI)
-	VFMADD213PS      (SI)(DI*1), Z4, Z3
-	VMOVUPS          Z3, (SI)(DI*1)
-	ADDQ             $0x00000120, CX
-	SUBQ             $0x00000008, R8
-	JNE              loop
-	VZEROUPPER
-	RET
-
-// func groupedQ6AVX512x1x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
-TEXT ·groupedQ6AVX512x1x3(SB), NOSPLIT, $0-64
-	// groupedQ6AVX512x1x3 adds to y[3][16] (ld values a token) the products of bands of Q6 that are
-	// stride bytes apart with rows of activation records that are lda bytes apart.
-	MOVQ         codes+16(FP), AX
-	MOVQ         scales+24(FP), CX
-	MOVQ         acts+40(FP), DX
-	MOVQ         lda+48(FP), BX
-	MOVQ         y+0(FP), SI
-	MOVQ         ld+8(FP), DI
-	SHLQ         $0x02, DI
-	MOVL         $0x0f0f0f0f, R8
-	VMOVD        R8, X0
-	VPBROADCASTD X0, Z0
-	MOVL         $0x30303030, R8
-	VMOVD        R8, X1
-	VPBROADCASTD X1, Z1
-	MOVQ         groups+56(FP), R8
-
-loop:
-	// a superblock: its wide scales stay at hand while small walks over the narrow ones
-	MOVQ   CX, R9
-	MOVQ   $0x00000008, R10
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-
-group:
-	VPBROADCASTD     56(DX), Z5
-	VPBROADCASTD     56(DX)(BX*1), Z6
-	VPBROADCASTD     56(DX)(BX*2), Z7
-	VMOVDQU64        (AX), Z8
-	VPANDD           Z0, Z8, Z8
-	VMOVDQU64        256(AX), Z9
-	VPSLLW           $0x04, Z9, Z9
-	VPANDD           Z1, Z9, Z9
-	VPORD            Z9, Z8, Z8
-	VPDPBUSD.BCST    (DX), Z8, Z5
-	VPDPBUSD.BCST    (DX)(BX*1), Z8, Z6
-	VPDPBUSD.BCST    (DX)(BX*2), Z8, Z7
-	VMOVDQU64        64(AX), Z8
-	VPANDD           Z0, Z8, Z8
-	VMOVDQU64        256(AX), Z9
-	VPSLLW           $0x02, Z9, Z9
-	VPANDD           Z1, Z9, Z9
-	VPORD            Z9, Z8, Z8
-	VPDPBUSD.BCST    4(DX), Z8, Z5
-	VPDPBUSD.BCST    4(DX)(BX*1), Z8, Z6
-	VPDPBUSD.BCST    4(DX)(BX*2), Z8, Z7
-	VMOVDQU64        128(AX), Z8
-	VPANDD           Z0, Z8, Z8
-	VMOVDQU64        256(AX), Z9
-	VPANDD           Z1, Z9, Z9
-	VPORD            Z9, Z8, Z8
-	VPDPBUSD.BCST    8(DX), Z8, Z5
-	VPDPBUSD.BCST    8(DX)(BX*1), Z8, Z6
-	VPDPBUSD.BCST    8(DX)(BX*2), Z8, Z7
-	VMOVDQU64        192(AX), Z8
-	VPANDD           Z0, Z8, Z8
-	VMOVDQU64        256(AX), Z9
-	VPSRLW           $0x02, Z9, Z9
-	VPANDD           Z1, Z9, Z9
-	VPORD            Z9, Z8, Z8
-	VPDPBUSD.BCST    12(DX), Z8, Z5
-	VPDPBUSD.BCST    12(DX)(BX*1), Z8, Z6
-	VPDPBUSD.BCST    12(DX)(BX*2), Z8, Z7
-	VPMOVSXBD        32(R9), Z8
-	VPMULLD          Z8, Z5, Z5
-	VPMULLD          Z8, Z6, Z6
-	VPMULLD          Z8, Z7, Z7
-	VPBROADCASTD     60(DX), Z8
-	VPBROADCASTD     60(DX)(BX*1), Z9
-	VPBROADCASTD     60(DX)(BX*2), Z10
-	VMOVDQU64        (AX), Z11
-	VPSRLW           $0x04, Z11, Z11
-	VPANDD           Z0, Z11, Z11
-	VMOVDQU64        320(AX), Z12
-	VPSLLW           $0x04, Z12, Z12
-	VPANDD           Z1, Z12, Z12
-	VPORD            Z12, Z11, Z11
-	VPDPBUSD.BCST    16(DX), Z11, Z8
-	VPDPBUSD.BCST    16(DX)(BX*1), Z11, Z9
-	VPDPBUSD.BCST    16(DX)(BX*2), Z11, Z10
-	VMOVDQU64        64(AX), Z11
-	VPSRLW           $0x04, Z11, Z11
-	VPANDD           Z0, Z11, Z11
-	VMOVDQU64        320(AX), Z12
-	VPSLLW           $0x02, Z12, Z12
-	VPANDD           Z1, Z12, Z12
-	VPORD            Z12, Z11, Z11
-	VPDPBUSD.BCST    20(DX), Z11, Z8
-	VPDPBUSD.BCST    20(DX)(BX*1), Z11, Z9
-	VPDPBUSD.BCST    20(DX)(BX*2), Z11, Z10
-	VMOVDQU64        128(AX), Z11
-	VPSRLW           $0x04, Z11, Z11
-	VPANDD           Z0, Z11, Z11
-	VMOVDQU64        320(AX), Z12
-	VPANDD           Z1, Z12, Z12
-	VPORD            Z12, Z11, Z11
-	VPDPBUSD.BCST    24(DX), Z11, Z8
-	VPDPBUSD.BCST    24(DX)(BX*1), Z11, Z9
-	VPDPBUSD.BCST    24(DX)(BX*2), Z11, Z10
-	VMOVDQU64        192(AX), Z11
-	VPSRLW           $0x04, Z11, Z11
-	VPANDD           Z0, Z11, Z11
-	VMOVDQU64        320(AX), Z12
-	VPSRLW           $0x02, Z12, Z12
-	VPANDD           Z1, Z12, Z12
-	VPORD            Z12, Z11, Z11
-	VPDPBUSD.BCST    28(DX), Z11, Z8
-	VPDPBUSD.BCST    28(DX)(BX*1), Z11, Z9
-	VPDPBUSD.BCST    28(DX)(BX*2), Z11, Z10
-	VPMOVSXBD        48(R9), Z11
-	VPMULLD          Z11, Z8, Z8
-	VPADDD           Z5, Z8, Z8
-	VPMULLD          Z11, Z9, Z9
-	VPADDD           Z6, Z9, Z9
-	VPMULLD          Z11, Z10, Z10
-	VPADDD           Z7, Z10, Z10
-	VCVTDQ2PS        Z8, Z8
-	VFMADD231PS.BCST 32(DX), Z8, Z2
-	VCVTDQ2PS        Z9, Z9
-	VFMADD231PS.BCST 32(DX)(BX*1), Z9, Z3
-	VCVTDQ2PS        Z10, Z10
-	VFMADD231PS.BCST 32(DX)(BX*2), Z10, Z4
-	ADDQ             $0x00000180, AX
-	ADDQ             $0x00000040, DX
-	ADDQ             $0x00000020, R9
-	DECQ             R10
-	JNE              group
-	VCVTPH2PS        (CX), Z5
-	VFMADD213PS      (SI), Z5, Z2
-	VMOVUPS          Z2, (SI)
-	VFMADD213PS      (SI)(DI*1), Z5, Z3
-	VMOVUPS          Z3, (SI)(DI*1)
-	VFMADD213PS      (SI)(DI*2), Z5, Z4
-	VMOVUPS          Z4, (SI)(DI*2)
-	ADDQ             $0x00000120, CX
-	SUBQ             $0x00000008, R8
-	JNE              loop
-	VZEROUPPER
-	RET
-
-// func groupedQ6AVX512x1x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
-TEXT ·groupedQ6AVX512x1x4(SB), NOSPLIT, $0-64
-	// groupedQ6AVX512x1x4 adds to y[4][16] (ld values a token) the products of bands of Q6 that are
-	// stride bytes apart with rows of activation records that are lda bytes apart.
-	MOVQ         codes+16(FP), AX
-	MOVQ         scales+24(FP), CX
-	MOVQ         acts+40(FP), DX
-	MOVQ         lda+48(FP), BX
-	LEAQ         (DX)(BX*2), SI
-	ADDQ         BX, SI
-	MOVQ         y+0(FP), DI
-	MOVQ         ld+8(FP), R8
-	SHLQ         $0x02, R8
-	LEAQ         (DI)(R8*2), R9
-	ADDQ         R8, R9
-	MOVL         $0x0f0f0f0f, R10
-	VMOVD        R10, X0
-	VPBROADCASTD X0, Z0
-	MOVL         $0x30303030, R10
-	VMOVD        R10, X1
-	VPBROADCASTD X1, Z1
-	MOVQ         groups+56(FP), R10
-
-loop:
-	// a superblock: its wide scales stay at hand while small walks over the narrow ones
-	MOVQ   CX, R11
-	MOVQ   $0x00000008, R12
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-
-group:
-	VPBROADCASTD     56(DX), Z6
-	VPBROADCASTD     56(DX)(BX*1), Z7
-	VPBROADCASTD     56(DX)(BX*2), Z8
-	VPBROADCASTD     56(SI), Z9
-	VMOVDQU64        (AX), Z10
-	VPANDD           Z0, Z10, Z10
-	VMOVDQU64        256(AX), Z11
-	VPSLLW           $0x04, Z11, Z11
-	VPANDD           Z1, Z11, Z11
-	VPORD            Z11, Z10, Z10
-	VPDPBUSD.BCST    (DX), Z10, Z6
-	VPDPBUSD.BCST    (DX)(BX*1), Z10, Z7
-	VPDPBUSD.BCST    (DX)(BX*2), Z10, Z8
-	VPDPBUSD.BCST    (SI), Z10, Z9
-	VMOVDQU64        64(AX), Z10
-	VPANDD           Z0, Z10, Z10
-	VMOVDQU64        256(AX), Z11
-	VPSLLW           $0x02, Z11, Z11
-	VPANDD           Z1, Z11, Z11
-	VPORD            Z11, Z10, Z10
-	VPDPBUSD.BCST    4(DX), Z10, Z6
-	VPDPBUSD.BCST    4(DX)(BX*1), Z10, Z7
-	VPDPBUSD.BCST    4(DX)(BX*2), Z10, Z8
-	VPDPBUSD.BCST    4(SI), Z10, Z9
-	VMOVDQU64        128(AX), Z10
-	VPANDD           Z0, Z10, Z10
-	VMOVDQU64        256(AX), Z11
-	VPANDD           Z1, Z11, Z11
-	VPORD            Z11, Z10, Z10
-	VPDPBUSD.BCST    8(DX), Z10, Z6
-	VPDPBUSD.BCST    8(DX)(BX*1), Z10, Z7
-	VPDPBUSD.BCST    8(DX)(BX*2), Z10, Z8
-	VPDPBUSD.BCST    8(SI), Z10, Z9
-	VMOVDQU64        192(AX), Z10
-	VPANDD           Z0, Z10, Z10
-	VMOVDQU64        256(AX), Z11
-	VPSRLW           $0x02, Z11, Z11
-	VPANDD           Z1, Z11, Z11
-	VPORD            Z11, Z10, Z10
-	VPDPBUSD.BCST    12(DX), Z10, Z6
-	VPDPBUSD.BCST    12(DX)(BX*1), Z10, Z7
-	VPDPBUSD.BCST    12(DX)(BX*2), Z10, Z8
-	VPDPBUSD.BCST    12(SI), Z10, Z9
-	VPMOVSXBD        32(R11), Z10
-	VPMULLD          Z10, Z6, Z6
-	VPMULLD          Z10, Z7, Z7
-	VPMULLD          Z10, Z8, Z8
-	VPMULLD          Z10, Z9, Z9
-	VPBROADCASTD     60(DX), Z10
-	VPBROADCASTD     60(DX)(BX*1), Z11
-	VPBROADCASTD     60(DX)(BX*2), Z12
-	VPBROADCASTD     60(SI), Z13
-	VMOVDQU64        (AX), Z14
-	VPSRLW           $0x04, Z14, Z14
-	VPANDD           Z0, Z14, Z14
-	VMOVDQU64        320(AX), Z15
-	VPSLLW           $0x04, Z15, Z15
-	VPANDD           Z1, Z15, Z15
-	VPORD            Z15, Z14, Z14
-	VPDPBUSD.BCST    16(DX), Z14, Z10
-	VPDPBUSD.BCST    16(DX)(BX*1), Z14, Z11
-	VPDPBUSD.BCST    16(DX)(BX*2), Z14, Z12
-	VPDPBUSD.BCST    16(SI), Z14, Z13
-	VMOVDQU64        64(AX), Z14
-	VPSRLW           $0x04, Z14, Z14
-	VPANDD           Z0, Z14, Z14
-	VMOVDQU64        320(AX), Z15
-	VPSLLW           $0x02, Z15, Z15
-	VPANDD           Z1, Z15, Z15
-	VPORD            Z15, Z14, Z14
-	VPDPBUSD.BCST    20(DX), Z14, Z10
-	VPDPBUSD.BCST    20(DX)(BX*1), Z14, Z11
-	VPDPBUSD.BCST    20(DX)(BX*2), Z14, Z12
-	VPDPBUSD.BCST    20(SI), Z14, Z13
-	VMOVDQU64        128(AX), Z14
-	VPSRLW           $0x04, Z14, Z14
-	VPANDD           Z0, Z14, Z14
-	VMOVDQU64        320(AX), Z15
-	VPANDD           Z1, Z15, Z15
-	VPORD            Z15, Z14, Z14
-	VPDPBUSD.BCST    24(DX), Z14, Z10
-	VPDPBUSD.BCST    24(DX)(BX*1), Z14, Z11
-	VPDPBUSD.BCST    24(DX)(BX*2), Z14, Z12
-	VPDPBUSD.BCST    24(SI), Z14, Z13
-	VMOVDQU64        192(AX), Z14
-	VPSRLW           $0x04, Z14, Z14
-	VPANDD           Z0, Z14, Z14
-	VMOVDQU64        320(AX), Z15
-	VPSRLW           $0x02, Z15, Z15
-	VPANDD           Z1, Z15, Z15
-	VPORD            Z15, Z14, Z14
-	VPDPBUSD.BCST    28(DX), Z14, Z10
-	VPDPBUSD.BCST    28(DX)(BX*1), Z14, Z11
-	VPDPBUSD.BCST    28(DX)(BX*2), Z14, Z12
-	VPDPBUSD.BCST    28(SI), Z14, Z13
-	VPMOVSXBD        48(R11), Z14
-	VPMULLD          Z14, Z10, Z10
-	VPADDD           Z6, Z10, Z10
-	VPMULLD          Z14, Z11, Z11
-	VPADDD           Z7, Z11, Z11
-	VPMULLD          Z14, Z12, Z12
-	VPADDD           Z8, Z12, Z12
-	VPMULLD          Z14, Z13, Z13
-	VPADDD           Z9, Z13, Z13
-	VCVTDQ2PS        Z10, Z10
-	VFMADD231PS.BCST 32(DX), Z10, Z2
-	VCVTDQ2PS        Z11, Z11
-	VFMADD231PS.BCST 32(DX)(BX*1), Z11, Z3
-	VCVTDQ2PS        Z12, Z12
-	VFMADD231PS.BCST 32(DX)(BX*2), Z12, Z4
-	VCVTDQ2PS        Z13, Z13
-	VFMADD231PS.BCST 32(SI), Z13, Z5
-	ADDQ             $0x00000180, AX
-	ADDQ             $0x00000040, DX
-	ADDQ             $0x00000040, SI
-	ADDQ             $0x00000020, R11
-	DECQ             R12
-	JNE              group
-	VCVTPH2PS        (CX), Z6
-	VFMADD213PS      (DI), Z6, Z2
-	VMOVUPS          Z2, (DI)
-	VFMADD213PS      (DI)(R8*1), Z6, Z3
-	VMOVUPS          Z3, (DI)(R8*1)
-	VFMADD213PS      (DI)(R8*2), Z6, Z4
-	VMOVUPS          Z4, (DI)(R8*2)
-	VFMADD213PS      (R9), Z6, Z5
-	VMOVUPS          Z5, (R9)
-	ADDQ             $0x00000120, CX
-	SUBQ             $0x00000008, R10
-	JNE              loop
-	VZEROUPPER
-	RET
-
 // func groupedQ6AVX512x2x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
 TEXT ·groupedQ6AVX512x2x2(SB), NOSPLIT, $256-72
+	PCALIGN $0x40
+
 	// groupedQ6AVX512x2x2 adds to y[2][32] (ld values a token) the products of two bands of Q6 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 	// next, which need not be memory at all.
@@ -11253,6 +8928,8 @@ group:
 // func groupedQ6AVX512x2x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
 TEXT ·groupedQ6AVX512x2x3(SB), NOSPLIT, $384-72
+	PCALIGN $0x40
+
 	// groupedQ6AVX512x2x3 adds to y[3][32] (ld values a token) the products of two bands of Q6 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 	// next, which need not be memory at all.
@@ -11573,6 +9250,8 @@ group:
 // func groupedQ6AVX512x2x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
 TEXT ·groupedQ6AVX512x2x4(SB), NOSPLIT, $512-72
+	PCALIGN $0x40
+
 	// groupedQ6AVX512x2x4 adds to y[4][32] (ld values a token) the products of two bands of Q6 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 	// next, which need not be memory at all.
@@ -11947,438 +9626,11 @@ group:
 	VZEROUPPER
 	RET
 
-// func groupedQ6AVX512x2x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
-TEXT ·groupedQ6AVX512x2x5(SB), NOSPLIT, $640-72
-	// groupedQ6AVX512x2x5 adds to y[5][32] (ld values a token) the products of two bands of Q6 that are
-	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
-	// next, which need not be memory at all.
-	MOVQ         codes+16(FP), AX
-	MOVQ         scales+24(FP), CX
-	MOVQ         stride+32(FP), DX
-	LEAQ         (DX)(DX*2), BX
-	MOVQ         acts+40(FP), BX
-	MOVQ         lda+48(FP), SI
-	LEAQ         (BX)(SI*2), DI
-	ADDQ         SI, DI
-	MOVQ         y+0(FP), R8
-	MOVQ         ld+8(FP), R9
-	SHLQ         $0x02, R9
-	LEAQ         (R8)(R9*2), R10
-	ADDQ         R9, R10
-	MOVQ         next+64(FP), R11
-	MOVL         $0x0f0f0f0f, R12
-	VMOVD        R12, X0
-	VPBROADCASTD X0, Z0
-	MOVL         $0x30303030, R12
-	VMOVD        R12, X1
-	VPBROADCASTD X1, Z1
-	MOVQ         groups+56(FP), R12
-
-loop:
-	// a superblock: its wide scales stay at hand while small walks over the narrow ones
-	MOVQ    CX, R13
-	MOVQ    $0x00000008, R14
-	VXORPS  Y2, Y2, Y2
-	VMOVUPS Y2, (SP)
-	VMOVUPS Y2, 32(SP)
-	VMOVUPS Y2, 64(SP)
-	VMOVUPS Y2, 96(SP)
-	VMOVUPS Y2, 128(SP)
-	VMOVUPS Y2, 160(SP)
-	VMOVUPS Y2, 192(SP)
-	VMOVUPS Y2, 224(SP)
-	VMOVUPS Y2, 256(SP)
-	VMOVUPS Y2, 288(SP)
-	VXORPS  Y2, Y2, Y2
-	VMOVUPS Y2, 320(SP)
-	VMOVUPS Y2, 352(SP)
-	VMOVUPS Y2, 384(SP)
-	VMOVUPS Y2, 416(SP)
-	VMOVUPS Y2, 448(SP)
-	VMOVUPS Y2, 480(SP)
-	VMOVUPS Y2, 512(SP)
-	VMOVUPS Y2, 544(SP)
-	VMOVUPS Y2, 576(SP)
-	VMOVUPS Y2, 608(SP)
-
-group:
-	PREFETCHT1   (R11)
-	PREFETCHT1   64(R11)
-	PREFETCHT1   128(R11)
-	PREFETCHT1   192(R11)
-	PREFETCHT1   256(R11)
-	PREFETCHT1   320(R11)
-	PREFETCHT1   384(R11)
-	PREFETCHT1   448(R11)
-	PREFETCHT1   512(R11)
-	PREFETCHT1   576(R11)
-	PREFETCHT1   640(R11)
-	PREFETCHT1   704(R11)
-	PREFETCHT1   768(R11)
-	PREFETCHT1   832(R11)
-	ADDQ         $0x00000348, R11
-	VPBROADCASTD 56(BX), Z2
-	VMOVDQA64    Z2, Z7
-	VPBROADCASTD 56(BX)(SI*1), Z3
-	VMOVDQA64    Z3, Z8
-	VPBROADCASTD 56(BX)(SI*2), Z4
-	VMOVDQA64    Z4, Z9
-	VPBROADCASTD 56(DI), Z5
-	VMOVDQA64    Z5, Z10
-	VPBROADCASTD 56(DI)(SI*1), Z6
-	VMOVDQA64    Z6, Z11
-	VMOVDQU64    (AX), Z12
-	VPANDD       Z0, Z12, Z12
-	VMOVDQU64    256(AX), Z13
-	VPSLLW       $0x04, Z13, Z13
-	VPANDD       Z1, Z13, Z13
-	VPORD        Z13, Z12, Z12
-	VMOVDQU64    (AX)(DX*1), Z13
-	VPANDD       Z0, Z13, Z13
-	VMOVDQU64    256(AX)(DX*1), Z14
-	VPSLLW       $0x04, Z14, Z14
-	VPANDD       Z1, Z14, Z14
-	VPORD        Z14, Z13, Z13
-	VPBROADCASTD (BX), Z14
-	VPDPBUSD     Z14, Z12, Z2
-	VPDPBUSD     Z14, Z13, Z7
-	VPBROADCASTD (BX)(SI*1), Z14
-	VPDPBUSD     Z14, Z12, Z3
-	VPDPBUSD     Z14, Z13, Z8
-	VPBROADCASTD (BX)(SI*2), Z14
-	VPDPBUSD     Z14, Z12, Z4
-	VPDPBUSD     Z14, Z13, Z9
-	VPBROADCASTD (DI), Z14
-	VPDPBUSD     Z14, Z12, Z5
-	VPDPBUSD     Z14, Z13, Z10
-	VPBROADCASTD (DI)(SI*1), Z14
-	VPDPBUSD     Z14, Z12, Z6
-	VPDPBUSD     Z14, Z13, Z11
-	VMOVDQU64    64(AX), Z12
-	VPANDD       Z0, Z12, Z12
-	VMOVDQU64    256(AX), Z13
-	VPSLLW       $0x02, Z13, Z13
-	VPANDD       Z1, Z13, Z13
-	VPORD        Z13, Z12, Z12
-	VMOVDQU64    64(AX)(DX*1), Z13
-	VPANDD       Z0, Z13, Z13
-	VMOVDQU64    256(AX)(DX*1), Z14
-	VPSLLW       $0x02, Z14, Z14
-	VPANDD       Z1, Z14, Z14
-	VPORD        Z14, Z13, Z13
-	VPBROADCASTD 4(BX), Z14
-	VPDPBUSD     Z14, Z12, Z2
-	VPDPBUSD     Z14, Z13, Z7
-	VPBROADCASTD 4(BX)(SI*1), Z14
-	VPDPBUSD     Z14, Z12, Z3
-	VPDPBUSD     Z14, Z13, Z8
-	VPBROADCASTD 4(BX)(SI*2), Z14
-	VPDPBUSD     Z14, Z12, Z4
-	VPDPBUSD     Z14, Z13, Z9
-	VPBROADCASTD 4(DI), Z14
-	VPDPBUSD     Z14, Z12, Z5
-	VPDPBUSD     Z14, Z13, Z10
-	VPBROADCASTD 4(DI)(SI*1), Z14
-	VPDPBUSD     Z14, Z12, Z6
-	VPDPBUSD     Z14, Z13, Z11
-	VMOVDQU64    128(AX), Z12
-	VPANDD       Z0, Z12, Z12
-	VMOVDQU64    256(AX), Z13
-	VPANDD       Z1, Z13, Z13
-	VPORD        Z13, Z12, Z12
-	VMOVDQU64    128(AX)(DX*1), Z13
-	VPANDD       Z0, Z13, Z13
-	VMOVDQU64    256(AX)(DX*1), Z14
-	VPANDD       Z1, Z14, Z14
-	VPORD        Z14, Z13, Z13
-	VPBROADCASTD 8(BX), Z14
-	VPDPBUSD     Z14, Z12, Z2
-	VPDPBUSD     Z14, Z13, Z7
-	VPBROADCASTD 8(BX)(SI*1), Z14
-	VPDPBUSD     Z14, Z12, Z3
-	VPDPBUSD     Z14, Z13, Z8
-	VPBROADCASTD 8(BX)(SI*2), Z14
-	VPDPBUSD     Z14, Z12, Z4
-	VPDPBUSD     Z14, Z13, Z9
-	VPBROADCASTD 8(DI), Z14
-	VPDPBUSD     Z14, Z12, Z5
-	VPDPBUSD     Z14, Z13, Z10
-	VPBROADCASTD 8(DI)(SI*1), Z14
-	VPDPBUSD     Z14, Z12, Z6
-	VPDPBUSD     Z14, Z13, Z11
-	VMOVDQU64    192(AX), Z12
-	VPANDD       Z0, Z12, Z12
-	VMOVDQU64    256(AX), Z13
-	VPSRLW       $0x02, Z13, Z13
-	VPANDD       Z1, Z13, Z13
-	VPORD        Z13, Z12, Z12
-	VMOVDQU64    192(AX)(DX*1), Z13
-	VPANDD       Z0, Z13, Z13
-	VMOVDQU64    256(AX)(DX*1), Z14
-	VPSRLW       $0x02, Z14, Z14
-	VPANDD       Z1, Z14, Z14
-	VPORD        Z14, Z13, Z13
-	VPBROADCASTD 12(BX), Z14
-	VPDPBUSD     Z14, Z12, Z2
-	VPDPBUSD     Z14, Z13, Z7
-	VPBROADCASTD 12(BX)(SI*1), Z14
-	VPDPBUSD     Z14, Z12, Z3
-	VPDPBUSD     Z14, Z13, Z8
-	VPBROADCASTD 12(BX)(SI*2), Z14
-	VPDPBUSD     Z14, Z12, Z4
-	VPDPBUSD     Z14, Z13, Z9
-	VPBROADCASTD 12(DI), Z14
-	VPDPBUSD     Z14, Z12, Z5
-	VPDPBUSD     Z14, Z13, Z10
-	VPBROADCASTD 12(DI)(SI*1), Z14
-	VPDPBUSD     Z14, Z12, Z6
-	VPDPBUSD     Z14, Z13, Z11
-	VPMOVSXBD    32(R13), Z12
-	VPMULLD      Z12, Z2, Z2
-	VPMULLD      Z12, Z3, Z3
-	VPMULLD      Z12, Z4, Z4
-	VPMULLD      Z12, Z5, Z5
-	VPMULLD      Z12, Z6, Z6
-	VPMOVSXBD    32(R13)(DX*1), Z12
-	VPMULLD      Z12, Z7, Z7
-	VPMULLD      Z12, Z8, Z8
-	VPMULLD      Z12, Z9, Z9
-	VPMULLD      Z12, Z10, Z10
-	VPMULLD      Z12, Z11, Z11
-	VPBROADCASTD 60(BX), Z12
-	VMOVDQA64    Z12, Z17
-	VPBROADCASTD 60(BX)(SI*1), Z13
-	VMOVDQA64    Z13, Z18
-	VPBROADCASTD 60(BX)(SI*2), Z14
-	VMOVDQA64    Z14, Z19
-	VPBROADCASTD 60(DI), Z15
-	VMOVDQA64    Z15, Z20
-	VPBROADCASTD 60(DI)(SI*1), Z16
-	VMOVDQA64    Z16, Z21
-	VMOVDQU64    (AX), Z22
-	VPSRLW       $0x04, Z22, Z22
-	VPANDD       Z0, Z22, Z22
-	VMOVDQU64    320(AX), Z23
-	VPSLLW       $0x04, Z23, Z23
-	VPANDD       Z1, Z23, Z23
-	VPORD        Z23, Z22, Z22
-	VMOVDQU64    (AX)(DX*1), Z23
-	VPSRLW       $0x04, Z23, Z23
-	VPANDD       Z0, Z23, Z23
-	VMOVDQU64    320(AX)(DX*1), Z24
-	VPSLLW       $0x04, Z24, Z24
-	VPANDD       Z1, Z24, Z24
-	VPORD        Z24, Z23, Z23
-	VPBROADCASTD 16(BX), Z24
-	VPDPBUSD     Z24, Z22, Z12
-	VPDPBUSD     Z24, Z23, Z17
-	VPBROADCASTD 16(BX)(SI*1), Z24
-	VPDPBUSD     Z24, Z22, Z13
-	VPDPBUSD     Z24, Z23, Z18
-	VPBROADCASTD 16(BX)(SI*2), Z24
-	VPDPBUSD     Z24, Z22, Z14
-	VPDPBUSD     Z24, Z23, Z19
-	VPBROADCASTD 16(DI), Z24
-	VPDPBUSD     Z24, Z22, Z15
-	VPDPBUSD     Z24, Z23, Z20
-	VPBROADCASTD 16(DI)(SI*1), Z24
-	VPDPBUSD     Z24, Z22, Z16
-	VPDPBUSD     Z24, Z23, Z21
-	VMOVDQU64    64(AX), Z22
-	VPSRLW       $0x04, Z22, Z22
-	VPANDD       Z0, Z22, Z22
-	VMOVDQU64    320(AX), Z23
-	VPSLLW       $0x02, Z23, Z23
-	VPANDD       Z1, Z23, Z23
-	VPORD        Z23, Z22, Z22
-	VMOVDQU64    64(AX)(DX*1), Z23
-	VPSRLW       $0x04, Z23, Z23
-	VPANDD       Z0, Z23, Z23
-	VMOVDQU64    320(AX)(DX*1), Z24
-	VPSLLW       $0x02, Z24, Z24
-	VPANDD       Z1, Z24, Z24
-	VPORD        Z24, Z23, Z23
-	VPBROADCASTD 20(BX), Z24
-	VPDPBUSD     Z24, Z22, Z12
-	VPDPBUSD     Z24, Z23, Z17
-	VPBROADCASTD 20(BX)(SI*1), Z24
-	VPDPBUSD     Z24, Z22, Z13
-	VPDPBUSD     Z24, Z23, Z18
-	VPBROADCASTD 20(BX)(SI*2), Z24
-	VPDPBUSD     Z24, Z22, Z14
-	VPDPBUSD     Z24, Z23, Z19
-	VPBROADCASTD 20(DI), Z24
-	VPDPBUSD     Z24, Z22, Z15
-	VPDPBUSD     Z24, Z23, Z20
-	VPBROADCASTD 20(DI)(SI*1), Z24
-	VPDPBUSD     Z24, Z22, Z16
-	VPDPBUSD     Z24, Z23, Z21
-	VMOVDQU64    128(AX), Z22
-	VPSRLW       $0x04, Z22, Z22
-	VPANDD       Z0, Z22, Z22
-	VMOVDQU64    320(AX), Z23
-	VPANDD       Z1, Z23, Z23
-	VPORD        Z23, Z22, Z22
-	VMOVDQU64    128(AX)(DX*1), Z23
-	VPSRLW       $0x04, Z23, Z23
-	VPANDD       Z0, Z23, Z23
-	VMOVDQU64    320(AX)(DX*1), Z24
-	VPANDD       Z1, Z24, Z24
-	VPORD        Z24, Z23, Z23
-	VPBROADCASTD 24(BX), Z24
-	VPDPBUSD     Z24, Z22, Z12
-	VPDPBUSD     Z24, Z23, Z17
-	VPBROADCASTD 24(BX)(SI*1), Z24
-	VPDPBUSD     Z24, Z22, Z13
-	VPDPBUSD     Z24, Z23, Z18
-	VPBROADCASTD 24(BX)(SI*2), Z24
-	VPDPBUSD     Z24, Z22, Z14
-	VPDPBUSD     Z24, Z23, Z19
-	VPBROADCASTD 24(DI), Z24
-	VPDPBUSD     Z24, Z22, Z15
-	VPDPBUSD     Z24, Z23, Z20
-	VPBROADCASTD 24(DI)(SI*1), Z24
-	VPDPBUSD     Z24, Z22, Z16
-	VPDPBUSD     Z24, Z23, Z21
-	VMOVDQU64    192(AX), Z22
-	VPSRLW       $0x04, Z22, Z22
-	VPANDD       Z0, Z22, Z22
-	VMOVDQU64    320(AX), Z23
-	VPSRLW       $0x02, Z23, Z23
-	VPANDD       Z1, Z23, Z23
-	VPORD        Z23, Z22, Z22
-	VMOVDQU64    192(AX)(DX*1), Z23
-	VPSRLW       $0x04, Z23, Z23
-	VPANDD       Z0, Z23, Z23
-	VMOVDQU64    320(AX)(DX*1), Z24
-	VPSRLW       $0x02, Z24, Z24
-	VPANDD       Z1, Z24, Z24
-	VPORD        Z24, Z23, Z23
-	VPBROADCASTD 28(BX), Z24
-	VPDPBUSD     Z24, Z22, Z12
-	VPDPBUSD     Z24, Z23, Z17
-	VPBROADCASTD 28(BX)(SI*1), Z24
-	VPDPBUSD     Z24, Z22, Z13
-	VPDPBUSD     Z24, Z23, Z18
-	VPBROADCASTD 28(BX)(SI*2), Z24
-	VPDPBUSD     Z24, Z22, Z14
-	VPDPBUSD     Z24, Z23, Z19
-	VPBROADCASTD 28(DI), Z24
-	VPDPBUSD     Z24, Z22, Z15
-	VPDPBUSD     Z24, Z23, Z20
-	VPBROADCASTD 28(DI)(SI*1), Z24
-	VPDPBUSD     Z24, Z22, Z16
-	VPDPBUSD     Z24, Z23, Z21
-	VPMOVSXBD    48(R13), Z22
-	VPMULLD      Z22, Z12, Z12
-	VPADDD       Z2, Z12, Z12
-	VPMULLD      Z22, Z13, Z13
-	VPADDD       Z3, Z13, Z13
-	VPMULLD      Z22, Z14, Z14
-	VPADDD       Z4, Z14, Z14
-	VPMULLD      Z22, Z15, Z15
-	VPADDD       Z5, Z15, Z15
-	VPMULLD      Z22, Z16, Z16
-	VPADDD       Z6, Z16, Z16
-	VPMOVSXBD    48(R13)(DX*1), Z2
-	VPMULLD      Z2, Z17, Z17
-	VPADDD       Z7, Z17, Z17
-	VPMULLD      Z2, Z18, Z18
-	VPADDD       Z8, Z18, Z18
-	VPMULLD      Z2, Z19, Z19
-	VPADDD       Z9, Z19, Z19
-	VPMULLD      Z2, Z20, Z20
-	VPADDD       Z10, Z20, Z20
-	VPMULLD      Z2, Z21, Z21
-	VPADDD       Z11, Z21, Z21
-	VCVTDQ2PS    Z12, Z12
-	VBROADCASTSS 32(BX), Z2
-	VFMADD213PS  (SP), Z2, Z12
-	VMOVUPS      Z12, (SP)
-	VCVTDQ2PS    Z13, Z13
-	VBROADCASTSS 32(BX)(SI*1), Z2
-	VFMADD213PS  64(SP), Z2, Z13
-	VMOVUPS      Z13, 64(SP)
-	VCVTDQ2PS    Z14, Z14
-	VBROADCASTSS 32(BX)(SI*2), Z2
-	VFMADD213PS  128(SP), Z2, Z14
-	VMOVUPS      Z14, 128(SP)
-	VCVTDQ2PS    Z15, Z15
-	VBROADCASTSS 32(DI), Z2
-	VFMADD213PS  192(SP), Z2, Z15
-	VMOVUPS      Z15, 192(SP)
-	VCVTDQ2PS    Z16, Z16
-	VBROADCASTSS 32(DI)(SI*1), Z2
-	VFMADD213PS  256(SP), Z2, Z16
-	VMOVUPS      Z16, 256(SP)
-	VCVTDQ2PS    Z17, Z17
-	VBROADCASTSS 32(BX), Z2
-	VFMADD213PS  320(SP), Z2, Z17
-	VMOVUPS      Z17, 320(SP)
-	VCVTDQ2PS    Z18, Z18
-	VBROADCASTSS 32(BX)(SI*1), Z2
-	VFMADD213PS  384(SP), Z2, Z18
-	VMOVUPS      Z18, 384(SP)
-	VCVTDQ2PS    Z19, Z19
-	VBROADCASTSS 32(BX)(SI*2), Z2
-	VFMADD213PS  448(SP), Z2, Z19
-	VMOVUPS      Z19, 448(SP)
-	VCVTDQ2PS    Z20, Z20
-	VBROADCASTSS 32(DI), Z2
-	VFMADD213PS  512(SP), Z2, Z20
-	VMOVUPS      Z20, 512(SP)
-	VCVTDQ2PS    Z21, Z21
-	VBROADCASTSS 32(DI)(SI*1), Z2
-	VFMADD213PS  576(SP), Z2, Z21
-	VMOVUPS      Z21, 576(SP)
-	ADDQ         $0x00000180, AX
-	ADDQ         $0x00000040, BX
-	ADDQ         $0x00000040, DI
-	ADDQ         $0x00000020, R13
-	DECQ         R14
-	JNE          group
-	VCVTPH2PS    (CX), Z2
-	VMOVUPS      (SP), Z3
-	VFMADD213PS  (R8), Z2, Z3
-	VMOVUPS      Z3, (R8)
-	VMOVUPS      64(SP), Z3
-	VFMADD213PS  (R8)(R9*1), Z2, Z3
-	VMOVUPS      Z3, (R8)(R9*1)
-	VMOVUPS      128(SP), Z3
-	VFMADD213PS  (R8)(R9*2), Z2, Z3
-	VMOVUPS      Z3, (R8)(R9*2)
-	VMOVUPS      192(SP), Z3
-	VFMADD213PS  (R10), Z2, Z3
-	VMOVUPS      Z3, (R10)
-	VMOVUPS      256(SP), Z3
-	VFMADD213PS  (R10)(R9*1), Z2, Z3
-	VMOVUPS      Z3, (R10)(R9*1)
-	VCVTPH2PS    (CX)(DX*1), Z2
-	VMOVUPS      320(SP), Z3
-	VFMADD213PS  64(R8), Z2, Z3
-	VMOVUPS      Z3, 64(R8)
-	VMOVUPS      384(SP), Z3
-	VFMADD213PS  64(R8)(R9*1), Z2, Z3
-	VMOVUPS      Z3, 64(R8)(R9*1)
-	VMOVUPS      448(SP), Z3
-	VFMADD213PS  64(R8)(R9*2), Z2, Z3
-	VMOVUPS      Z3, 64(R8)(R9*2)
-	VMOVUPS      512(SP), Z3
-	VFMADD213PS  64(R10), Z2, Z3
-	VMOVUPS      Z3, 64(R10)
-	VMOVUPS      576(SP), Z3
-	VFMADD213PS  64(R10)(R9*1), Z2, Z3
-	VMOVUPS      Z3, 64(R10)(R9*1)
-	ADDQ         $0x00000120, CX
-	SUBQ         $0x00000008, R12
-	JNE          loop
-	VZEROUPPER
-	RET
-
 // func groupedQ6AVX512x2x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
 TEXT ·groupedQ6AVX512x2x6(SB), $768-72
+	PCALIGN $0x40
+
 	// groupedQ6AVX512x2x6 adds to y[6][32] (ld values a token) the products of two bands of Q6 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 	// next, which need not be memory at all.
@@ -12860,6 +10112,8 @@ group:
 // func groupedQ8AVX2x2x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next uintptr)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·groupedQ8AVX2x2x1(SB), NOSPLIT, $0-56
+	PCALIGN $0x40
+
 	// groupedQ8AVX2x2x1 adds to y[32] the products of bands of Q8 that are stride bytes apart with a row of
 	// activation records. It prefetches as many bytes at next, which need not be memory at all.
 	MOVQ         next+48(FP), AX
@@ -13134,6 +10388,8 @@ loop:
 // func groupedQ8AVX512x4x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next uintptr)
 // Requires: AVX, AVX512F, AVX512VNNI, MMX+
 TEXT ·groupedQ8AVX512x4x1(SB), NOSPLIT, $0-56
+	PCALIGN $0x40
+
 	// groupedQ8AVX512x4x1 adds to y[64] the products of bands of Q8 that are stride bytes apart with a row of
 	// activation records. It prefetches as many bytes at next, which need not be memory at all.
 	MOVQ         next+48(FP), AX
@@ -13299,6 +10555,8 @@ loop:
 // func groupedQ8AVX2x1x1(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·groupedQ8AVX2x1x1(SB), NOSPLIT, $0-64
+	PCALIGN $0x40
+
 	// groupedQ8AVX2x1x1 adds to y[1][16] (ld values a token) the products of bands of Q8 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ codes+16(FP), AX
@@ -13451,6 +10709,8 @@ loop:
 // func groupedQ8AVX2x1x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·groupedQ8AVX2x1x2(SB), NOSPLIT, $0-64
+	PCALIGN $0x40
+
 	// groupedQ8AVX2x1x2 adds to y[2][16] (ld values a token) the products of bands of Q8 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ codes+16(FP), AX
@@ -13736,6 +10996,8 @@ loop:
 // func groupedQ8AVX2x1x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·groupedQ8AVX2x1x3(SB), NOSPLIT, $0-64
+	PCALIGN $0x40
+
 	// groupedQ8AVX2x1x3 adds to y[3][16] (ld values a token) the products of bands of Q8 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ codes+16(FP), AX
@@ -14112,6 +11374,8 @@ loop:
 // func groupedQ8AVX2x1x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·groupedQ8AVX2x1x4(SB), NOSPLIT, $0-64
+	PCALIGN $0x40
+
 	// groupedQ8AVX2x1x4 adds to y[4][16] (ld values a token) the products of bands of Q8 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ codes+16(FP), AX
@@ -14585,575 +11849,11 @@ loop:
 	VZEROUPPER
 	RET
 
-// func groupedQ8AVX2x1x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-// Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·groupedQ8AVX2x1x5(SB), NOSPLIT, $0-64
-	// groupedQ8AVX2x1x5 adds to y[5][16] (ld values a token) the products of bands of Q8 that are
-	// stride bytes apart with rows of activation records that are lda bytes apart.
-	MOVQ codes+16(FP), AX
-	MOVQ scales+24(FP), CX
-	MOVQ acts+40(FP), DX
-	MOVQ lda+48(FP), BX
-	LEAQ (DX)(BX*2), SI
-	ADDQ BX, SI
-	MOVQ y+0(FP), DI
-	MOVQ ld+8(FP), R8
-	SHLQ $0x02, R8
-	LEAQ (DI)(R8*2), R9
-	ADDQ R8, R9
-
-	// What lies stride bytes further on is prefetched
-	MOVQ         stride+32(FP), R10
-	ADDQ         AX, R10
-	MOVL         $0x00010001, R11
-	VMOVD        R11, X0
-	VPBROADCASTD X0, Y0
-	VPXOR        Y1, Y1, Y1
-	MOVQ         groups+56(FP), R11
-
-loop:
-	PREFETCHT1   (R10)
-	PREFETCHT1   64(R10)
-	PREFETCHT1   128(R10)
-	PREFETCHT1   192(R10)
-	PREFETCHT1   256(R10)
-	PREFETCHT1   320(R10)
-	PREFETCHT1   384(R10)
-	PREFETCHT1   448(R10)
-	PREFETCHT1   512(R10)
-	ADDQ         $0x00000220, R10
-	VPABSB       (AX), Y3
-	VPCMPGTB     (AX), Y1, Y4
-	VPMADDUBSW   Y4, Y3, Y2
-	VPABSB       64(AX), Y5
-	VPCMPGTB     64(AX), Y1, Y6
-	VPMADDUBSW   Y6, Y5, Y7
-	VPADDW       Y7, Y2, Y2
-	VPBROADCASTD (DX), Y7
-	VPXOR        Y4, Y7, Y7
-	VPMADDUBSW   Y7, Y3, Y7
-	VPMADDWD     Y0, Y7, Y7
-	VPBROADCASTD 4(DX)(BX*1), Y8
-	VPXOR        Y6, Y8, Y8
-	VPMADDUBSW   Y8, Y5, Y8
-	VPMADDWD     Y0, Y8, Y8
-	VPBROADCASTD (DX)(BX*2), Y9
-	VPXOR        Y4, Y9, Y9
-	VPMADDUBSW   Y9, Y3, Y9
-	VPMADDWD     Y0, Y9, Y9
-	VPBROADCASTD 4(SI), Y10
-	VPXOR        Y6, Y10, Y10
-	VPMADDUBSW   Y10, Y5, Y10
-	VPMADDWD     Y0, Y10, Y10
-	VPBROADCASTD (SI)(BX*1), Y11
-	VPXOR        Y4, Y11, Y11
-	VPMADDUBSW   Y11, Y3, Y11
-	VPMADDWD     Y0, Y11, Y11
-	VPBROADCASTD 4(DX), Y12
-	VPXOR        Y6, Y12, Y12
-	VPMADDUBSW   Y12, Y5, Y12
-	VPMADDWD     Y0, Y12, Y12
-	VPADDD       Y12, Y7, Y7
-	VPBROADCASTD (DX)(BX*1), Y12
-	VPXOR        Y4, Y12, Y12
-	VPMADDUBSW   Y12, Y3, Y12
-	VPMADDWD     Y0, Y12, Y12
-	VPADDD       Y12, Y8, Y8
-	VPBROADCASTD 4(DX)(BX*2), Y12
-	VPXOR        Y6, Y12, Y12
-	VPMADDUBSW   Y12, Y5, Y12
-	VPMADDWD     Y0, Y12, Y12
-	VPADDD       Y12, Y9, Y9
-	VPBROADCASTD (SI), Y12
-	VPXOR        Y4, Y12, Y12
-	VPMADDUBSW   Y12, Y3, Y12
-	VPMADDWD     Y0, Y12, Y12
-	VPADDD       Y12, Y10, Y10
-	VPBROADCASTD 4(SI)(BX*1), Y3
-	VPXOR        Y6, Y3, Y3
-	VPMADDUBSW   Y3, Y5, Y3
-	VPMADDWD     Y0, Y3, Y3
-	VPADDD       Y3, Y11, Y11
-	VPABSB       128(AX), Y3
-	VPCMPGTB     128(AX), Y1, Y4
-	VPMADDUBSW   Y4, Y3, Y5
-	VPADDW       Y5, Y2, Y2
-	VPABSB       192(AX), Y5
-	VPCMPGTB     192(AX), Y1, Y6
-	VPMADDUBSW   Y6, Y5, Y12
-	VPADDW       Y12, Y2, Y2
-	VPBROADCASTD 8(DX), Y12
-	VPXOR        Y4, Y12, Y12
-	VPMADDUBSW   Y12, Y3, Y12
-	VPMADDWD     Y0, Y12, Y12
-	VPADDD       Y12, Y7, Y7
-	VPBROADCASTD 12(DX)(BX*1), Y12
-	VPXOR        Y6, Y12, Y12
-	VPMADDUBSW   Y12, Y5, Y12
-	VPMADDWD     Y0, Y12, Y12
-	VPADDD       Y12, Y8, Y8
-	VPBROADCASTD 8(DX)(BX*2), Y12
-	VPXOR        Y4, Y12, Y12
-	VPMADDUBSW   Y12, Y3, Y12
-	VPMADDWD     Y0, Y12, Y12
-	VPADDD       Y12, Y9, Y9
-	VPBROADCASTD 12(SI), Y12
-	VPXOR        Y6, Y12, Y12
-	VPMADDUBSW   Y12, Y5, Y12
-	VPMADDWD     Y0, Y12, Y12
-	VPADDD       Y12, Y10, Y10
-	VPBROADCASTD 8(SI)(BX*1), Y12
-	VPXOR        Y4, Y12, Y12
-	VPMADDUBSW   Y12, Y3, Y12
-	VPMADDWD     Y0, Y12, Y12
-	VPADDD       Y12, Y11, Y11
-	VPBROADCASTD 12(DX), Y12
-	VPXOR        Y6, Y12, Y12
-	VPMADDUBSW   Y12, Y5, Y12
-	VPMADDWD     Y0, Y12, Y12
-	VPADDD       Y12, Y7, Y7
-	VPBROADCASTD 8(DX)(BX*1), Y12
-	VPXOR        Y4, Y12, Y12
-	VPMADDUBSW   Y12, Y3, Y12
-	VPMADDWD     Y0, Y12, Y12
-	VPADDD       Y12, Y8, Y8
-	VPBROADCASTD 12(DX)(BX*2), Y12
-	VPXOR        Y6, Y12, Y12
-	VPMADDUBSW   Y12, Y5, Y12
-	VPMADDWD     Y0, Y12, Y12
-	VPADDD       Y12, Y9, Y9
-	VPBROADCASTD 8(SI), Y12
-	VPXOR        Y4, Y12, Y12
-	VPMADDUBSW   Y12, Y3, Y12
-	VPMADDWD     Y0, Y12, Y12
-	VPADDD       Y12, Y10, Y10
-	VPBROADCASTD 12(SI)(BX*1), Y3
-	VPXOR        Y6, Y3, Y3
-	VPMADDUBSW   Y3, Y5, Y3
-	VPMADDWD     Y0, Y3, Y3
-	VPADDD       Y3, Y11, Y11
-	VPABSB       256(AX), Y3
-	VPCMPGTB     256(AX), Y1, Y4
-	VPMADDUBSW   Y4, Y3, Y5
-	VPADDW       Y5, Y2, Y2
-	VPABSB       320(AX), Y5
-	VPCMPGTB     320(AX), Y1, Y6
-	VPMADDUBSW   Y6, Y5, Y12
-	VPADDW       Y12, Y2, Y2
-	VPBROADCASTD 16(DX), Y12
-	VPXOR        Y4, Y12, Y12
-	VPMADDUBSW   Y12, Y3, Y12
-	VPMADDWD     Y0, Y12, Y12
-	VPADDD       Y12, Y7, Y7
-	VPBROADCASTD 20(DX)(BX*1), Y12
-	VPXOR        Y6, Y12, Y12
-	VPMADDUBSW   Y12, Y5, Y12
-	VPMADDWD     Y0, Y12, Y12
-	VPADDD       Y12, Y8, Y8
-	VPBROADCASTD 16(DX)(BX*2), Y12
-	VPXOR        Y4, Y12, Y12
-	VPMADDUBSW   Y12, Y3, Y12
-	VPMADDWD     Y0, Y12, Y12
-	VPADDD       Y12, Y9, Y9
-	VPBROADCASTD 20(SI), Y12
-	VPXOR        Y6, Y12, Y12
-	VPMADDUBSW   Y12, Y5, Y12
-	VPMADDWD     Y0, Y12, Y12
-	VPADDD       Y12, Y10, Y10
-	VPBROADCASTD 16(SI)(BX*1), Y12
-	VPXOR        Y4, Y12, Y12
-	VPMADDUBSW   Y12, Y3, Y12
-	VPMADDWD     Y0, Y12, Y12
-	VPADDD       Y12, Y11, Y11
-	VPBROADCASTD 20(DX), Y12
-	VPXOR        Y6, Y12, Y12
-	VPMADDUBSW   Y12, Y5, Y12
-	VPMADDWD     Y0, Y12, Y12
-	VPADDD       Y12, Y7, Y7
-	VPBROADCASTD 16(DX)(BX*1), Y12
-	VPXOR        Y4, Y12, Y12
-	VPMADDUBSW   Y12, Y3, Y12
-	VPMADDWD     Y0, Y12, Y12
-	VPADDD       Y12, Y8, Y8
-	VPBROADCASTD 20(DX)(BX*2), Y12
-	VPXOR        Y6, Y12, Y12
-	VPMADDUBSW   Y12, Y5, Y12
-	VPMADDWD     Y0, Y12, Y12
-	VPADDD       Y12, Y9, Y9
-	VPBROADCASTD 16(SI), Y12
-	VPXOR        Y4, Y12, Y12
-	VPMADDUBSW   Y12, Y3, Y12
-	VPMADDWD     Y0, Y12, Y12
-	VPADDD       Y12, Y10, Y10
-	VPBROADCASTD 20(SI)(BX*1), Y3
-	VPXOR        Y6, Y3, Y3
-	VPMADDUBSW   Y3, Y5, Y3
-	VPMADDWD     Y0, Y3, Y3
-	VPADDD       Y3, Y11, Y11
-	VPABSB       384(AX), Y3
-	VPCMPGTB     384(AX), Y1, Y4
-	VPMADDUBSW   Y4, Y3, Y5
-	VPADDW       Y5, Y2, Y2
-	VPABSB       448(AX), Y5
-	VPCMPGTB     448(AX), Y1, Y6
-	VPMADDUBSW   Y6, Y5, Y12
-	VPADDW       Y12, Y2, Y2
-	VPBROADCASTD 24(DX), Y12
-	VPXOR        Y4, Y12, Y12
-	VPMADDUBSW   Y12, Y3, Y12
-	VPMADDWD     Y0, Y12, Y12
-	VPADDD       Y12, Y7, Y7
-	VPBROADCASTD 28(DX)(BX*1), Y12
-	VPXOR        Y6, Y12, Y12
-	VPMADDUBSW   Y12, Y5, Y12
-	VPMADDWD     Y0, Y12, Y12
-	VPADDD       Y12, Y8, Y8
-	VPBROADCASTD 24(DX)(BX*2), Y12
-	VPXOR        Y4, Y12, Y12
-	VPMADDUBSW   Y12, Y3, Y12
-	VPMADDWD     Y0, Y12, Y12
-	VPADDD       Y12, Y9, Y9
-	VPBROADCASTD 28(SI), Y12
-	VPXOR        Y6, Y12, Y12
-	VPMADDUBSW   Y12, Y5, Y12
-	VPMADDWD     Y0, Y12, Y12
-	VPADDD       Y12, Y10, Y10
-	VPBROADCASTD 24(SI)(BX*1), Y12
-	VPXOR        Y4, Y12, Y12
-	VPMADDUBSW   Y12, Y3, Y12
-	VPMADDWD     Y0, Y12, Y12
-	VPADDD       Y12, Y11, Y11
-	VPBROADCASTD 28(DX), Y12
-	VPXOR        Y6, Y12, Y12
-	VPMADDUBSW   Y12, Y5, Y12
-	VPMADDWD     Y0, Y12, Y12
-	VPADDD       Y12, Y7, Y7
-	VPBROADCASTD 24(DX)(BX*1), Y12
-	VPXOR        Y4, Y12, Y12
-	VPMADDUBSW   Y12, Y3, Y12
-	VPMADDWD     Y0, Y12, Y12
-	VPADDD       Y12, Y8, Y8
-	VPBROADCASTD 28(DX)(BX*2), Y12
-	VPXOR        Y6, Y12, Y12
-	VPMADDUBSW   Y12, Y5, Y12
-	VPMADDWD     Y0, Y12, Y12
-	VPADDD       Y12, Y9, Y9
-	VPBROADCASTD 24(SI), Y12
-	VPXOR        Y4, Y12, Y12
-	VPMADDUBSW   Y12, Y3, Y12
-	VPMADDWD     Y0, Y12, Y12
-	VPADDD       Y12, Y10, Y10
-	VPBROADCASTD 28(SI)(BX*1), Y3
-	VPXOR        Y6, Y3, Y3
-	VPMADDUBSW   Y3, Y5, Y3
-	VPMADDWD     Y0, Y3, Y3
-	VPADDD       Y3, Y11, Y11
-	VPMADDWD     Y0, Y2, Y2
-	VPBROADCASTD gfniWord4b4000004b400000<>+0(SB), Y3
-	VPSUBD       Y3, Y2, Y2
-	VPSUBD       Y2, Y7, Y7
-	VPSUBD       Y2, Y8, Y8
-	VPSUBD       Y2, Y9, Y9
-	VPSUBD       Y2, Y10, Y10
-	VPSUBD       Y2, Y11, Y11
-	VCVTPH2PS    (CX), Y2
-	VPBROADCASTD gfniWordcb400000cb400000<>+0(SB), Y3
-	VMULPS       Y3, Y2, Y3
-	VFMADD213PS  Y3, Y2, Y7
-	VBROADCASTSS 32(DX), Y4
-	VFMADD213PS  (DI), Y4, Y7
-	VMOVUPS      Y7, (DI)
-	VFMADD213PS  Y3, Y2, Y8
-	VBROADCASTSS 32(DX)(BX*1), Y4
-	VFMADD213PS  (DI)(R8*1), Y4, Y8
-	VMOVUPS      Y8, (DI)(R8*1)
-	VFMADD213PS  Y3, Y2, Y9
-	VBROADCASTSS 32(DX)(BX*2), Y4
-	VFMADD213PS  (DI)(R8*2), Y4, Y9
-	VMOVUPS      Y9, (DI)(R8*2)
-	VFMADD213PS  Y3, Y2, Y10
-	VBROADCASTSS 32(SI), Y4
-	VFMADD213PS  (R9), Y4, Y10
-	VMOVUPS      Y10, (R9)
-	VFMADD213PS  Y3, Y2, Y11
-	VBROADCASTSS 32(SI)(BX*1), Y2
-	VFMADD213PS  (R9)(R8*1), Y2, Y11
-	VMOVUPS      Y11, (R9)(R8*1)
-	VPABSB       32(AX), Y3
-	VPCMPGTB     32(AX), Y1, Y4
-	VPMADDUBSW   Y4, Y3, Y2
-	VPABSB       96(AX), Y5
-	VPCMPGTB     96(AX), Y1, Y6
-	VPMADDUBSW   Y6, Y5, Y7
-	VPADDW       Y7, Y2, Y2
-	VPBROADCASTD (DX), Y7
-	VPXOR        Y4, Y7, Y7
-	VPMADDUBSW   Y7, Y3, Y7
-	VPMADDWD     Y0, Y7, Y7
-	VPBROADCASTD 4(DX)(BX*1), Y8
-	VPXOR        Y6, Y8, Y8
-	VPMADDUBSW   Y8, Y5, Y8
-	VPMADDWD     Y0, Y8, Y8
-	VPBROADCASTD (DX)(BX*2), Y9
-	VPXOR        Y4, Y9, Y9
-	VPMADDUBSW   Y9, Y3, Y9
-	VPMADDWD     Y0, Y9, Y9
-	VPBROADCASTD 4(SI), Y10
-	VPXOR        Y6, Y10, Y10
-	VPMADDUBSW   Y10, Y5, Y10
-	VPMADDWD     Y0, Y10, Y10
-	VPBROADCASTD (SI)(BX*1), Y11
-	VPXOR        Y4, Y11, Y11
-	VPMADDUBSW   Y11, Y3, Y11
-	VPMADDWD     Y0, Y11, Y11
-	VPBROADCASTD 4(DX), Y12
-	VPXOR        Y6, Y12, Y12
-	VPMADDUBSW   Y12, Y5, Y12
-	VPMADDWD     Y0, Y12, Y12
-	VPADDD       Y12, Y7, Y7
-	VPBROADCASTD (DX)(BX*1), Y12
-	VPXOR        Y4, Y12, Y12
-	VPMADDUBSW   Y12, Y3, Y12
-	VPMADDWD     Y0, Y12, Y12
-	VPADDD       Y12, Y8, Y8
-	VPBROADCASTD 4(DX)(BX*2), Y12
-	VPXOR        Y6, Y12, Y12
-	VPMADDUBSW   Y12, Y5, Y12
-	VPMADDWD     Y0, Y12, Y12
-	VPADDD       Y12, Y9, Y9
-	VPBROADCASTD (SI), Y12
-	VPXOR        Y4, Y12, Y12
-	VPMADDUBSW   Y12, Y3, Y12
-	VPMADDWD     Y0, Y12, Y12
-	VPADDD       Y12, Y10, Y10
-	VPBROADCASTD 4(SI)(BX*1), Y3
-	VPXOR        Y6, Y3, Y3
-	VPMADDUBSW   Y3, Y5, Y3
-	VPMADDWD     Y0, Y3, Y3
-	VPADDD       Y3, Y11, Y11
-	VPABSB       160(AX), Y3
-	VPCMPGTB     160(AX), Y1, Y4
-	VPMADDUBSW   Y4, Y3, Y5
-	VPADDW       Y5, Y2, Y2
-	VPABSB       224(AX), Y5
-	VPCMPGTB     224(AX), Y1, Y6
-	VPMADDUBSW   Y6, Y5, Y12
-	VPADDW       Y12, Y2, Y2
-	VPBROADCASTD 8(DX), Y12
-	VPXOR        Y4, Y12, Y12
-	VPMADDUBSW   Y12, Y3, Y12
-	VPMADDWD     Y0, Y12, Y12
-	VPADDD       Y12, Y7, Y7
-	VPBROADCASTD 12(DX)(BX*1), Y12
-	VPXOR        Y6, Y12, Y12
-	VPMADDUBSW   Y12, Y5, Y12
-	VPMADDWD     Y0, Y12, Y12
-	VPADDD       Y12, Y8, Y8
-	VPBROADCASTD 8(DX)(BX*2), Y12
-	VPXOR        Y4, Y12, Y12
-	VPMADDUBSW   Y12, Y3, Y12
-	VPMADDWD     Y0, Y12, Y12
-	VPADDD       Y12, Y9, Y9
-	VPBROADCASTD 12(SI), Y12
-	VPXOR        Y6, Y12, Y12
-	VPMADDUBSW   Y12, Y5, Y12
-	VPMADDWD     Y0, Y12, Y12
-	VPADDD       Y12, Y10, Y10
-	VPBROADCASTD 8(SI)(BX*1), Y12
-	VPXOR        Y4, Y12, Y12
-	VPMADDUBSW   Y12, Y3, Y12
-	VPMADDWD     Y0, Y12, Y12
-	VPADDD       Y12, Y11, Y11
-	VPBROADCASTD 12(DX), Y12
-	VPXOR        Y6, Y12, Y12
-	VPMADDUBSW   Y12, Y5, Y12
-	VPMADDWD     Y0, Y12, Y12
-	VPADDD       Y12, Y7, Y7
-	VPBROADCASTD 8(DX)(BX*1), Y12
-	VPXOR        Y4, Y12, Y12
-	VPMADDUBSW   Y12, Y3, Y12
-	VPMADDWD     Y0, Y12, Y12
-	VPADDD       Y12, Y8, Y8
-	VPBROADCASTD 12(DX)(BX*2), Y12
-	VPXOR        Y6, Y12, Y12
-	VPMADDUBSW   Y12, Y5, Y12
-	VPMADDWD     Y0, Y12, Y12
-	VPADDD       Y12, Y9, Y9
-	VPBROADCASTD 8(SI), Y12
-	VPXOR        Y4, Y12, Y12
-	VPMADDUBSW   Y12, Y3, Y12
-	VPMADDWD     Y0, Y12, Y12
-	VPADDD       Y12, Y10, Y10
-	VPBROADCASTD 12(SI)(BX*1), Y3
-	VPXOR        Y6, Y3, Y3
-	VPMADDUBSW   Y3, Y5, Y3
-	VPMADDWD     Y0, Y3, Y3
-	VPADDD       Y3, Y11, Y11
-	VPABSB       288(AX), Y3
-	VPCMPGTB     288(AX), Y1, Y4
-	VPMADDUBSW   Y4, Y3, Y5
-	VPADDW       Y5, Y2, Y2
-	VPABSB       352(AX), Y5
-	VPCMPGTB     352(AX), Y1, Y6
-	VPMADDUBSW   Y6, Y5, Y12
-	VPADDW       Y12, Y2, Y2
-	VPBROADCASTD 16(DX), Y12
-	VPXOR        Y4, Y12, Y12
-	VPMADDUBSW   Y12, Y3, Y12
-	VPMADDWD     Y0, Y12, Y12
-	VPADDD       Y12, Y7, Y7
-	VPBROADCASTD 20(DX)(BX*1), Y12
-	VPXOR        Y6, Y12, Y12
-	VPMADDUBSW   Y12, Y5, Y12
-	VPMADDWD     Y0, Y12, Y12
-	VPADDD       Y12, Y8, Y8
-	VPBROADCASTD 16(DX)(BX*2), Y12
-	VPXOR        Y4, Y12, Y12
-	VPMADDUBSW   Y12, Y3, Y12
-	VPMADDWD     Y0, Y12, Y12
-	VPADDD       Y12, Y9, Y9
-	VPBROADCASTD 20(SI), Y12
-	VPXOR        Y6, Y12, Y12
-	VPMADDUBSW   Y12, Y5, Y12
-	VPMADDWD     Y0, Y12, Y12
-	VPADDD       Y12, Y10, Y10
-	VPBROADCASTD 16(SI)(BX*1), Y12
-	VPXOR        Y4, Y12, Y12
-	VPMADDUBSW   Y12, Y3, Y12
-	VPMADDWD     Y0, Y12, Y12
-	VPADDD       Y12, Y11, Y11
-	VPBROADCASTD 20(DX), Y12
-	VPXOR        Y6, Y12, Y12
-	VPMADDUBSW   Y12, Y5, Y12
-	VPMADDWD     Y0, Y12, Y12
-	VPADDD       Y12, Y7, Y7
-	VPBROADCASTD 16(DX)(BX*1), Y12
-	VPXOR        Y4, Y12, Y12
-	VPMADDUBSW   Y12, Y3, Y12
-	VPMADDWD     Y0, Y12, Y12
-	VPADDD       Y12, Y8, Y8
-	VPBROADCASTD 20(DX)(BX*2), Y12
-	VPXOR        Y6, Y12, Y12
-	VPMADDUBSW   Y12, Y5, Y12
-	VPMADDWD     Y0, Y12, Y12
-	VPADDD       Y12, Y9, Y9
-	VPBROADCASTD 16(SI), Y12
-	VPXOR        Y4, Y12, Y12
-	VPMADDUBSW   Y12, Y3, Y12
-	VPMADDWD     Y0, Y12, Y12
-	VPADDD       Y12, Y10, Y10
-	VPBROADCASTD 20(SI)(BX*1), Y3
-	VPXOR        Y6, Y3, Y3
-	VPMADDUBSW   Y3, Y5, Y3
-	VPMADDWD     Y0, Y3, Y3
-	VPADDD       Y3, Y11, Y11
-	VPABSB       416(AX), Y3
-	VPCMPGTB     416(AX), Y1, Y4
-	VPMADDUBSW   Y4, Y3, Y5
-	VPADDW       Y5, Y2, Y2
-	VPABSB       480(AX), Y5
-	VPCMPGTB     480(AX), Y1, Y6
-	VPMADDUBSW   Y6, Y5, Y12
-	VPADDW       Y12, Y2, Y2
-	VPBROADCASTD 24(DX), Y12
-	VPXOR        Y4, Y12, Y12
-	VPMADDUBSW   Y12, Y3, Y12
-	VPMADDWD     Y0, Y12, Y12
-	VPADDD       Y12, Y7, Y7
-	VPBROADCASTD 28(DX)(BX*1), Y12
-	VPXOR        Y6, Y12, Y12
-	VPMADDUBSW   Y12, Y5, Y12
-	VPMADDWD     Y0, Y12, Y12
-	VPADDD       Y12, Y8, Y8
-	VPBROADCASTD 24(DX)(BX*2), Y12
-	VPXOR        Y4, Y12, Y12
-	VPMADDUBSW   Y12, Y3, Y12
-	VPMADDWD     Y0, Y12, Y12
-	VPADDD       Y12, Y9, Y9
-	VPBROADCASTD 28(SI), Y12
-	VPXOR        Y6, Y12, Y12
-	VPMADDUBSW   Y12, Y5, Y12
-	VPMADDWD     Y0, Y12, Y12
-	VPADDD       Y12, Y10, Y10
-	VPBROADCASTD 24(SI)(BX*1), Y12
-	VPXOR        Y4, Y12, Y12
-	VPMADDUBSW   Y12, Y3, Y12
-	VPMADDWD     Y0, Y12, Y12
-	VPADDD       Y12, Y11, Y11
-	VPBROADCASTD 28(DX), Y12
-	VPXOR        Y6, Y12, Y12
-	VPMADDUBSW   Y12, Y5, Y12
-	VPMADDWD     Y0, Y12, Y12
-	VPADDD       Y12, Y7, Y7
-	VPBROADCASTD 24(DX)(BX*1), Y12
-	VPXOR        Y4, Y12, Y12
-	VPMADDUBSW   Y12, Y3, Y12
-	VPMADDWD     Y0, Y12, Y12
-	VPADDD       Y12, Y8, Y8
-	VPBROADCASTD 28(DX)(BX*2), Y12
-	VPXOR        Y6, Y12, Y12
-	VPMADDUBSW   Y12, Y5, Y12
-	VPMADDWD     Y0, Y12, Y12
-	VPADDD       Y12, Y9, Y9
-	VPBROADCASTD 24(SI), Y12
-	VPXOR        Y4, Y12, Y12
-	VPMADDUBSW   Y12, Y3, Y12
-	VPMADDWD     Y0, Y12, Y12
-	VPADDD       Y12, Y10, Y10
-	VPBROADCASTD 28(SI)(BX*1), Y3
-	VPXOR        Y6, Y3, Y3
-	VPMADDUBSW   Y3, Y5, Y3
-	VPMADDWD     Y0, Y3, Y3
-	VPADDD       Y3, Y11, Y11
-	VPMADDWD     Y0, Y2, Y2
-	VPBROADCASTD gfniWord4b4000004b400000<>+0(SB), Y3
-	VPSUBD       Y3, Y2, Y2
-	VPSUBD       Y2, Y7, Y7
-	VPSUBD       Y2, Y8, Y8
-	VPSUBD       Y2, Y9, Y9
-	VPSUBD       Y2, Y10, Y10
-	VPSUBD       Y2, Y11, Y11
-	VCVTPH2PS    16(CX), Y2
-	VPBROADCASTD gfniWordcb400000cb400000<>+0(SB), Y3
-	VMULPS       Y3, Y2, Y3
-	VFMADD213PS  Y3, Y2, Y7
-	VBROADCASTSS 32(DX), Y4
-	VFMADD213PS  32(DI), Y4, Y7
-	VMOVUPS      Y7, 32(DI)
-	VFMADD213PS  Y3, Y2, Y8
-	VBROADCASTSS 32(DX)(BX*1), Y4
-	VFMADD213PS  32(DI)(R8*1), Y4, Y8
-	VMOVUPS      Y8, 32(DI)(R8*1)
-	VFMADD213PS  Y3, Y2, Y9
-	VBROADCASTSS 32(DX)(BX*2), Y4
-	VFMADD213PS  32(DI)(R8*2), Y4, Y9
-	VMOVUPS      Y9, 32(DI)(R8*2)
-	VFMADD213PS  Y3, Y2, Y10
-	VBROADCASTSS 32(SI), Y4
-	VFMADD213PS  32(R9), Y4, Y10
-	VMOVUPS      Y10, 32(R9)
-	VFMADD213PS  Y3, Y2, Y11
-	VBROADCASTSS 32(SI)(BX*1), Y2
-	VFMADD213PS  32(R9)(R8*1), Y2, Y11
-	VMOVUPS      Y11, 32(R9)(R8*1)
-	ADDQ         $0x00000200, AX
-	ADDQ         $0x00000040, DX
-	ADDQ         $0x00000040, SI
-	ADDQ         $0x00000020, CX
-	DECQ         R11
-	JNE          loop
-	VZEROUPPER
-	RET
-
-DATA gfniWord4b4000004b400000<>+0(SB)/8, $0x4b4000004b400000
-GLOBL gfniWord4b4000004b400000<>(SB), RODATA|NOPTR, $8
-
-DATA gfniWordcb400000cb400000<>+0(SB)/8, $0xcb400000cb400000
-GLOBL gfniWordcb400000cb400000<>(SB), RODATA|NOPTR, $8
-
 // func groupedQ8AVX2x1x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·groupedQ8AVX2x1x6(SB), NOSPLIT, $0-64
+	PCALIGN $0x40
+
 	// groupedQ8AVX2x1x6 adds to y[6][16] (ld values a token) the products of bands of Q8 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ codes+16(FP), AX
@@ -15799,750 +12499,17 @@ loop:
 	VZEROUPPER
 	RET
 
-// func groupedQ8AVX2x1x7(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-// Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·groupedQ8AVX2x1x7(SB), NOSPLIT, $0-64
-	// groupedQ8AVX2x1x7 adds to y[7][16] (ld values a token) the products of bands of Q8 that are
-	// stride bytes apart with rows of activation records that are lda bytes apart.
-	MOVQ codes+16(FP), AX
-	MOVQ scales+24(FP), CX
-	MOVQ acts+40(FP), DX
-	MOVQ lda+48(FP), BX
-	LEAQ (DX)(BX*2), SI
-	ADDQ BX, SI
-	LEAQ (SI)(BX*2), DI
-	ADDQ BX, DI
-	MOVQ y+0(FP), R8
-	MOVQ ld+8(FP), R9
-	SHLQ $0x02, R9
-	LEAQ (R8)(R9*2), R10
-	ADDQ R9, R10
-	LEAQ (R10)(R9*2), R11
-	ADDQ R9, R11
+DATA gfniWord4b4000004b400000<>+0(SB)/8, $0x4b4000004b400000
+GLOBL gfniWord4b4000004b400000<>(SB), RODATA|NOPTR, $8
 
-	// What lies stride bytes further on is prefetched
-	MOVQ         stride+32(FP), R12
-	ADDQ         AX, R12
-	MOVL         $0x00010001, R13
-	VMOVD        R13, X0
-	VPBROADCASTD X0, Y0
-	VPXOR        Y1, Y1, Y1
-	MOVQ         groups+56(FP), R13
-
-loop:
-	PREFETCHT1   (R12)
-	PREFETCHT1   64(R12)
-	PREFETCHT1   128(R12)
-	PREFETCHT1   192(R12)
-	PREFETCHT1   256(R12)
-	PREFETCHT1   320(R12)
-	PREFETCHT1   384(R12)
-	PREFETCHT1   448(R12)
-	PREFETCHT1   512(R12)
-	ADDQ         $0x00000220, R12
-	VPABSB       (AX), Y3
-	VPCMPGTB     (AX), Y1, Y4
-	VPMADDUBSW   Y4, Y3, Y2
-	VPABSB       64(AX), Y5
-	VPCMPGTB     64(AX), Y1, Y6
-	VPMADDUBSW   Y6, Y5, Y7
-	VPADDW       Y7, Y2, Y2
-	VPBROADCASTD (DX), Y7
-	VPXOR        Y4, Y7, Y7
-	VPMADDUBSW   Y7, Y3, Y7
-	VPMADDWD     Y0, Y7, Y7
-	VPBROADCASTD 4(DX)(BX*1), Y8
-	VPXOR        Y6, Y8, Y8
-	VPMADDUBSW   Y8, Y5, Y8
-	VPMADDWD     Y0, Y8, Y8
-	VPBROADCASTD (DX)(BX*2), Y9
-	VPXOR        Y4, Y9, Y9
-	VPMADDUBSW   Y9, Y3, Y9
-	VPMADDWD     Y0, Y9, Y9
-	VPBROADCASTD 4(SI), Y10
-	VPXOR        Y6, Y10, Y10
-	VPMADDUBSW   Y10, Y5, Y10
-	VPMADDWD     Y0, Y10, Y10
-	VPBROADCASTD (SI)(BX*1), Y11
-	VPXOR        Y4, Y11, Y11
-	VPMADDUBSW   Y11, Y3, Y11
-	VPMADDWD     Y0, Y11, Y11
-	VPBROADCASTD 4(SI)(BX*2), Y12
-	VPXOR        Y6, Y12, Y12
-	VPMADDUBSW   Y12, Y5, Y12
-	VPMADDWD     Y0, Y12, Y12
-	VPBROADCASTD (DI), Y13
-	VPXOR        Y4, Y13, Y13
-	VPMADDUBSW   Y13, Y3, Y13
-	VPMADDWD     Y0, Y13, Y13
-	VPBROADCASTD 4(DX), Y14
-	VPXOR        Y6, Y14, Y14
-	VPMADDUBSW   Y14, Y5, Y14
-	VPMADDWD     Y0, Y14, Y14
-	VPADDD       Y14, Y7, Y7
-	VPBROADCASTD (DX)(BX*1), Y14
-	VPXOR        Y4, Y14, Y14
-	VPMADDUBSW   Y14, Y3, Y14
-	VPMADDWD     Y0, Y14, Y14
-	VPADDD       Y14, Y8, Y8
-	VPBROADCASTD 4(DX)(BX*2), Y14
-	VPXOR        Y6, Y14, Y14
-	VPMADDUBSW   Y14, Y5, Y14
-	VPMADDWD     Y0, Y14, Y14
-	VPADDD       Y14, Y9, Y9
-	VPBROADCASTD (SI), Y14
-	VPXOR        Y4, Y14, Y14
-	VPMADDUBSW   Y14, Y3, Y14
-	VPMADDWD     Y0, Y14, Y14
-	VPADDD       Y14, Y10, Y10
-	VPBROADCASTD 4(SI)(BX*1), Y14
-	VPXOR        Y6, Y14, Y14
-	VPMADDUBSW   Y14, Y5, Y14
-	VPMADDWD     Y0, Y14, Y14
-	VPADDD       Y14, Y11, Y11
-	VPBROADCASTD (SI)(BX*2), Y14
-	VPXOR        Y4, Y14, Y14
-	VPMADDUBSW   Y14, Y3, Y14
-	VPMADDWD     Y0, Y14, Y14
-	VPADDD       Y14, Y12, Y12
-	VPBROADCASTD 4(DI), Y3
-	VPXOR        Y6, Y3, Y3
-	VPMADDUBSW   Y3, Y5, Y3
-	VPMADDWD     Y0, Y3, Y3
-	VPADDD       Y3, Y13, Y13
-	VPABSB       128(AX), Y3
-	VPCMPGTB     128(AX), Y1, Y4
-	VPMADDUBSW   Y4, Y3, Y5
-	VPADDW       Y5, Y2, Y2
-	VPABSB       192(AX), Y5
-	VPCMPGTB     192(AX), Y1, Y6
-	VPMADDUBSW   Y6, Y5, Y14
-	VPADDW       Y14, Y2, Y2
-	VPBROADCASTD 8(DX), Y14
-	VPXOR        Y4, Y14, Y14
-	VPMADDUBSW   Y14, Y3, Y14
-	VPMADDWD     Y0, Y14, Y14
-	VPADDD       Y14, Y7, Y7
-	VPBROADCASTD 12(DX)(BX*1), Y14
-	VPXOR        Y6, Y14, Y14
-	VPMADDUBSW   Y14, Y5, Y14
-	VPMADDWD     Y0, Y14, Y14
-	VPADDD       Y14, Y8, Y8
-	VPBROADCASTD 8(DX)(BX*2), Y14
-	VPXOR        Y4, Y14, Y14
-	VPMADDUBSW   Y14, Y3, Y14
-	VPMADDWD     Y0, Y14, Y14
-	VPADDD       Y14, Y9, Y9
-	VPBROADCASTD 12(SI), Y14
-	VPXOR        Y6, Y14, Y14
-	VPMADDUBSW   Y14, Y5, Y14
-	VPMADDWD     Y0, Y14, Y14
-	VPADDD       Y14, Y10, Y10
-	VPBROADCASTD 8(SI)(BX*1), Y14
-	VPXOR        Y4, Y14, Y14
-	VPMADDUBSW   Y14, Y3, Y14
-	VPMADDWD     Y0, Y14, Y14
-	VPADDD       Y14, Y11, Y11
-	VPBROADCASTD 12(SI)(BX*2), Y14
-	VPXOR        Y6, Y14, Y14
-	VPMADDUBSW   Y14, Y5, Y14
-	VPMADDWD     Y0, Y14, Y14
-	VPADDD       Y14, Y12, Y12
-	VPBROADCASTD 8(DI), Y14
-	VPXOR        Y4, Y14, Y14
-	VPMADDUBSW   Y14, Y3, Y14
-	VPMADDWD     Y0, Y14, Y14
-	VPADDD       Y14, Y13, Y13
-	VPBROADCASTD 12(DX), Y14
-	VPXOR        Y6, Y14, Y14
-	VPMADDUBSW   Y14, Y5, Y14
-	VPMADDWD     Y0, Y14, Y14
-	VPADDD       Y14, Y7, Y7
-	VPBROADCASTD 8(DX)(BX*1), Y14
-	VPXOR        Y4, Y14, Y14
-	VPMADDUBSW   Y14, Y3, Y14
-	VPMADDWD     Y0, Y14, Y14
-	VPADDD       Y14, Y8, Y8
-	VPBROADCASTD 12(DX)(BX*2), Y14
-	VPXOR        Y6, Y14, Y14
-	VPMADDUBSW   Y14, Y5, Y14
-	VPMADDWD     Y0, Y14, Y14
-	VPADDD       Y14, Y9, Y9
-	VPBROADCASTD 8(SI), Y14
-	VPXOR        Y4, Y14, Y14
-	VPMADDUBSW   Y14, Y3, Y14
-	VPMADDWD     Y0, Y14, Y14
-	VPADDD       Y14, Y10, Y10
-	VPBROADCASTD 12(SI)(BX*1), Y14
-	VPXOR        Y6, Y14, Y14
-	VPMADDUBSW   Y14, Y5, Y14
-	VPMADDWD     Y0, Y14, Y14
-	VPADDD       Y14, Y11, Y11
-	VPBROADCASTD 8(SI)(BX*2), Y14
-	VPXOR        Y4, Y14, Y14
-	VPMADDUBSW   Y14, Y3, Y14
-	VPMADDWD     Y0, Y14, Y14
-	VPADDD       Y14, Y12, Y12
-	VPBROADCASTD 12(DI), Y3
-	VPXOR        Y6, Y3, Y3
-	VPMADDUBSW   Y3, Y5, Y3
-	VPMADDWD     Y0, Y3, Y3
-	VPADDD       Y3, Y13, Y13
-	VPABSB       256(AX), Y3
-	VPCMPGTB     256(AX), Y1, Y4
-	VPMADDUBSW   Y4, Y3, Y5
-	VPADDW       Y5, Y2, Y2
-	VPABSB       320(AX), Y5
-	VPCMPGTB     320(AX), Y1, Y6
-	VPMADDUBSW   Y6, Y5, Y14
-	VPADDW       Y14, Y2, Y2
-	VPBROADCASTD 16(DX), Y14
-	VPXOR        Y4, Y14, Y14
-	VPMADDUBSW   Y14, Y3, Y14
-	VPMADDWD     Y0, Y14, Y14
-	VPADDD       Y14, Y7, Y7
-	VPBROADCASTD 20(DX)(BX*1), Y14
-	VPXOR        Y6, Y14, Y14
-	VPMADDUBSW   Y14, Y5, Y14
-	VPMADDWD     Y0, Y14, Y14
-	VPADDD       Y14, Y8, Y8
-	VPBROADCASTD 16(DX)(BX*2), Y14
-	VPXOR        Y4, Y14, Y14
-	VPMADDUBSW   Y14, Y3, Y14
-	VPMADDWD     Y0, Y14, Y14
-	VPADDD       Y14, Y9, Y9
-	VPBROADCASTD 20(SI), Y14
-	VPXOR        Y6, Y14, Y14
-	VPMADDUBSW   Y14, Y5, Y14
-	VPMADDWD     Y0, Y14, Y14
-	VPADDD       Y14, Y10, Y10
-	VPBROADCASTD 16(SI)(BX*1), Y14
-	VPXOR        Y4, Y14, Y14
-	VPMADDUBSW   Y14, Y3, Y14
-	VPMADDWD     Y0, Y14, Y14
-	VPADDD       Y14, Y11, Y11
-	VPBROADCASTD 20(SI)(BX*2), Y14
-	VPXOR        Y6, Y14, Y14
-	VPMADDUBSW   Y14, Y5, Y14
-	VPMADDWD     Y0, Y14, Y14
-	VPADDD       Y14, Y12, Y12
-	VPBROADCASTD 16(DI), Y14
-	VPXOR        Y4, Y14, Y14
-	VPMADDUBSW   Y14, Y3, Y14
-	VPMADDWD     Y0, Y14, Y14
-	VPADDD       Y14, Y13, Y13
-	VPBROADCASTD 20(DX), Y14
-	VPXOR        Y6, Y14, Y14
-	VPMADDUBSW   Y14, Y5, Y14
-	VPMADDWD     Y0, Y14, Y14
-	VPADDD       Y14, Y7, Y7
-	VPBROADCASTD 16(DX)(BX*1), Y14
-	VPXOR        Y4, Y14, Y14
-	VPMADDUBSW   Y14, Y3, Y14
-	VPMADDWD     Y0, Y14, Y14
-	VPADDD       Y14, Y8, Y8
-	VPBROADCASTD 20(DX)(BX*2), Y14
-	VPXOR        Y6, Y14, Y14
-	VPMADDUBSW   Y14, Y5, Y14
-	VPMADDWD     Y0, Y14, Y14
-	VPADDD       Y14, Y9, Y9
-	VPBROADCASTD 16(SI), Y14
-	VPXOR        Y4, Y14, Y14
-	VPMADDUBSW   Y14, Y3, Y14
-	VPMADDWD     Y0, Y14, Y14
-	VPADDD       Y14, Y10, Y10
-	VPBROADCASTD 20(SI)(BX*1), Y14
-	VPXOR        Y6, Y14, Y14
-	VPMADDUBSW   Y14, Y5, Y14
-	VPMADDWD     Y0, Y14, Y14
-	VPADDD       Y14, Y11, Y11
-	VPBROADCASTD 16(SI)(BX*2), Y14
-	VPXOR        Y4, Y14, Y14
-	VPMADDUBSW   Y14, Y3, Y14
-	VPMADDWD     Y0, Y14, Y14
-	VPADDD       Y14, Y12, Y12
-	VPBROADCASTD 20(DI), Y3
-	VPXOR        Y6, Y3, Y3
-	VPMADDUBSW   Y3, Y5, Y3
-	VPMADDWD     Y0, Y3, Y3
-	VPADDD       Y3, Y13, Y13
-	VPABSB       384(AX), Y3
-	VPCMPGTB     384(AX), Y1, Y4
-	VPMADDUBSW   Y4, Y3, Y5
-	VPADDW       Y5, Y2, Y2
-	VPABSB       448(AX), Y5
-	VPCMPGTB     448(AX), Y1, Y6
-	VPMADDUBSW   Y6, Y5, Y14
-	VPADDW       Y14, Y2, Y2
-	VPBROADCASTD 24(DX), Y14
-	VPXOR        Y4, Y14, Y14
-	VPMADDUBSW   Y14, Y3, Y14
-	VPMADDWD     Y0, Y14, Y14
-	VPADDD       Y14, Y7, Y7
-	VPBROADCASTD 28(DX)(BX*1), Y14
-	VPXOR        Y6, Y14, Y14
-	VPMADDUBSW   Y14, Y5, Y14
-	VPMADDWD     Y0, Y14, Y14
-	VPADDD       Y14, Y8, Y8
-	VPBROADCASTD 24(DX)(BX*2), Y14
-	VPXOR        Y4, Y14, Y14
-	VPMADDUBSW   Y14, Y3, Y14
-	VPMADDWD     Y0, Y14, Y14
-	VPADDD       Y14, Y9, Y9
-	VPBROADCASTD 28(SI), Y14
-	VPXOR        Y6, Y14, Y14
-	VPMADDUBSW   Y14, Y5, Y14
-	VPMADDWD     Y0, Y14, Y14
-	VPADDD       Y14, Y10, Y10
-	VPBROADCASTD 24(SI)(BX*1), Y14
-	VPXOR        Y4, Y14, Y14
-	VPMADDUBSW   Y14, Y3, Y14
-	VPMADDWD     Y0, Y14, Y14
-	VPADDD       Y14, Y11, Y11
-	VPBROADCASTD 28(SI)(BX*2), Y14
-	VPXOR        Y6, Y14, Y14
-	VPMADDUBSW   Y14, Y5, Y14
-	VPMADDWD     Y0, Y14, Y14
-	VPADDD       Y14, Y12, Y12
-	VPBROADCASTD 24(DI), Y14
-	VPXOR        Y4, Y14, Y14
-	VPMADDUBSW   Y14, Y3, Y14
-	VPMADDWD     Y0, Y14, Y14
-	VPADDD       Y14, Y13, Y13
-	VPBROADCASTD 28(DX), Y14
-	VPXOR        Y6, Y14, Y14
-	VPMADDUBSW   Y14, Y5, Y14
-	VPMADDWD     Y0, Y14, Y14
-	VPADDD       Y14, Y7, Y7
-	VPBROADCASTD 24(DX)(BX*1), Y14
-	VPXOR        Y4, Y14, Y14
-	VPMADDUBSW   Y14, Y3, Y14
-	VPMADDWD     Y0, Y14, Y14
-	VPADDD       Y14, Y8, Y8
-	VPBROADCASTD 28(DX)(BX*2), Y14
-	VPXOR        Y6, Y14, Y14
-	VPMADDUBSW   Y14, Y5, Y14
-	VPMADDWD     Y0, Y14, Y14
-	VPADDD       Y14, Y9, Y9
-	VPBROADCASTD 24(SI), Y14
-	VPXOR        Y4, Y14, Y14
-	VPMADDUBSW   Y14, Y3, Y14
-	VPMADDWD     Y0, Y14, Y14
-	VPADDD       Y14, Y10, Y10
-	VPBROADCASTD 28(SI)(BX*1), Y14
-	VPXOR        Y6, Y14, Y14
-	VPMADDUBSW   Y14, Y5, Y14
-	VPMADDWD     Y0, Y14, Y14
-	VPADDD       Y14, Y11, Y11
-	VPBROADCASTD 24(SI)(BX*2), Y14
-	VPXOR        Y4, Y14, Y14
-	VPMADDUBSW   Y14, Y3, Y14
-	VPMADDWD     Y0, Y14, Y14
-	VPADDD       Y14, Y12, Y12
-	VPBROADCASTD 28(DI), Y3
-	VPXOR        Y6, Y3, Y3
-	VPMADDUBSW   Y3, Y5, Y3
-	VPMADDWD     Y0, Y3, Y3
-	VPADDD       Y3, Y13, Y13
-	VPMADDWD     Y0, Y2, Y2
-	VPBROADCASTD gfniWord4b4000004b400000<>+0(SB), Y3
-	VPSUBD       Y3, Y2, Y2
-	VPSUBD       Y2, Y7, Y7
-	VPSUBD       Y2, Y8, Y8
-	VPSUBD       Y2, Y9, Y9
-	VPSUBD       Y2, Y10, Y10
-	VPSUBD       Y2, Y11, Y11
-	VPSUBD       Y2, Y12, Y12
-	VPSUBD       Y2, Y13, Y13
-	VCVTPH2PS    (CX), Y2
-	VPBROADCASTD gfniWordcb400000cb400000<>+0(SB), Y3
-	VMULPS       Y3, Y2, Y3
-	VFMADD213PS  Y3, Y2, Y7
-	VBROADCASTSS 32(DX), Y4
-	VFMADD213PS  (R8), Y4, Y7
-	VMOVUPS      Y7, (R8)
-	VFMADD213PS  Y3, Y2, Y8
-	VBROADCASTSS 32(DX)(BX*1), Y4
-	VFMADD213PS  (R8)(R9*1), Y4, Y8
-	VMOVUPS      Y8, (R8)(R9*1)
-	VFMADD213PS  Y3, Y2, Y9
-	VBROADCASTSS 32(DX)(BX*2), Y4
-	VFMADD213PS  (R8)(R9*2), Y4, Y9
-	VMOVUPS      Y9, (R8)(R9*2)
-	VFMADD213PS  Y3, Y2, Y10
-	VBROADCASTSS 32(SI), Y4
-	VFMADD213PS  (R10), Y4, Y10
-	VMOVUPS      Y10, (R10)
-	VFMADD213PS  Y3, Y2, Y11
-	VBROADCASTSS 32(SI)(BX*1), Y4
-	VFMADD213PS  (R10)(R9*1), Y4, Y11
-	VMOVUPS      Y11, (R10)(R9*1)
-	VFMADD213PS  Y3, Y2, Y12
-	VBROADCASTSS 32(SI)(BX*2), Y4
-	VFMADD213PS  (R10)(R9*2), Y4, Y12
-	VMOVUPS      Y12, (R10)(R9*2)
-	VFMADD213PS  Y3, Y2, Y13
-	VBROADCASTSS 32(DI), Y2
-	VFMADD213PS  (R11), Y2, Y13
-	VMOVUPS      Y13, (R11)
-	VPABSB       32(AX), Y3
-	VPCMPGTB     32(AX), Y1, Y4
-	VPMADDUBSW   Y4, Y3, Y2
-	VPABSB       96(AX), Y5
-	VPCMPGTB     96(AX), Y1, Y6
-	VPMADDUBSW   Y6, Y5, Y7
-	VPADDW       Y7, Y2, Y2
-	VPBROADCASTD (DX), Y7
-	VPXOR        Y4, Y7, Y7
-	VPMADDUBSW   Y7, Y3, Y7
-	VPMADDWD     Y0, Y7, Y7
-	VPBROADCASTD 4(DX)(BX*1), Y8
-	VPXOR        Y6, Y8, Y8
-	VPMADDUBSW   Y8, Y5, Y8
-	VPMADDWD     Y0, Y8, Y8
-	VPBROADCASTD (DX)(BX*2), Y9
-	VPXOR        Y4, Y9, Y9
-	VPMADDUBSW   Y9, Y3, Y9
-	VPMADDWD     Y0, Y9, Y9
-	VPBROADCASTD 4(SI), Y10
-	VPXOR        Y6, Y10, Y10
-	VPMADDUBSW   Y10, Y5, Y10
-	VPMADDWD     Y0, Y10, Y10
-	VPBROADCASTD (SI)(BX*1), Y11
-	VPXOR        Y4, Y11, Y11
-	VPMADDUBSW   Y11, Y3, Y11
-	VPMADDWD     Y0, Y11, Y11
-	VPBROADCASTD 4(SI)(BX*2), Y12
-	VPXOR        Y6, Y12, Y12
-	VPMADDUBSW   Y12, Y5, Y12
-	VPMADDWD     Y0, Y12, Y12
-	VPBROADCASTD (DI), Y13
-	VPXOR        Y4, Y13, Y13
-	VPMADDUBSW   Y13, Y3, Y13
-	VPMADDWD     Y0, Y13, Y13
-	VPBROADCASTD 4(DX), Y14
-	VPXOR        Y6, Y14, Y14
-	VPMADDUBSW   Y14, Y5, Y14
-	VPMADDWD     Y0, Y14, Y14
-	VPADDD       Y14, Y7, Y7
-	VPBROADCASTD (DX)(BX*1), Y14
-	VPXOR        Y4, Y14, Y14
-	VPMADDUBSW   Y14, Y3, Y14
-	VPMADDWD     Y0, Y14, Y14
-	VPADDD       Y14, Y8, Y8
-	VPBROADCASTD 4(DX)(BX*2), Y14
-	VPXOR        Y6, Y14, Y14
-	VPMADDUBSW   Y14, Y5, Y14
-	VPMADDWD     Y0, Y14, Y14
-	VPADDD       Y14, Y9, Y9
-	VPBROADCASTD (SI), Y14
-	VPXOR        Y4, Y14, Y14
-	VPMADDUBSW   Y14, Y3, Y14
-	VPMADDWD     Y0, Y14, Y14
-	VPADDD       Y14, Y10, Y10
-	VPBROADCASTD 4(SI)(BX*1), Y14
-	VPXOR        Y6, Y14, Y14
-	VPMADDUBSW   Y14, Y5, Y14
-	VPMADDWD     Y0, Y14, Y14
-	VPADDD       Y14, Y11, Y11
-	VPBROADCASTD (SI)(BX*2), Y14
-	VPXOR        Y4, Y14, Y14
-	VPMADDUBSW   Y14, Y3, Y14
-	VPMADDWD     Y0, Y14, Y14
-	VPADDD       Y14, Y12, Y12
-	VPBROADCASTD 4(DI), Y3
-	VPXOR        Y6, Y3, Y3
-	VPMADDUBSW   Y3, Y5, Y3
-	VPMADDWD     Y0, Y3, Y3
-	VPADDD       Y3, Y13, Y13
-	VPABSB       160(AX), Y3
-	VPCMPGTB     160(AX), Y1, Y4
-	VPMADDUBSW   Y4, Y3, Y5
-	VPADDW       Y5, Y2, Y2
-	VPABSB       224(AX), Y5
-	VPCMPGTB     224(AX), Y1, Y6
-	VPMADDUBSW   Y6, Y5, Y14
-	VPADDW       Y14, Y2, Y2
-	VPBROADCASTD 8(DX), Y14
-	VPXOR        Y4, Y14, Y14
-	VPMADDUBSW   Y14, Y3, Y14
-	VPMADDWD     Y0, Y14, Y14
-	VPADDD       Y14, Y7, Y7
-	VPBROADCASTD 12(DX)(BX*1), Y14
-	VPXOR        Y6, Y14, Y14
-	VPMADDUBSW   Y14, Y5, Y14
-	VPMADDWD     Y0, Y14, Y14
-	VPADDD       Y14, Y8, Y8
-	VPBROADCASTD 8(DX)(BX*2), Y14
-	VPXOR        Y4, Y14, Y14
-	VPMADDUBSW   Y14, Y3, Y14
-	VPMADDWD     Y0, Y14, Y14
-	VPADDD       Y14, Y9, Y9
-	VPBROADCASTD 12(SI), Y14
-	VPXOR        Y6, Y14, Y14
-	VPMADDUBSW   Y14, Y5, Y14
-	VPMADDWD     Y0, Y14, Y14
-	VPADDD       Y14, Y10, Y10
-	VPBROADCASTD 8(SI)(BX*1), Y14
-	VPXOR        Y4, Y14, Y14
-	VPMADDUBSW   Y14, Y3, Y14
-	VPMADDWD     Y0, Y14, Y14
-	VPADDD       Y14, Y11, Y11
-	VPBROADCASTD 12(SI)(BX*2), Y14
-	VPXOR        Y6, Y14, Y14
-	VPMADDUBSW   Y14, Y5, Y14
-	VPMADDWD     Y0, Y14, Y14
-	VPADDD       Y14, Y12, Y12
-	VPBROADCASTD 8(DI), Y14
-	VPXOR        Y4, Y14, Y14
-	VPMADDUBSW   Y14, Y3, Y14
-	VPMADDWD     Y0, Y14, Y14
-	VPADDD       Y14, Y13, Y13
-	VPBROADCASTD 12(DX), Y14
-	VPXOR        Y6, Y14, Y14
-	VPMADDUBSW   Y14, Y5, Y14
-	VPMADDWD     Y0, Y14, Y14
-	VPADDD       Y14, Y7, Y7
-	VPBROADCASTD 8(DX)(BX*1), Y14
-	VPXOR        Y4, Y14, Y14
-	VPMADDUBSW   Y14, Y3, Y14
-	VPMADDWD     Y0, Y14, Y14
-	VPADDD       Y14, Y8, Y8
-	VPBROADCASTD 12(DX)(BX*2), Y14
-	VPXOR        Y6, Y14, Y14
-	VPMADDUBSW   Y14, Y5, Y14
-	VPMADDWD     Y0, Y14, Y14
-	VPADDD       Y14, Y9, Y9
-	VPBROADCASTD 8(SI), Y14
-	VPXOR        Y4, Y14, Y14
-	VPMADDUBSW   Y14, Y3, Y14
-	VPMADDWD     Y0, Y14, Y14
-	VPADDD       Y14, Y10, Y10
-	VPBROADCASTD 12(SI)(BX*1), Y14
-	VPXOR        Y6, Y14, Y14
-	VPMADDUBSW   Y14, Y5, Y14
-	VPMADDWD     Y0, Y14, Y14
-	VPADDD       Y14, Y11, Y11
-	VPBROADCASTD 8(SI)(BX*2), Y14
-	VPXOR        Y4, Y14, Y14
-	VPMADDUBSW   Y14, Y3, Y14
-	VPMADDWD     Y0, Y14, Y14
-	VPADDD       Y14, Y12, Y12
-	VPBROADCASTD 12(DI), Y3
-	VPXOR        Y6, Y3, Y3
-	VPMADDUBSW   Y3, Y5, Y3
-	VPMADDWD     Y0, Y3, Y3
-	VPADDD       Y3, Y13, Y13
-	VPABSB       288(AX), Y3
-	VPCMPGTB     288(AX), Y1, Y4
-	VPMADDUBSW   Y4, Y3, Y5
-	VPADDW       Y5, Y2, Y2
-	VPABSB       352(AX), Y5
-	VPCMPGTB     352(AX), Y1, Y6
-	VPMADDUBSW   Y6, Y5, Y14
-	VPADDW       Y14, Y2, Y2
-	VPBROADCASTD 16(DX), Y14
-	VPXOR        Y4, Y14, Y14
-	VPMADDUBSW   Y14, Y3, Y14
-	VPMADDWD     Y0, Y14, Y14
-	VPADDD       Y14, Y7, Y7
-	VPBROADCASTD 20(DX)(BX*1), Y14
-	VPXOR        Y6, Y14, Y14
-	VPMADDUBSW   Y14, Y5, Y14
-	VPMADDWD     Y0, Y14, Y14
-	VPADDD       Y14, Y8, Y8
-	VPBROADCASTD 16(DX)(BX*2), Y14
-	VPXOR        Y4, Y14, Y14
-	VPMADDUBSW   Y14, Y3, Y14
-	VPMADDWD     Y0, Y14, Y14
-	VPADDD       Y14, Y9, Y9
-	VPBROADCASTD 20(SI), Y14
-	VPXOR        Y6, Y14, Y14
-	VPMADDUBSW   Y14, Y5, Y14
-	VPMADDWD     Y0, Y14, Y14
-	VPADDD       Y14, Y10, Y10
-	VPBROADCASTD 16(SI)(BX*1), Y14
-	VPXOR        Y4, Y14, Y14
-	VPMADDUBSW   Y14, Y3, Y14
-	VPMADDWD     Y0, Y14, Y14
-	VPADDD       Y14, Y11, Y11
-	VPBROADCASTD 20(SI)(BX*2), Y14
-	VPXOR        Y6, Y14, Y14
-	VPMADDUBSW   Y14, Y5, Y14
-	VPMADDWD     Y0, Y14, Y14
-	VPADDD       Y14, Y12, Y12
-	VPBROADCASTD 16(DI), Y14
-	VPXOR        Y4, Y14, Y14
-	VPMADDUBSW   Y14, Y3, Y14
-	VPMADDWD     Y0, Y14, Y14
-	VPADDD       Y14, Y13, Y13
-	VPBROADCASTD 20(DX), Y14
-	VPXOR        Y6, Y14, Y14
-	VPMADDUBSW   Y14, Y5, Y14
-	VPMADDWD     Y0, Y14, Y14
-	VPADDD       Y14, Y7, Y7
-	VPBROADCASTD 16(DX)(BX*1), Y14
-	VPXOR        Y4, Y14, Y14
-	VPMADDUBSW   Y14, Y3, Y14
-	VPMADDWD     Y0, Y14, Y14
-	VPADDD       Y14, Y8, Y8
-	VPBROADCASTD 20(DX)(BX*2), Y14
-	VPXOR        Y6, Y14, Y14
-	VPMADDUBSW   Y14, Y5, Y14
-	VPMADDWD     Y0, Y14, Y14
-	VPADDD       Y14, Y9, Y9
-	VPBROADCASTD 16(SI), Y14
-	VPXOR        Y4, Y14, Y14
-	VPMADDUBSW   Y14, Y3, Y14
-	VPMADDWD     Y0, Y14, Y14
-	VPADDD       Y14, Y10, Y10
-	VPBROADCASTD 20(SI)(BX*1), Y14
-	VPXOR        Y6, Y14, Y14
-	VPMADDUBSW   Y14, Y5, Y14
-	VPMADDWD     Y0, Y14, Y14
-	VPADDD       Y14, Y11, Y11
-	VPBROADCASTD 16(SI)(BX*2), Y14
-	VPXOR        Y4, Y14, Y14
-	VPMADDUBSW   Y14, Y3, Y14
-	VPMADDWD     Y0, Y14, Y14
-	VPADDD       Y14, Y12, Y12
-	VPBROADCASTD 20(DI), Y3
-	VPXOR        Y6, Y3, Y3
-	VPMADDUBSW   Y3, Y5, Y3
-	VPMADDWD     Y0, Y3, Y3
-	VPADDD       Y3, Y13, Y13
-	VPABSB       416(AX), Y3
-	VPCMPGTB     416(AX), Y1, Y4
-	VPMADDUBSW   Y4, Y3, Y5
-	VPADDW       Y5, Y2, Y2
-	VPABSB       480(AX), Y5
-	VPCMPGTB     480(AX), Y1, Y6
-	VPMADDUBSW   Y6, Y5, Y14
-	VPADDW       Y14, Y2, Y2
-	VPBROADCASTD 24(DX), Y14
-	VPXOR        Y4, Y14, Y14
-	VPMADDUBSW   Y14, Y3, Y14
-	VPMADDWD     Y0, Y14, Y14
-	VPADDD       Y14, Y7, Y7
-	VPBROADCASTD 28(DX)(BX*1), Y14
-	VPXOR        Y6, Y14, Y14
-	VPMADDUBSW   Y14, Y5, Y14
-	VPMADDWD     Y0, Y14, Y14
-	VPADDD       Y14, Y8, Y8
-	VPBROADCASTD 24(DX)(BX*2), Y14
-	VPXOR        Y4, Y14, Y14
-	VPMADDUBSW   Y14, Y3, Y14
-	VPMADDWD     Y0, Y14, Y14
-	VPADDD       Y14, Y9, Y9
-	VPBROADCASTD 28(SI), Y14
-	VPXOR        Y6, Y14, Y14
-	VPMADDUBSW   Y14, Y5, Y14
-	VPMADDWD     Y0, Y14, Y14
-	VPADDD       Y14, Y10, Y10
-	VPBROADCASTD 24(SI)(BX*1), Y14
-	VPXOR        Y4, Y14, Y14
-	VPMADDUBSW   Y14, Y3, Y14
-	VPMADDWD     Y0, Y14, Y14
-	VPADDD       Y14, Y11, Y11
-	VPBROADCASTD 28(SI)(BX*2), Y14
-	VPXOR        Y6, Y14, Y14
-	VPMADDUBSW   Y14, Y5, Y14
-	VPMADDWD     Y0, Y14, Y14
-	VPADDD       Y14, Y12, Y12
-	VPBROADCASTD 24(DI), Y14
-	VPXOR        Y4, Y14, Y14
-	VPMADDUBSW   Y14, Y3, Y14
-	VPMADDWD     Y0, Y14, Y14
-	VPADDD       Y14, Y13, Y13
-	VPBROADCASTD 28(DX), Y14
-	VPXOR        Y6, Y14, Y14
-	VPMADDUBSW   Y14, Y5, Y14
-	VPMADDWD     Y0, Y14, Y14
-	VPADDD       Y14, Y7, Y7
-	VPBROADCASTD 24(DX)(BX*1), Y14
-	VPXOR        Y4, Y14, Y14
-	VPMADDUBSW   Y14, Y3, Y14
-	VPMADDWD     Y0, Y14, Y14
-	VPADDD       Y14, Y8, Y8
-	VPBROADCASTD 28(DX)(BX*2), Y14
-	VPXOR        Y6, Y14, Y14
-	VPMADDUBSW   Y14, Y5, Y14
-	VPMADDWD     Y0, Y14, Y14
-	VPADDD       Y14, Y9, Y9
-	VPBROADCASTD 24(SI), Y14
-	VPXOR        Y4, Y14, Y14
-	VPMADDUBSW   Y14, Y3, Y14
-	VPMADDWD     Y0, Y14, Y14
-	VPADDD       Y14, Y10, Y10
-	VPBROADCASTD 28(SI)(BX*1), Y14
-	VPXOR        Y6, Y14, Y14
-	VPMADDUBSW   Y14, Y5, Y14
-	VPMADDWD     Y0, Y14, Y14
-	VPADDD       Y14, Y11, Y11
-	VPBROADCASTD 24(SI)(BX*2), Y14
-	VPXOR        Y4, Y14, Y14
-	VPMADDUBSW   Y14, Y3, Y14
-	VPMADDWD     Y0, Y14, Y14
-	VPADDD       Y14, Y12, Y12
-	VPBROADCASTD 28(DI), Y3
-	VPXOR        Y6, Y3, Y3
-	VPMADDUBSW   Y3, Y5, Y3
-	VPMADDWD     Y0, Y3, Y3
-	VPADDD       Y3, Y13, Y13
-	VPMADDWD     Y0, Y2, Y2
-	VPBROADCASTD gfniWord4b4000004b400000<>+0(SB), Y3
-	VPSUBD       Y3, Y2, Y2
-	VPSUBD       Y2, Y7, Y7
-	VPSUBD       Y2, Y8, Y8
-	VPSUBD       Y2, Y9, Y9
-	VPSUBD       Y2, Y10, Y10
-	VPSUBD       Y2, Y11, Y11
-	VPSUBD       Y2, Y12, Y12
-	VPSUBD       Y2, Y13, Y13
-	VCVTPH2PS    16(CX), Y2
-	VPBROADCASTD gfniWordcb400000cb400000<>+0(SB), Y3
-	VMULPS       Y3, Y2, Y3
-	VFMADD213PS  Y3, Y2, Y7
-	VBROADCASTSS 32(DX), Y4
-	VFMADD213PS  32(R8), Y4, Y7
-	VMOVUPS      Y7, 32(R8)
-	VFMADD213PS  Y3, Y2, Y8
-	VBROADCASTSS 32(DX)(BX*1), Y4
-	VFMADD213PS  32(R8)(R9*1), Y4, Y8
-	VMOVUPS      Y8, 32(R8)(R9*1)
-	VFMADD213PS  Y3, Y2, Y9
-	VBROADCASTSS 32(DX)(BX*2), Y4
-	VFMADD213PS  32(R8)(R9*2), Y4, Y9
-	VMOVUPS      Y9, 32(R8)(R9*2)
-	VFMADD213PS  Y3, Y2, Y10
-	VBROADCASTSS 32(SI), Y4
-	VFMADD213PS  32(R10), Y4, Y10
-	VMOVUPS      Y10, 32(R10)
-	VFMADD213PS  Y3, Y2, Y11
-	VBROADCASTSS 32(SI)(BX*1), Y4
-	VFMADD213PS  32(R10)(R9*1), Y4, Y11
-	VMOVUPS      Y11, 32(R10)(R9*1)
-	VFMADD213PS  Y3, Y2, Y12
-	VBROADCASTSS 32(SI)(BX*2), Y4
-	VFMADD213PS  32(R10)(R9*2), Y4, Y12
-	VMOVUPS      Y12, 32(R10)(R9*2)
-	VFMADD213PS  Y3, Y2, Y13
-	VBROADCASTSS 32(DI), Y2
-	VFMADD213PS  32(R11), Y2, Y13
-	VMOVUPS      Y13, 32(R11)
-	ADDQ         $0x00000200, AX
-	ADDQ         $0x00000040, DX
-	ADDQ         $0x00000040, SI
-	ADDQ         $0x00000040, DI
-	ADDQ         $0x00000020, CX
-	DECQ         R13
-	JNE          loop
-	VZEROUPPER
-	RET
+DATA gfniWordcb400000cb400000<>+0(SB)/8, $0xcb400000cb400000
+GLOBL gfniWordcb400000cb400000<>(SB), RODATA|NOPTR, $8
 
 // func groupedQ8AVX2x1x8(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·groupedQ8AVX2x1x8(SB), NOSPLIT, $0-64
+	PCALIGN $0x40
+
 	// groupedQ8AVX2x1x8 adds to y[8][16] (ld values a token) the products of bands of Q8 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ codes+16(FP), AX
@@ -17369,305 +13336,11 @@ loop:
 	VZEROUPPER
 	RET
 
-// func groupedQ8AVX512x1x1(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-// Requires: AVX, AVX512F, AVX512VNNI
-TEXT ·groupedQ8AVX512x1x1(SB), NOSPLIT, $0-64
-	// groupedQ8AVX512x1x1 adds to y[1][16] (ld values a token) the products of bands of Q8 that are
-	// stride bytes apart with rows of activation records that are lda bytes apart.
-	MOVQ         codes+16(FP), AX
-	MOVQ         scales+24(FP), CX
-	MOVQ         acts+40(FP), DX
-	MOVQ         y+0(FP), BX
-	MOVL         $0x80808080, SI
-	VMOVD        SI, X0
-	VPBROADCASTD X0, Z0
-	VMOVUPS      (BX), Z1
-	MOVQ         groups+56(FP), SI
-
-loop:
-	// codes become unsigned by adding 128; sums start at -128 times those of the activations
-	VPBROADCASTD     44(DX), Z2
-	VPSLLD           $0x04, Z2, Z2
-	VPXORD           (AX), Z0, Z3
-	VPDPBUSD.BCST    (DX), Z3, Z2
-	VPXORD           64(AX), Z0, Z3
-	VPDPBUSD.BCST    4(DX), Z3, Z2
-	VPXORD           128(AX), Z0, Z3
-	VPDPBUSD.BCST    8(DX), Z3, Z2
-	VPXORD           192(AX), Z0, Z3
-	VPDPBUSD.BCST    12(DX), Z3, Z2
-	VPXORD           256(AX), Z0, Z3
-	VPDPBUSD.BCST    16(DX), Z3, Z2
-	VPXORD           320(AX), Z0, Z3
-	VPDPBUSD.BCST    20(DX), Z3, Z2
-	VPXORD           384(AX), Z0, Z3
-	VPDPBUSD.BCST    24(DX), Z3, Z2
-	VPXORD           448(AX), Z0, Z3
-	VPDPBUSD.BCST    28(DX), Z3, Z2
-	VCVTPH2PS        (CX), Z3
-	VCVTDQ2PS        Z2, Z2
-	VMULPS           Z3, Z2, Z2
-	VFMADD231PS.BCST 32(DX), Z2, Z1
-	ADDQ             $0x00000200, AX
-	ADDQ             $0x00000040, DX
-	ADDQ             $0x00000020, CX
-	DECQ             SI
-	JNE              loop
-	VMOVUPS          Z1, (BX)
-	VZEROUPPER
-	RET
-
-// func groupedQ8AVX512x1x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-// Requires: AVX, AVX512F, AVX512VNNI
-TEXT ·groupedQ8AVX512x1x2(SB), NOSPLIT, $0-64
-	// groupedQ8AVX512x1x2 adds to y[2][16] (ld values a token) the products of bands of Q8 that are
-	// stride bytes apart with rows of activation records that are lda bytes apart.
-	MOVQ         codes+16(FP), AX
-	MOVQ         scales+24(FP), CX
-	MOVQ         acts+40(FP), DX
-	MOVQ         lda+48(FP), BX
-	MOVQ         y+0(FP), SI
-	MOVQ         ld+8(FP), DI
-	SHLQ         $0x02, DI
-	MOVL         $0x80808080, R8
-	VMOVD        R8, X0
-	VPBROADCASTD X0, Z0
-	VMOVUPS      (SI), Z1
-	VMOVUPS      (SI)(DI*1), Z2
-	MOVQ         groups+56(FP), R8
-
-loop:
-	// codes become unsigned by adding 128; sums start at -128 times those of the activations
-	VPBROADCASTD     44(DX), Z3
-	VPSLLD           $0x04, Z3, Z3
-	VPBROADCASTD     44(DX)(BX*1), Z4
-	VPSLLD           $0x04, Z4, Z4
-	VPXORD           (AX), Z0, Z5
-	VPDPBUSD.BCST    (DX), Z5, Z3
-	VPDPBUSD.BCST    (DX)(BX*1), Z5, Z4
-	VPXORD           64(AX), Z0, Z5
-	VPDPBUSD.BCST    4(DX), Z5, Z3
-	VPDPBUSD.BCST    4(DX)(BX*1), Z5, Z4
-	VPXORD           128(AX), Z0, Z5
-	VPDPBUSD.BCST    8(DX), Z5, Z3
-	VPDPBUSD.BCST    8(DX)(BX*1), Z5, Z4
-	VPXORD           192(AX), Z0, Z5
-	VPDPBUSD.BCST    12(DX), Z5, Z3
-	VPDPBUSD.BCST    12(DX)(BX*1), Z5, Z4
-	VPXORD           256(AX), Z0, Z5
-	VPDPBUSD.BCST    16(DX), Z5, Z3
-	VPDPBUSD.BCST    16(DX)(BX*1), Z5, Z4
-	VPXORD           320(AX), Z0, Z5
-	VPDPBUSD.BCST    20(DX), Z5, Z3
-	VPDPBUSD.BCST    20(DX)(BX*1), Z5, Z4
-	VPXORD           384(AX), Z0, Z5
-	VPDPBUSD.BCST    24(DX), Z5, Z3
-	VPDPBUSD.BCST    24(DX)(BX*1), Z5, Z4
-	VPXORD           448(AX), Z0, Z5
-	VPDPBUSD.BCST    28(DX), Z5, Z3
-	VPDPBUSD.BCST    28(DX)(BX*1), Z5, Z4
-	VCVTPH2PS        (CX), Z5
-	VCVTDQ2PS        Z3, Z3
-	VMULPS           Z5, Z3, Z3
-	VFMADD231PS.BCST 32(DX), Z3, Z1
-	VCVTDQ2PS        Z4, Z4
-	VMULPS           Z5, Z4, Z4
-	VFMADD231PS.BCST 32(DX)(BX*1), Z4, Z2
-	ADDQ             $0x00000200, AX
-	ADDQ             $0x00000040, DX
-	ADDQ             $0x00000020, CX
-	DECQ             R8
-	JNE              loop
-	VMOVUPS          Z1, (SI)
-	VMOVUPS          Z2, (SI)(DI*1)
-	VZEROUPPER
-	RET
-
-// func groupedQ8AVX512x1x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-// Requires: AVX, AVX512F, AVX512VNNI
-TEXT ·groupedQ8AVX512x1x3(SB), NOSPLIT, $0-64
-	// groupedQ8AVX512x1x3 adds to y[3][16] (ld values a token) the products of bands of Q8 that are
-	// stride bytes apart with rows of activation records that are lda bytes apart.
-	MOVQ         codes+16(FP), AX
-	MOVQ         scales+24(FP), CX
-	MOVQ         acts+40(FP), DX
-	MOVQ         lda+48(FP), BX
-	MOVQ         y+0(FP), SI
-	MOVQ         ld+8(FP), DI
-	SHLQ         $0x02, DI
-	MOVL         $0x80808080, R8
-	VMOVD        R8, X0
-	VPBROADCASTD X0, Z0
-	VMOVUPS      (SI), Z1
-	VMOVUPS      (SI)(DI*1), Z2
-	VMOVUPS      (SI)(DI*2), Z3
-	MOVQ         groups+56(FP), R8
-
-loop:
-	// codes become unsigned by adding 128; sums start at -128 times those of the activations
-	VPBROADCASTD     44(DX), Z4
-	VPSLLD           $0x04, Z4, Z4
-	VPBROADCASTD     44(DX)(BX*1), Z5
-	VPSLLD           $0x04, Z5, Z5
-	VPBROADCASTD     44(DX)(BX*2), Z6
-	VPSLLD           $0x04, Z6, Z6
-	VPXORD           (AX), Z0, Z7
-	VPDPBUSD.BCST    (DX), Z7, Z4
-	VPDPBUSD.BCST    (DX)(BX*1), Z7, Z5
-	VPDPBUSD.BCST    (DX)(BX*2), Z7, Z6
-	VPXORD           64(AX), Z0, Z7
-	VPDPBUSD.BCST    4(DX), Z7, Z4
-	VPDPBUSD.BCST    4(DX)(BX*1), Z7, Z5
-	VPDPBUSD.BCST    4(DX)(BX*2), Z7, Z6
-	VPXORD           128(AX), Z0, Z7
-	VPDPBUSD.BCST    8(DX), Z7, Z4
-	VPDPBUSD.BCST    8(DX)(BX*1), Z7, Z5
-	VPDPBUSD.BCST    8(DX)(BX*2), Z7, Z6
-	VPXORD           192(AX), Z0, Z7
-	VPDPBUSD.BCST    12(DX), Z7, Z4
-	VPDPBUSD.BCST    12(DX)(BX*1), Z7, Z5
-	VPDPBUSD.BCST    12(DX)(BX*2), Z7, Z6
-	VPXORD           256(AX), Z0, Z7
-	VPDPBUSD.BCST    16(DX), Z7, Z4
-	VPDPBUSD.BCST    16(DX)(BX*1), Z7, Z5
-	VPDPBUSD.BCST    16(DX)(BX*2), Z7, Z6
-	VPXORD           320(AX), Z0, Z7
-	VPDPBUSD.BCST    20(DX), Z7, Z4
-	VPDPBUSD.BCST    20(DX)(BX*1), Z7, Z5
-	VPDPBUSD.BCST    20(DX)(BX*2), Z7, Z6
-	VPXORD           384(AX), Z0, Z7
-	VPDPBUSD.BCST    24(DX), Z7, Z4
-	VPDPBUSD.BCST    24(DX)(BX*1), Z7, Z5
-	VPDPBUSD.BCST    24(DX)(BX*2), Z7, Z6
-	VPXORD           448(AX), Z0, Z7
-	VPDPBUSD.BCST    28(DX), Z7, Z4
-	VPDPBUSD.BCST    28(DX)(BX*1), Z7, Z5
-	VPDPBUSD.BCST    28(DX)(BX*2), Z7, Z6
-	VCVTPH2PS        (CX), Z7
-	VCVTDQ2PS        Z4, Z4
-	VMULPS           Z7, Z4, Z4
-	VFMADD231PS.BCST 32(DX), Z4, Z1
-	VCVTDQ2PS        Z5, Z5
-	VMULPS           Z7, Z5, Z5
-	VFMADD231PS.BCST 32(DX)(BX*1), Z5, Z2
-	VCVTDQ2PS        Z6, Z6
-	VMULPS           Z7, Z6, Z6
-	VFMADD231PS.BCST 32(DX)(BX*2), Z6, Z3
-	ADDQ             $0x00000200, AX
-	ADDQ             $0x00000040, DX
-	ADDQ             $0x00000020, CX
-	DECQ             R8
-	JNE              loop
-	VMOVUPS          Z1, (SI)
-	VMOVUPS          Z2, (SI)(DI*1)
-	VMOVUPS          Z3, (SI)(DI*2)
-	VZEROUPPER
-	RET
-
-// func groupedQ8AVX512x1x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-// Requires: AVX, AVX512F, AVX512VNNI
-TEXT ·groupedQ8AVX512x1x4(SB), NOSPLIT, $0-64
-	// groupedQ8AVX512x1x4 adds to y[4][16] (ld values a token) the products of bands of Q8 that are
-	// stride bytes apart with rows of activation records that are lda bytes apart.
-	MOVQ         codes+16(FP), AX
-	MOVQ         scales+24(FP), CX
-	MOVQ         acts+40(FP), DX
-	MOVQ         lda+48(FP), BX
-	LEAQ         (DX)(BX*2), SI
-	ADDQ         BX, SI
-	MOVQ         y+0(FP), DI
-	MOVQ         ld+8(FP), R8
-	SHLQ         $0x02, R8
-	LEAQ         (DI)(R8*2), R9
-	ADDQ         R8, R9
-	MOVL         $0x80808080, R10
-	VMOVD        R10, X0
-	VPBROADCASTD X0, Z0
-	VMOVUPS      (DI), Z1
-	VMOVUPS      (DI)(R8*1), Z2
-	VMOVUPS      (DI)(R8*2), Z3
-	VMOVUPS      (R9), Z4
-	MOVQ         groups+56(FP), R10
-
-loop:
-	// codes become unsigned by adding 128; sums start at -128 times those of the activations
-	VPBROADCASTD     44(DX), Z5
-	VPSLLD           $0x04, Z5, Z5
-	VPBROADCASTD     44(DX)(BX*1), Z6
-	VPSLLD           $0x04, Z6, Z6
-	VPBROADCASTD     44(DX)(BX*2), Z7
-	VPSLLD           $0x04, Z7, Z7
-	VPBROADCASTD     44(SI), Z8
-	VPSLLD           $0x04, Z8, Z8
-	VPXORD           (AX), Z0, Z9
-	VPDPBUSD.BCST    (DX), Z9, Z5
-	VPDPBUSD.BCST    (DX)(BX*1), Z9, Z6
-	VPDPBUSD.BCST    (DX)(BX*2), Z9, Z7
-	VPDPBUSD.BCST    (SI), Z9, Z8
-	VPXORD           64(AX), Z0, Z9
-	VPDPBUSD.BCST    4(DX), Z9, Z5
-	VPDPBUSD.BCST    4(DX)(BX*1), Z9, Z6
-	VPDPBUSD.BCST    4(DX)(BX*2), Z9, Z7
-	VPDPBUSD.BCST    4(SI), Z9, Z8
-	VPXORD           128(AX), Z0, Z9
-	VPDPBUSD.BCST    8(DX), Z9, Z5
-	VPDPBUSD.BCST    8(DX)(BX*1), Z9, Z6
-	VPDPBUSD.BCST    8(DX)(BX*2), Z9, Z7
-	VPDPBUSD.BCST    8(SI), Z9, Z8
-	VPXORD           192(AX), Z0, Z9
-	VPDPBUSD.BCST    12(DX), Z9, Z5
-	VPDPBUSD.BCST    12(DX)(BX*1), Z9, Z6
-	VPDPBUSD.BCST    12(DX)(BX*2), Z9, Z7
-	VPDPBUSD.BCST    12(SI), Z9, Z8
-	VPXORD           256(AX), Z0, Z9
-	VPDPBUSD.BCST    16(DX), Z9, Z5
-	VPDPBUSD.BCST    16(DX)(BX*1), Z9, Z6
-	VPDPBUSD.BCST    16(DX)(BX*2), Z9, Z7
-	VPDPBUSD.BCST    16(SI), Z9, Z8
-	VPXORD           320(AX), Z0, Z9
-	VPDPBUSD.BCST    20(DX), Z9, Z5
-	VPDPBUSD.BCST    20(DX)(BX*1), Z9, Z6
-	VPDPBUSD.BCST    20(DX)(BX*2), Z9, Z7
-	VPDPBUSD.BCST    20(SI), Z9, Z8
-	VPXORD           384(AX), Z0, Z9
-	VPDPBUSD.BCST    24(DX), Z9, Z5
-	VPDPBUSD.BCST    24(DX)(BX*1), Z9, Z6
-	VPDPBUSD.BCST    24(DX)(BX*2), Z9, Z7
-	VPDPBUSD.BCST    24(SI), Z9, Z8
-	VPXORD           448(AX), Z0, Z9
-	VPDPBUSD.BCST    28(DX), Z9, Z5
-	VPDPBUSD.BCST    28(DX)(BX*1), Z9, Z6
-	VPDPBUSD.BCST    28(DX)(BX*2), Z9, Z7
-	VPDPBUSD.BCST    28(SI), Z9, Z8
-	VCVTPH2PS        (CX), Z9
-	VCVTDQ2PS        Z5, Z5
-	VMULPS           Z9, Z5, Z5
-	VFMADD231PS.BCST 32(DX), Z5, Z1
-	VCVTDQ2PS        Z6, Z6
-	VMULPS           Z9, Z6, Z6
-	VFMADD231PS.BCST 32(DX)(BX*1), Z6, Z2
-	VCVTDQ2PS        Z7, Z7
-	VMULPS           Z9, Z7, Z7
-	VFMADD231PS.BCST 32(DX)(BX*2), Z7, Z3
-	VCVTDQ2PS        Z8, Z8
-	VMULPS           Z9, Z8, Z8
-	VFMADD231PS.BCST 32(SI), Z8, Z4
-	ADDQ             $0x00000200, AX
-	ADDQ             $0x00000040, DX
-	ADDQ             $0x00000040, SI
-	ADDQ             $0x00000020, CX
-	DECQ             R10
-	JNE              loop
-	VMOVUPS          Z1, (DI)
-	VMOVUPS          Z2, (DI)(R8*1)
-	VMOVUPS          Z3, (DI)(R8*2)
-	VMOVUPS          Z4, (R9)
-	VZEROUPPER
-	RET
-
 // func groupedQ8AVX512x2x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 // Requires: AVX, AVX512F, AVX512VNNI, MMX+
 TEXT ·groupedQ8AVX512x2x2(SB), NOSPLIT, $0-72
+	PCALIGN $0x40
+
 	// groupedQ8AVX512x2x2 adds to y[2][32] (ld values a token) the products of two bands of Q8 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 	// next, which need not be memory at all.
@@ -17810,6 +13483,8 @@ loop:
 // func groupedQ8AVX512x2x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 // Requires: AVX, AVX512F, AVX512VNNI, MMX+
 TEXT ·groupedQ8AVX512x2x3(SB), NOSPLIT, $0-72
+	PCALIGN $0x40
+
 	// groupedQ8AVX512x2x3 adds to y[3][32] (ld values a token) the products of two bands of Q8 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 	// next, which need not be memory at all.
@@ -17989,6 +13664,8 @@ loop:
 // func groupedQ8AVX512x2x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 // Requires: AVX, AVX512F, AVX512VNNI, MMX+
 TEXT ·groupedQ8AVX512x2x4(SB), NOSPLIT, $0-72
+	PCALIGN $0x40
+
 	// groupedQ8AVX512x2x4 adds to y[4][32] (ld values a token) the products of two bands of Q8 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 	// next, which need not be memory at all.
@@ -18207,267 +13884,11 @@ loop:
 	VZEROUPPER
 	RET
 
-// func groupedQ8AVX512x2x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
-// Requires: AVX, AVX512F, AVX512VNNI, MMX+
-TEXT ·groupedQ8AVX512x2x5(SB), NOSPLIT, $0-72
-	// groupedQ8AVX512x2x5 adds to y[5][32] (ld values a token) the products of two bands of Q8 that are
-	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
-	// next, which need not be memory at all.
-	MOVQ         codes+16(FP), AX
-	MOVQ         scales+24(FP), CX
-	MOVQ         stride+32(FP), DX
-	LEAQ         (DX)(DX*2), BX
-	MOVQ         acts+40(FP), BX
-	MOVQ         lda+48(FP), SI
-	LEAQ         (BX)(SI*2), DI
-	ADDQ         SI, DI
-	MOVQ         y+0(FP), R8
-	MOVQ         ld+8(FP), R9
-	SHLQ         $0x02, R9
-	LEAQ         (R8)(R9*2), R10
-	ADDQ         R9, R10
-	MOVQ         next+64(FP), R11
-	MOVL         $0x80808080, R12
-	VMOVD        R12, X0
-	VPBROADCASTD X0, Z0
-	VMOVUPS      (R8), Z1
-	VMOVUPS      (R8)(R9*1), Z2
-	VMOVUPS      (R8)(R9*2), Z3
-	VMOVUPS      (R10), Z4
-	VMOVUPS      (R10)(R9*1), Z5
-	VMOVUPS      64(R8), Z6
-	VMOVUPS      64(R8)(R9*1), Z7
-	VMOVUPS      64(R8)(R9*2), Z8
-	VMOVUPS      64(R10), Z9
-	VMOVUPS      64(R10)(R9*1), Z10
-	MOVQ         groups+56(FP), R12
-
-loop:
-	PREFETCHT1 (R11)
-	PREFETCHT1 64(R11)
-	PREFETCHT1 128(R11)
-	PREFETCHT1 192(R11)
-	PREFETCHT1 256(R11)
-	PREFETCHT1 320(R11)
-	PREFETCHT1 384(R11)
-	PREFETCHT1 448(R11)
-	PREFETCHT1 512(R11)
-	PREFETCHT1 576(R11)
-	PREFETCHT1 640(R11)
-	PREFETCHT1 704(R11)
-	PREFETCHT1 768(R11)
-	PREFETCHT1 832(R11)
-	PREFETCHT1 896(R11)
-	PREFETCHT1 960(R11)
-	PREFETCHT1 1024(R11)
-	ADDQ       $0x00000440, R11
-
-	// codes become unsigned by adding 128; sums start at -128 times those of the activations
-	VPBROADCASTD     44(BX), Z11
-	VPSLLD           $0x04, Z11, Z11
-	VMOVDQA64        Z11, Z16
-	VPBROADCASTD     44(BX)(SI*1), Z12
-	VPSLLD           $0x04, Z12, Z12
-	VMOVDQA64        Z12, Z17
-	VPBROADCASTD     44(BX)(SI*2), Z13
-	VPSLLD           $0x04, Z13, Z13
-	VMOVDQA64        Z13, Z18
-	VPBROADCASTD     44(DI), Z14
-	VPSLLD           $0x04, Z14, Z14
-	VMOVDQA64        Z14, Z19
-	VPBROADCASTD     44(DI)(SI*1), Z15
-	VPSLLD           $0x04, Z15, Z15
-	VMOVDQA64        Z15, Z20
-	VPXORD           (AX), Z0, Z21
-	VPXORD           (AX)(DX*1), Z0, Z22
-	VPBROADCASTD     (BX), Z23
-	VPDPBUSD         Z23, Z21, Z11
-	VPDPBUSD         Z23, Z22, Z16
-	VPBROADCASTD     (BX)(SI*1), Z23
-	VPDPBUSD         Z23, Z21, Z12
-	VPDPBUSD         Z23, Z22, Z17
-	VPBROADCASTD     (BX)(SI*2), Z23
-	VPDPBUSD         Z23, Z21, Z13
-	VPDPBUSD         Z23, Z22, Z18
-	VPBROADCASTD     (DI), Z23
-	VPDPBUSD         Z23, Z21, Z14
-	VPDPBUSD         Z23, Z22, Z19
-	VPBROADCASTD     (DI)(SI*1), Z23
-	VPDPBUSD         Z23, Z21, Z15
-	VPDPBUSD         Z23, Z22, Z20
-	VPXORD           64(AX), Z0, Z21
-	VPXORD           64(AX)(DX*1), Z0, Z22
-	VPBROADCASTD     4(BX), Z23
-	VPDPBUSD         Z23, Z21, Z11
-	VPDPBUSD         Z23, Z22, Z16
-	VPBROADCASTD     4(BX)(SI*1), Z23
-	VPDPBUSD         Z23, Z21, Z12
-	VPDPBUSD         Z23, Z22, Z17
-	VPBROADCASTD     4(BX)(SI*2), Z23
-	VPDPBUSD         Z23, Z21, Z13
-	VPDPBUSD         Z23, Z22, Z18
-	VPBROADCASTD     4(DI), Z23
-	VPDPBUSD         Z23, Z21, Z14
-	VPDPBUSD         Z23, Z22, Z19
-	VPBROADCASTD     4(DI)(SI*1), Z23
-	VPDPBUSD         Z23, Z21, Z15
-	VPDPBUSD         Z23, Z22, Z20
-	VPXORD           128(AX), Z0, Z21
-	VPXORD           128(AX)(DX*1), Z0, Z22
-	VPBROADCASTD     8(BX), Z23
-	VPDPBUSD         Z23, Z21, Z11
-	VPDPBUSD         Z23, Z22, Z16
-	VPBROADCASTD     8(BX)(SI*1), Z23
-	VPDPBUSD         Z23, Z21, Z12
-	VPDPBUSD         Z23, Z22, Z17
-	VPBROADCASTD     8(BX)(SI*2), Z23
-	VPDPBUSD         Z23, Z21, Z13
-	VPDPBUSD         Z23, Z22, Z18
-	VPBROADCASTD     8(DI), Z23
-	VPDPBUSD         Z23, Z21, Z14
-	VPDPBUSD         Z23, Z22, Z19
-	VPBROADCASTD     8(DI)(SI*1), Z23
-	VPDPBUSD         Z23, Z21, Z15
-	VPDPBUSD         Z23, Z22, Z20
-	VPXORD           192(AX), Z0, Z21
-	VPXORD           192(AX)(DX*1), Z0, Z22
-	VPBROADCASTD     12(BX), Z23
-	VPDPBUSD         Z23, Z21, Z11
-	VPDPBUSD         Z23, Z22, Z16
-	VPBROADCASTD     12(BX)(SI*1), Z23
-	VPDPBUSD         Z23, Z21, Z12
-	VPDPBUSD         Z23, Z22, Z17
-	VPBROADCASTD     12(BX)(SI*2), Z23
-	VPDPBUSD         Z23, Z21, Z13
-	VPDPBUSD         Z23, Z22, Z18
-	VPBROADCASTD     12(DI), Z23
-	VPDPBUSD         Z23, Z21, Z14
-	VPDPBUSD         Z23, Z22, Z19
-	VPBROADCASTD     12(DI)(SI*1), Z23
-	VPDPBUSD         Z23, Z21, Z15
-	VPDPBUSD         Z23, Z22, Z20
-	VPXORD           256(AX), Z0, Z21
-	VPXORD           256(AX)(DX*1), Z0, Z22
-	VPBROADCASTD     16(BX), Z23
-	VPDPBUSD         Z23, Z21, Z11
-	VPDPBUSD         Z23, Z22, Z16
-	VPBROADCASTD     16(BX)(SI*1), Z23
-	VPDPBUSD         Z23, Z21, Z12
-	VPDPBUSD         Z23, Z22, Z17
-	VPBROADCASTD     16(BX)(SI*2), Z23
-	VPDPBUSD         Z23, Z21, Z13
-	VPDPBUSD         Z23, Z22, Z18
-	VPBROADCASTD     16(DI), Z23
-	VPDPBUSD         Z23, Z21, Z14
-	VPDPBUSD         Z23, Z22, Z19
-	VPBROADCASTD     16(DI)(SI*1), Z23
-	VPDPBUSD         Z23, Z21, Z15
-	VPDPBUSD         Z23, Z22, Z20
-	VPXORD           320(AX), Z0, Z21
-	VPXORD           320(AX)(DX*1), Z0, Z22
-	VPBROADCASTD     20(BX), Z23
-	VPDPBUSD         Z23, Z21, Z11
-	VPDPBUSD         Z23, Z22, Z16
-	VPBROADCASTD     20(BX)(SI*1), Z23
-	VPDPBUSD         Z23, Z21, Z12
-	VPDPBUSD         Z23, Z22, Z17
-	VPBROADCASTD     20(BX)(SI*2), Z23
-	VPDPBUSD         Z23, Z21, Z13
-	VPDPBUSD         Z23, Z22, Z18
-	VPBROADCASTD     20(DI), Z23
-	VPDPBUSD         Z23, Z21, Z14
-	VPDPBUSD         Z23, Z22, Z19
-	VPBROADCASTD     20(DI)(SI*1), Z23
-	VPDPBUSD         Z23, Z21, Z15
-	VPDPBUSD         Z23, Z22, Z20
-	VPXORD           384(AX), Z0, Z21
-	VPXORD           384(AX)(DX*1), Z0, Z22
-	VPBROADCASTD     24(BX), Z23
-	VPDPBUSD         Z23, Z21, Z11
-	VPDPBUSD         Z23, Z22, Z16
-	VPBROADCASTD     24(BX)(SI*1), Z23
-	VPDPBUSD         Z23, Z21, Z12
-	VPDPBUSD         Z23, Z22, Z17
-	VPBROADCASTD     24(BX)(SI*2), Z23
-	VPDPBUSD         Z23, Z21, Z13
-	VPDPBUSD         Z23, Z22, Z18
-	VPBROADCASTD     24(DI), Z23
-	VPDPBUSD         Z23, Z21, Z14
-	VPDPBUSD         Z23, Z22, Z19
-	VPBROADCASTD     24(DI)(SI*1), Z23
-	VPDPBUSD         Z23, Z21, Z15
-	VPDPBUSD         Z23, Z22, Z20
-	VPXORD           448(AX), Z0, Z21
-	VPXORD           448(AX)(DX*1), Z0, Z22
-	VPBROADCASTD     28(BX), Z23
-	VPDPBUSD         Z23, Z21, Z11
-	VPDPBUSD         Z23, Z22, Z16
-	VPBROADCASTD     28(BX)(SI*1), Z23
-	VPDPBUSD         Z23, Z21, Z12
-	VPDPBUSD         Z23, Z22, Z17
-	VPBROADCASTD     28(BX)(SI*2), Z23
-	VPDPBUSD         Z23, Z21, Z13
-	VPDPBUSD         Z23, Z22, Z18
-	VPBROADCASTD     28(DI), Z23
-	VPDPBUSD         Z23, Z21, Z14
-	VPDPBUSD         Z23, Z22, Z19
-	VPBROADCASTD     28(DI)(SI*1), Z23
-	VPDPBUSD         Z23, Z21, Z15
-	VPDPBUSD         Z23, Z22, Z20
-	VCVTPH2PS        (CX), Z21
-	VCVTDQ2PS        Z11, Z11
-	VMULPS           Z21, Z11, Z11
-	VFMADD231PS.BCST 32(BX), Z11, Z1
-	VCVTDQ2PS        Z12, Z12
-	VMULPS           Z21, Z12, Z12
-	VFMADD231PS.BCST 32(BX)(SI*1), Z12, Z2
-	VCVTDQ2PS        Z13, Z13
-	VMULPS           Z21, Z13, Z13
-	VFMADD231PS.BCST 32(BX)(SI*2), Z13, Z3
-	VCVTDQ2PS        Z14, Z14
-	VMULPS           Z21, Z14, Z14
-	VFMADD231PS.BCST 32(DI), Z14, Z4
-	VCVTDQ2PS        Z15, Z15
-	VMULPS           Z21, Z15, Z15
-	VFMADD231PS.BCST 32(DI)(SI*1), Z15, Z5
-	VCVTPH2PS        (CX)(DX*1), Z11
-	VCVTDQ2PS        Z16, Z16
-	VMULPS           Z11, Z16, Z16
-	VFMADD231PS.BCST 32(BX), Z16, Z6
-	VCVTDQ2PS        Z17, Z17
-	VMULPS           Z11, Z17, Z17
-	VFMADD231PS.BCST 32(BX)(SI*1), Z17, Z7
-	VCVTDQ2PS        Z18, Z18
-	VMULPS           Z11, Z18, Z18
-	VFMADD231PS.BCST 32(BX)(SI*2), Z18, Z8
-	VCVTDQ2PS        Z19, Z19
-	VMULPS           Z11, Z19, Z19
-	VFMADD231PS.BCST 32(DI), Z19, Z9
-	VCVTDQ2PS        Z20, Z20
-	VMULPS           Z11, Z20, Z20
-	VFMADD231PS.BCST 32(DI)(SI*1), Z20, Z10
-	ADDQ             $0x00000200, AX
-	ADDQ             $0x00000040, BX
-	ADDQ             $0x00000040, DI
-	ADDQ             $0x00000020, CX
-	DECQ             R12
-	JNE              loop
-	VMOVUPS          Z1, (R8)
-	VMOVUPS          Z2, (R8)(R9*1)
-	VMOVUPS          Z3, (R8)(R9*2)
-	VMOVUPS          Z4, (R10)
-	VMOVUPS          Z5, (R10)(R9*1)
-	VMOVUPS          Z6, 64(R8)
-	VMOVUPS          Z7, 64(R8)(R9*1)
-	VMOVUPS          Z8, 64(R8)(R9*2)
-	VMOVUPS          Z9, 64(R10)
-	VMOVUPS          Z10, 64(R10)(R9*1)
-	VZEROUPPER
-	RET
-
 // func groupedQ8AVX512x2x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 // Requires: AVX, AVX512F, AVX512VNNI, MMX+
 TEXT ·groupedQ8AVX512x2x6(SB), NOSPLIT, $0-72
+	PCALIGN $0x40
+
 	// groupedQ8AVX512x2x6 adds to y[6][32] (ld values a token) the products of two bands of Q8 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 	// next, which need not be memory at all.
@@ -18763,6 +14184,8 @@ loop:
 // func groupedFP4AVX2x2x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next uintptr)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·groupedFP4AVX2x2x1(SB), NOSPLIT, $0-56
+	PCALIGN $0x40
+
 	// groupedFP4AVX2x2x1 adds to y[32] the products of bands of FP4 that are stride bytes apart with a row of
 	// activation records. It prefetches as many bytes at next, which need not be memory at all.
 	MOVQ         next+48(FP), AX
@@ -19029,6 +14452,8 @@ GLOBL levelsFP4<>(SB), RODATA|NOPTR, $64
 // func groupedFP4AVX512x4x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next uintptr)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
 TEXT ·groupedFP4AVX512x4x1(SB), NOSPLIT, $0-56
+	PCALIGN $0x40
+
 	// groupedFP4AVX512x4x1 adds to y[64] the products of bands of FP4 that are stride bytes apart with a row of
 	// activation records. It prefetches as many bytes at next, which need not be memory at all.
 	MOVQ         next+48(FP), AX
@@ -19235,6 +14660,8 @@ loop:
 // func groupedFP4AVX2x1x1(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·groupedFP4AVX2x1x1(SB), NOSPLIT, $0-64
+	PCALIGN $0x40
+
 	// groupedFP4AVX2x1x1 adds to y[1][16] (ld values a token) the products of bands of FP4 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ codes+16(FP), AX
@@ -19380,6 +14807,8 @@ loop:
 // func groupedFP4AVX2x1x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·groupedFP4AVX2x1x2(SB), NOSPLIT, $0-64
+	PCALIGN $0x40
+
 	// groupedFP4AVX2x1x2 adds to y[2][16] (ld values a token) the products of bands of FP4 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ codes+16(FP), AX
@@ -19584,6 +15013,8 @@ loop:
 // func groupedFP4AVX2x1x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·groupedFP4AVX2x1x3(SB), NOSPLIT, $0-64
+	PCALIGN $0x40
+
 	// groupedFP4AVX2x1x3 adds to y[3][16] (ld values a token) the products of bands of FP4 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ codes+16(FP), AX
@@ -19838,6 +15269,8 @@ loop:
 // func groupedFP4AVX2x1x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·groupedFP4AVX2x1x4(SB), NOSPLIT, $0-64
+	PCALIGN $0x40
+
 	// groupedFP4AVX2x1x4 adds to y[4][16] (ld values a token) the products of bands of FP4 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ codes+16(FP), AX
@@ -20148,369 +15581,11 @@ loop:
 	VZEROUPPER
 	RET
 
-// func groupedFP4AVX512x1x1(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
-TEXT ·groupedFP4AVX512x1x1(SB), NOSPLIT, $0-64
-	// groupedFP4AVX512x1x1 adds to y[1][16] (ld values a token) the products of bands of FP4 that are
-	// stride bytes apart with rows of activation records that are lda bytes apart.
-	MOVQ         codes+16(FP), AX
-	MOVQ         scales+24(FP), CX
-	MOVQ         acts+40(FP), DX
-	MOVQ         y+0(FP), BX
-	MOVL         $0x0f0f0f0f, SI
-	VMOVD        SI, X0
-	VPBROADCASTD X0, Z0
-	VMOVDQU64    levelsFP4<>+0(SB), Z1
-	VMOVUPS      (BX), Z2
-	MOVQ         groups+56(FP), SI
-
-loop:
-	VPBROADCASTD     44(DX), Z3
-	VPSLLD           $0x01, Z3, Z3
-	VMOVDQU64        (AX), Z4
-	VPANDD           Z0, Z4, Z5
-	VPSHUFB          Z5, Z1, Z5
-	VPDPBUSD.BCST    (DX), Z5, Z3
-	VPSRLW           $0x04, Z4, Z4
-	VPANDD           Z0, Z4, Z4
-	VPSHUFB          Z4, Z1, Z4
-	VPDPBUSD.BCST    16(DX), Z4, Z3
-	VMOVDQU64        64(AX), Z4
-	VPANDD           Z0, Z4, Z5
-	VPSHUFB          Z5, Z1, Z5
-	VPDPBUSD.BCST    4(DX), Z5, Z3
-	VPSRLW           $0x04, Z4, Z4
-	VPANDD           Z0, Z4, Z4
-	VPSHUFB          Z4, Z1, Z4
-	VPDPBUSD.BCST    20(DX), Z4, Z3
-	VMOVDQU64        128(AX), Z4
-	VPANDD           Z0, Z4, Z5
-	VPSHUFB          Z5, Z1, Z5
-	VPDPBUSD.BCST    8(DX), Z5, Z3
-	VPSRLW           $0x04, Z4, Z4
-	VPANDD           Z0, Z4, Z4
-	VPSHUFB          Z4, Z1, Z4
-	VPDPBUSD.BCST    24(DX), Z4, Z3
-	VMOVDQU64        192(AX), Z4
-	VPANDD           Z0, Z4, Z5
-	VPSHUFB          Z5, Z1, Z5
-	VPDPBUSD.BCST    12(DX), Z5, Z3
-	VPSRLW           $0x04, Z4, Z4
-	VPANDD           Z0, Z4, Z4
-	VPSHUFB          Z4, Z1, Z4
-	VPDPBUSD.BCST    28(DX), Z4, Z3
-	VCVTPH2PS        (CX), Z4
-	VCVTDQ2PS        Z3, Z3
-	VMULPS           Z4, Z3, Z3
-	VFMADD231PS.BCST 32(DX), Z3, Z2
-	ADDQ             $0x00000100, AX
-	ADDQ             $0x00000040, DX
-	ADDQ             $0x00000020, CX
-	DECQ             SI
-	JNE              loop
-	VMOVUPS          Z2, (BX)
-	VZEROUPPER
-	RET
-
-// func groupedFP4AVX512x1x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
-TEXT ·groupedFP4AVX512x1x2(SB), NOSPLIT, $0-64
-	// groupedFP4AVX512x1x2 adds to y[2][16] (ld values a token) the products of bands of FP4 that are
-	// stride bytes apart with rows of activation records that are lda bytes apart.
-	MOVQ         codes+16(FP), AX
-	MOVQ         scales+24(FP), CX
-	MOVQ         acts+40(FP), DX
-	MOVQ         lda+48(FP), BX
-	MOVQ         y+0(FP), SI
-	MOVQ         ld+8(FP), DI
-	SHLQ         $0x02, DI
-	MOVL         $0x0f0f0f0f, R8
-	VMOVD        R8, X0
-	VPBROADCASTD X0, Z0
-	VMOVDQU64    levelsFP4<>+0(SB), Z1
-	VMOVUPS      (SI), Z2
-	VMOVUPS      (SI)(DI*1), Z3
-	MOVQ         groups+56(FP), R8
-
-loop:
-	VPBROADCASTD     44(DX), Z4
-	VPSLLD           $0x01, Z4, Z4
-	VPBROADCASTD     44(DX)(BX*1), Z5
-	VPSLLD           $0x01, Z5, Z5
-	VMOVDQU64        (AX), Z6
-	VPANDD           Z0, Z6, Z7
-	VPSHUFB          Z7, Z1, Z7
-	VPDPBUSD.BCST    (DX), Z7, Z4
-	VPDPBUSD.BCST    (DX)(BX*1), Z7, Z5
-	VPSRLW           $0x04, Z6, Z6
-	VPANDD           Z0, Z6, Z6
-	VPSHUFB          Z6, Z1, Z6
-	VPDPBUSD.BCST    16(DX), Z6, Z4
-	VPDPBUSD.BCST    16(DX)(BX*1), Z6, Z5
-	VMOVDQU64        64(AX), Z6
-	VPANDD           Z0, Z6, Z7
-	VPSHUFB          Z7, Z1, Z7
-	VPDPBUSD.BCST    4(DX), Z7, Z4
-	VPDPBUSD.BCST    4(DX)(BX*1), Z7, Z5
-	VPSRLW           $0x04, Z6, Z6
-	VPANDD           Z0, Z6, Z6
-	VPSHUFB          Z6, Z1, Z6
-	VPDPBUSD.BCST    20(DX), Z6, Z4
-	VPDPBUSD.BCST    20(DX)(BX*1), Z6, Z5
-	VMOVDQU64        128(AX), Z6
-	VPANDD           Z0, Z6, Z7
-	VPSHUFB          Z7, Z1, Z7
-	VPDPBUSD.BCST    8(DX), Z7, Z4
-	VPDPBUSD.BCST    8(DX)(BX*1), Z7, Z5
-	VPSRLW           $0x04, Z6, Z6
-	VPANDD           Z0, Z6, Z6
-	VPSHUFB          Z6, Z1, Z6
-	VPDPBUSD.BCST    24(DX), Z6, Z4
-	VPDPBUSD.BCST    24(DX)(BX*1), Z6, Z5
-	VMOVDQU64        192(AX), Z6
-	VPANDD           Z0, Z6, Z7
-	VPSHUFB          Z7, Z1, Z7
-	VPDPBUSD.BCST    12(DX), Z7, Z4
-	VPDPBUSD.BCST    12(DX)(BX*1), Z7, Z5
-	VPSRLW           $0x04, Z6, Z6
-	VPANDD           Z0, Z6, Z6
-	VPSHUFB          Z6, Z1, Z6
-	VPDPBUSD.BCST    28(DX), Z6, Z4
-	VPDPBUSD.BCST    28(DX)(BX*1), Z6, Z5
-	VCVTPH2PS        (CX), Z6
-	VCVTDQ2PS        Z4, Z4
-	VMULPS           Z6, Z4, Z4
-	VFMADD231PS.BCST 32(DX), Z4, Z2
-	VCVTDQ2PS        Z5, Z5
-	VMULPS           Z6, Z5, Z5
-	VFMADD231PS.BCST 32(DX)(BX*1), Z5, Z3
-	ADDQ             $0x00000100, AX
-	ADDQ             $0x00000040, DX
-	ADDQ             $0x00000020, CX
-	DECQ             R8
-	JNE              loop
-	VMOVUPS          Z2, (SI)
-	VMOVUPS          Z3, (SI)(DI*1)
-	VZEROUPPER
-	RET
-
-// func groupedFP4AVX512x1x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
-TEXT ·groupedFP4AVX512x1x3(SB), NOSPLIT, $0-64
-	// groupedFP4AVX512x1x3 adds to y[3][16] (ld values a token) the products of bands of FP4 that are
-	// stride bytes apart with rows of activation records that are lda bytes apart.
-	MOVQ         codes+16(FP), AX
-	MOVQ         scales+24(FP), CX
-	MOVQ         acts+40(FP), DX
-	MOVQ         lda+48(FP), BX
-	MOVQ         y+0(FP), SI
-	MOVQ         ld+8(FP), DI
-	SHLQ         $0x02, DI
-	MOVL         $0x0f0f0f0f, R8
-	VMOVD        R8, X0
-	VPBROADCASTD X0, Z0
-	VMOVDQU64    levelsFP4<>+0(SB), Z1
-	VMOVUPS      (SI), Z2
-	VMOVUPS      (SI)(DI*1), Z3
-	VMOVUPS      (SI)(DI*2), Z4
-	MOVQ         groups+56(FP), R8
-
-loop:
-	VPBROADCASTD     44(DX), Z5
-	VPSLLD           $0x01, Z5, Z5
-	VPBROADCASTD     44(DX)(BX*1), Z6
-	VPSLLD           $0x01, Z6, Z6
-	VPBROADCASTD     44(DX)(BX*2), Z7
-	VPSLLD           $0x01, Z7, Z7
-	VMOVDQU64        (AX), Z8
-	VPANDD           Z0, Z8, Z9
-	VPSHUFB          Z9, Z1, Z9
-	VPDPBUSD.BCST    (DX), Z9, Z5
-	VPDPBUSD.BCST    (DX)(BX*1), Z9, Z6
-	VPDPBUSD.BCST    (DX)(BX*2), Z9, Z7
-	VPSRLW           $0x04, Z8, Z8
-	VPANDD           Z0, Z8, Z8
-	VPSHUFB          Z8, Z1, Z8
-	VPDPBUSD.BCST    16(DX), Z8, Z5
-	VPDPBUSD.BCST    16(DX)(BX*1), Z8, Z6
-	VPDPBUSD.BCST    16(DX)(BX*2), Z8, Z7
-	VMOVDQU64        64(AX), Z8
-	VPANDD           Z0, Z8, Z9
-	VPSHUFB          Z9, Z1, Z9
-	VPDPBUSD.BCST    4(DX), Z9, Z5
-	VPDPBUSD.BCST    4(DX)(BX*1), Z9, Z6
-	VPDPBUSD.BCST    4(DX)(BX*2), Z9, Z7
-	VPSRLW           $0x04, Z8, Z8
-	VPANDD           Z0, Z8, Z8
-	VPSHUFB          Z8, Z1, Z8
-	VPDPBUSD.BCST    20(DX), Z8, Z5
-	VPDPBUSD.BCST    20(DX)(BX*1), Z8, Z6
-	VPDPBUSD.BCST    20(DX)(BX*2), Z8, Z7
-	VMOVDQU64        128(AX), Z8
-	VPANDD           Z0, Z8, Z9
-	VPSHUFB          Z9, Z1, Z9
-	VPDPBUSD.BCST    8(DX), Z9, Z5
-	VPDPBUSD.BCST    8(DX)(BX*1), Z9, Z6
-	VPDPBUSD.BCST    8(DX)(BX*2), Z9, Z7
-	VPSRLW           $0x04, Z8, Z8
-	VPANDD           Z0, Z8, Z8
-	VPSHUFB          Z8, Z1, Z8
-	VPDPBUSD.BCST    24(DX), Z8, Z5
-	VPDPBUSD.BCST    24(DX)(BX*1), Z8, Z6
-	VPDPBUSD.BCST    24(DX)(BX*2), Z8, Z7
-	VMOVDQU64        192(AX), Z8
-	VPANDD           Z0, Z8, Z9
-	VPSHUFB          Z9, Z1, Z9
-	VPDPBUSD.BCST    12(DX), Z9, Z5
-	VPDPBUSD.BCST    12(DX)(BX*1), Z9, Z6
-	VPDPBUSD.BCST    12(DX)(BX*2), Z9, Z7
-	VPSRLW           $0x04, Z8, Z8
-	VPANDD           Z0, Z8, Z8
-	VPSHUFB          Z8, Z1, Z8
-	VPDPBUSD.BCST    28(DX), Z8, Z5
-	VPDPBUSD.BCST    28(DX)(BX*1), Z8, Z6
-	VPDPBUSD.BCST    28(DX)(BX*2), Z8, Z7
-	VCVTPH2PS        (CX), Z8
-	VCVTDQ2PS        Z5, Z5
-	VMULPS           Z8, Z5, Z5
-	VFMADD231PS.BCST 32(DX), Z5, Z2
-	VCVTDQ2PS        Z6, Z6
-	VMULPS           Z8, Z6, Z6
-	VFMADD231PS.BCST 32(DX)(BX*1), Z6, Z3
-	VCVTDQ2PS        Z7, Z7
-	VMULPS           Z8, Z7, Z7
-	VFMADD231PS.BCST 32(DX)(BX*2), Z7, Z4
-	ADDQ             $0x00000100, AX
-	ADDQ             $0x00000040, DX
-	ADDQ             $0x00000020, CX
-	DECQ             R8
-	JNE              loop
-	VMOVUPS          Z2, (SI)
-	VMOVUPS          Z3, (SI)(DI*1)
-	VMOVUPS          Z4, (SI)(DI*2)
-	VZEROUPPER
-	RET
-
-// func groupedFP4AVX512x1x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
-TEXT ·groupedFP4AVX512x1x4(SB), NOSPLIT, $0-64
-	// groupedFP4AVX512x1x4 adds to y[4][16] (ld values a token) the products of bands of FP4 that are
-	// stride bytes apart with rows of activation records that are lda bytes apart.
-	MOVQ         codes+16(FP), AX
-	MOVQ         scales+24(FP), CX
-	MOVQ         acts+40(FP), DX
-	MOVQ         lda+48(FP), BX
-	LEAQ         (DX)(BX*2), SI
-	ADDQ         BX, SI
-	MOVQ         y+0(FP), DI
-	MOVQ         ld+8(FP), R8
-	SHLQ         $0x02, R8
-	LEAQ         (DI)(R8*2), R9
-	ADDQ         R8, R9
-	MOVL         $0x0f0f0f0f, R10
-	VMOVD        R10, X0
-	VPBROADCASTD X0, Z0
-	VMOVDQU64    levelsFP4<>+0(SB), Z1
-	VMOVUPS      (DI), Z2
-	VMOVUPS      (DI)(R8*1), Z3
-	VMOVUPS      (DI)(R8*2), Z4
-	VMOVUPS      (R9), Z5
-	MOVQ         groups+56(FP), R10
-
-loop:
-	VPBROADCASTD     44(DX), Z6
-	VPSLLD           $0x01, Z6, Z6
-	VPBROADCASTD     44(DX)(BX*1), Z7
-	VPSLLD           $0x01, Z7, Z7
-	VPBROADCASTD     44(DX)(BX*2), Z8
-	VPSLLD           $0x01, Z8, Z8
-	VPBROADCASTD     44(SI), Z9
-	VPSLLD           $0x01, Z9, Z9
-	VMOVDQU64        (AX), Z10
-	VPANDD           Z0, Z10, Z11
-	VPSHUFB          Z11, Z1, Z11
-	VPDPBUSD.BCST    (DX), Z11, Z6
-	VPDPBUSD.BCST    (DX)(BX*1), Z11, Z7
-	VPDPBUSD.BCST    (DX)(BX*2), Z11, Z8
-	VPDPBUSD.BCST    (SI), Z11, Z9
-	VPSRLW           $0x04, Z10, Z10
-	VPANDD           Z0, Z10, Z10
-	VPSHUFB          Z10, Z1, Z10
-	VPDPBUSD.BCST    16(DX), Z10, Z6
-	VPDPBUSD.BCST    16(DX)(BX*1), Z10, Z7
-	VPDPBUSD.BCST    16(DX)(BX*2), Z10, Z8
-	VPDPBUSD.BCST    16(SI), Z10, Z9
-	VMOVDQU64        64(AX), Z10
-	VPANDD           Z0, Z10, Z11
-	VPSHUFB          Z11, Z1, Z11
-	VPDPBUSD.BCST    4(DX), Z11, Z6
-	VPDPBUSD.BCST    4(DX)(BX*1), Z11, Z7
-	VPDPBUSD.BCST    4(DX)(BX*2), Z11, Z8
-	VPDPBUSD.BCST    4(SI), Z11, Z9
-	VPSRLW           $0x04, Z10, Z10
-	VPANDD           Z0, Z10, Z10
-	VPSHUFB          Z10, Z1, Z10
-	VPDPBUSD.BCST    20(DX), Z10, Z6
-	VPDPBUSD.BCST    20(DX)(BX*1), Z10, Z7
-	VPDPBUSD.BCST    20(DX)(BX*2), Z10, Z8
-	VPDPBUSD.BCST    20(SI), Z10, Z9
-	VMOVDQU64        128(AX), Z10
-	VPANDD           Z0, Z10, Z11
-	VPSHUFB          Z11, Z1, Z11
-	VPDPBUSD.BCST    8(DX), Z11, Z6
-	VPDPBUSD.BCST    8(DX)(BX*1), Z11, Z7
-	VPDPBUSD.BCST    8(DX)(BX*2), Z11, Z8
-	VPDPBUSD.BCST    8(SI), Z11, Z9
-	VPSRLW           $0x04, Z10, Z10
-	VPANDD           Z0, Z10, Z10
-	VPSHUFB          Z10, Z1, Z10
-	VPDPBUSD.BCST    24(DX), Z10, Z6
-	VPDPBUSD.BCST    24(DX)(BX*1), Z10, Z7
-	VPDPBUSD.BCST    24(DX)(BX*2), Z10, Z8
-	VPDPBUSD.BCST    24(SI), Z10, Z9
-	VMOVDQU64        192(AX), Z10
-	VPANDD           Z0, Z10, Z11
-	VPSHUFB          Z11, Z1, Z11
-	VPDPBUSD.BCST    12(DX), Z11, Z6
-	VPDPBUSD.BCST    12(DX)(BX*1), Z11, Z7
-	VPDPBUSD.BCST    12(DX)(BX*2), Z11, Z8
-	VPDPBUSD.BCST    12(SI), Z11, Z9
-	VPSRLW           $0x04, Z10, Z10
-	VPANDD           Z0, Z10, Z10
-	VPSHUFB          Z10, Z1, Z10
-	VPDPBUSD.BCST    28(DX), Z10, Z6
-	VPDPBUSD.BCST    28(DX)(BX*1), Z10, Z7
-	VPDPBUSD.BCST    28(DX)(BX*2), Z10, Z8
-	VPDPBUSD.BCST    28(SI), Z10, Z9
-	VCVTPH2PS        (CX), Z10
-	VCVTDQ2PS        Z6, Z6
-	VMULPS           Z10, Z6, Z6
-	VFMADD231PS.BCST 32(DX), Z6, Z2
-	VCVTDQ2PS        Z7, Z7
-	VMULPS           Z10, Z7, Z7
-	VFMADD231PS.BCST 32(DX)(BX*1), Z7, Z3
-	VCVTDQ2PS        Z8, Z8
-	VMULPS           Z10, Z8, Z8
-	VFMADD231PS.BCST 32(DX)(BX*2), Z8, Z4
-	VCVTDQ2PS        Z9, Z9
-	VMULPS           Z10, Z9, Z9
-	VFMADD231PS.BCST 32(SI), Z9, Z5
-	ADDQ             $0x00000100, AX
-	ADDQ             $0x00000040, DX
-	ADDQ             $0x00000040, SI
-	ADDQ             $0x00000020, CX
-	DECQ             R10
-	JNE              loop
-	VMOVUPS          Z2, (DI)
-	VMOVUPS          Z3, (DI)(R8*1)
-	VMOVUPS          Z4, (DI)(R8*2)
-	VMOVUPS          Z5, (R9)
-	VZEROUPPER
-	RET
-
 // func groupedFP4AVX512x2x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
 TEXT ·groupedFP4AVX512x2x2(SB), NOSPLIT, $0-72
+	PCALIGN $0x40
+
 	// groupedFP4AVX512x2x2 adds to y[2][32] (ld values a token) the products of two bands of FP4 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 	// next, which need not be memory at all.
@@ -20676,6 +15751,8 @@ loop:
 // func groupedFP4AVX512x2x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
 TEXT ·groupedFP4AVX512x2x3(SB), NOSPLIT, $0-72
+	PCALIGN $0x40
+
 	// groupedFP4AVX512x2x3 adds to y[3][32] (ld values a token) the products of two bands of FP4 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 	// next, which need not be memory at all.
@@ -20878,6 +15955,8 @@ loop:
 // func groupedFP4AVX512x2x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
 TEXT ·groupedFP4AVX512x2x4(SB), NOSPLIT, $0-72
+	PCALIGN $0x40
+
 	// groupedFP4AVX512x2x4 adds to y[4][32] (ld values a token) the products of two bands of FP4 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 	// next, which need not be memory at all.
@@ -21119,290 +16198,11 @@ loop:
 	VZEROUPPER
 	RET
 
-// func groupedFP4AVX512x2x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
-TEXT ·groupedFP4AVX512x2x5(SB), NOSPLIT, $0-72
-	// groupedFP4AVX512x2x5 adds to y[5][32] (ld values a token) the products of two bands of FP4 that are
-	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
-	// next, which need not be memory at all.
-	MOVQ         codes+16(FP), AX
-	MOVQ         scales+24(FP), CX
-	MOVQ         stride+32(FP), DX
-	LEAQ         (DX)(DX*2), BX
-	MOVQ         acts+40(FP), BX
-	MOVQ         lda+48(FP), SI
-	LEAQ         (BX)(SI*2), DI
-	ADDQ         SI, DI
-	MOVQ         y+0(FP), R8
-	MOVQ         ld+8(FP), R9
-	SHLQ         $0x02, R9
-	LEAQ         (R8)(R9*2), R10
-	ADDQ         R9, R10
-	MOVQ         next+64(FP), R11
-	MOVL         $0x0f0f0f0f, R12
-	VMOVD        R12, X0
-	VPBROADCASTD X0, Z0
-	VMOVDQU64    levelsFP4<>+0(SB), Z1
-	VMOVUPS      (R8), Z2
-	VMOVUPS      (R8)(R9*1), Z3
-	VMOVUPS      (R8)(R9*2), Z4
-	VMOVUPS      (R10), Z5
-	VMOVUPS      (R10)(R9*1), Z6
-	VMOVUPS      64(R8), Z7
-	VMOVUPS      64(R8)(R9*1), Z8
-	VMOVUPS      64(R8)(R9*2), Z9
-	VMOVUPS      64(R10), Z10
-	VMOVUPS      64(R10)(R9*1), Z11
-	MOVQ         groups+56(FP), R12
-
-loop:
-	PREFETCHT1       (R11)
-	PREFETCHT1       64(R11)
-	PREFETCHT1       128(R11)
-	PREFETCHT1       192(R11)
-	PREFETCHT1       256(R11)
-	PREFETCHT1       320(R11)
-	PREFETCHT1       384(R11)
-	PREFETCHT1       448(R11)
-	PREFETCHT1       512(R11)
-	ADDQ             $0x00000240, R11
-	VPBROADCASTD     44(BX), Z12
-	VPSLLD           $0x01, Z12, Z12
-	VMOVDQA64        Z12, Z17
-	VPBROADCASTD     44(BX)(SI*1), Z13
-	VPSLLD           $0x01, Z13, Z13
-	VMOVDQA64        Z13, Z18
-	VPBROADCASTD     44(BX)(SI*2), Z14
-	VPSLLD           $0x01, Z14, Z14
-	VMOVDQA64        Z14, Z19
-	VPBROADCASTD     44(DI), Z15
-	VPSLLD           $0x01, Z15, Z15
-	VMOVDQA64        Z15, Z20
-	VPBROADCASTD     44(DI)(SI*1), Z16
-	VPSLLD           $0x01, Z16, Z16
-	VMOVDQA64        Z16, Z21
-	VMOVDQU64        (AX), Z22
-	VPANDD           Z0, Z22, Z23
-	VPSHUFB          Z23, Z1, Z23
-	VMOVDQU64        (AX)(DX*1), Z24
-	VPANDD           Z0, Z24, Z25
-	VPSHUFB          Z25, Z1, Z25
-	VPBROADCASTD     (BX), Z26
-	VPDPBUSD         Z26, Z23, Z12
-	VPDPBUSD         Z26, Z25, Z17
-	VPBROADCASTD     (BX)(SI*1), Z26
-	VPDPBUSD         Z26, Z23, Z13
-	VPDPBUSD         Z26, Z25, Z18
-	VPBROADCASTD     (BX)(SI*2), Z26
-	VPDPBUSD         Z26, Z23, Z14
-	VPDPBUSD         Z26, Z25, Z19
-	VPBROADCASTD     (DI), Z26
-	VPDPBUSD         Z26, Z23, Z15
-	VPDPBUSD         Z26, Z25, Z20
-	VPBROADCASTD     (DI)(SI*1), Z26
-	VPDPBUSD         Z26, Z23, Z16
-	VPDPBUSD         Z26, Z25, Z21
-	VPSRLW           $0x04, Z22, Z22
-	VPANDD           Z0, Z22, Z22
-	VPSHUFB          Z22, Z1, Z22
-	VPSRLW           $0x04, Z24, Z24
-	VPANDD           Z0, Z24, Z24
-	VPSHUFB          Z24, Z1, Z24
-	VPBROADCASTD     16(BX), Z23
-	VPDPBUSD         Z23, Z22, Z12
-	VPDPBUSD         Z23, Z24, Z17
-	VPBROADCASTD     16(BX)(SI*1), Z23
-	VPDPBUSD         Z23, Z22, Z13
-	VPDPBUSD         Z23, Z24, Z18
-	VPBROADCASTD     16(BX)(SI*2), Z23
-	VPDPBUSD         Z23, Z22, Z14
-	VPDPBUSD         Z23, Z24, Z19
-	VPBROADCASTD     16(DI), Z23
-	VPDPBUSD         Z23, Z22, Z15
-	VPDPBUSD         Z23, Z24, Z20
-	VPBROADCASTD     16(DI)(SI*1), Z23
-	VPDPBUSD         Z23, Z22, Z16
-	VPDPBUSD         Z23, Z24, Z21
-	VMOVDQU64        64(AX), Z22
-	VPANDD           Z0, Z22, Z23
-	VPSHUFB          Z23, Z1, Z23
-	VMOVDQU64        64(AX)(DX*1), Z24
-	VPANDD           Z0, Z24, Z25
-	VPSHUFB          Z25, Z1, Z25
-	VPBROADCASTD     4(BX), Z26
-	VPDPBUSD         Z26, Z23, Z12
-	VPDPBUSD         Z26, Z25, Z17
-	VPBROADCASTD     4(BX)(SI*1), Z26
-	VPDPBUSD         Z26, Z23, Z13
-	VPDPBUSD         Z26, Z25, Z18
-	VPBROADCASTD     4(BX)(SI*2), Z26
-	VPDPBUSD         Z26, Z23, Z14
-	VPDPBUSD         Z26, Z25, Z19
-	VPBROADCASTD     4(DI), Z26
-	VPDPBUSD         Z26, Z23, Z15
-	VPDPBUSD         Z26, Z25, Z20
-	VPBROADCASTD     4(DI)(SI*1), Z26
-	VPDPBUSD         Z26, Z23, Z16
-	VPDPBUSD         Z26, Z25, Z21
-	VPSRLW           $0x04, Z22, Z22
-	VPANDD           Z0, Z22, Z22
-	VPSHUFB          Z22, Z1, Z22
-	VPSRLW           $0x04, Z24, Z24
-	VPANDD           Z0, Z24, Z24
-	VPSHUFB          Z24, Z1, Z24
-	VPBROADCASTD     20(BX), Z23
-	VPDPBUSD         Z23, Z22, Z12
-	VPDPBUSD         Z23, Z24, Z17
-	VPBROADCASTD     20(BX)(SI*1), Z23
-	VPDPBUSD         Z23, Z22, Z13
-	VPDPBUSD         Z23, Z24, Z18
-	VPBROADCASTD     20(BX)(SI*2), Z23
-	VPDPBUSD         Z23, Z22, Z14
-	VPDPBUSD         Z23, Z24, Z19
-	VPBROADCASTD     20(DI), Z23
-	VPDPBUSD         Z23, Z22, Z15
-	VPDPBUSD         Z23, Z24, Z20
-	VPBROADCASTD     20(DI)(SI*1), Z23
-	VPDPBUSD         Z23, Z22, Z16
-	VPDPBUSD         Z23, Z24, Z21
-	VMOVDQU64        128(AX), Z22
-	VPANDD           Z0, Z22, Z23
-	VPSHUFB          Z23, Z1, Z23
-	VMOVDQU64        128(AX)(DX*1), Z24
-	VPANDD           Z0, Z24, Z25
-	VPSHUFB          Z25, Z1, Z25
-	VPBROADCASTD     8(BX), Z26
-	VPDPBUSD         Z26, Z23, Z12
-	VPDPBUSD         Z26, Z25, Z17
-	VPBROADCASTD     8(BX)(SI*1), Z26
-	VPDPBUSD         Z26, Z23, Z13
-	VPDPBUSD         Z26, Z25, Z18
-	VPBROADCASTD     8(BX)(SI*2), Z26
-	VPDPBUSD         Z26, Z23, Z14
-	VPDPBUSD         Z26, Z25, Z19
-	VPBROADCASTD     8(DI), Z26
-	VPDPBUSD         Z26, Z23, Z15
-	VPDPBUSD         Z26, Z25, Z20
-	VPBROADCASTD     8(DI)(SI*1), Z26
-	VPDPBUSD         Z26, Z23, Z16
-	VPDPBUSD         Z26, Z25, Z21
-	VPSRLW           $0x04, Z22, Z22
-	VPANDD           Z0, Z22, Z22
-	VPSHUFB          Z22, Z1, Z22
-	VPSRLW           $0x04, Z24, Z24
-	VPANDD           Z0, Z24, Z24
-	VPSHUFB          Z24, Z1, Z24
-	VPBROADCASTD     24(BX), Z23
-	VPDPBUSD         Z23, Z22, Z12
-	VPDPBUSD         Z23, Z24, Z17
-	VPBROADCASTD     24(BX)(SI*1), Z23
-	VPDPBUSD         Z23, Z22, Z13
-	VPDPBUSD         Z23, Z24, Z18
-	VPBROADCASTD     24(BX)(SI*2), Z23
-	VPDPBUSD         Z23, Z22, Z14
-	VPDPBUSD         Z23, Z24, Z19
-	VPBROADCASTD     24(DI), Z23
-	VPDPBUSD         Z23, Z22, Z15
-	VPDPBUSD         Z23, Z24, Z20
-	VPBROADCASTD     24(DI)(SI*1), Z23
-	VPDPBUSD         Z23, Z22, Z16
-	VPDPBUSD         Z23, Z24, Z21
-	VMOVDQU64        192(AX), Z22
-	VPANDD           Z0, Z22, Z23
-	VPSHUFB          Z23, Z1, Z23
-	VMOVDQU64        192(AX)(DX*1), Z24
-	VPANDD           Z0, Z24, Z25
-	VPSHUFB          Z25, Z1, Z25
-	VPBROADCASTD     12(BX), Z26
-	VPDPBUSD         Z26, Z23, Z12
-	VPDPBUSD         Z26, Z25, Z17
-	VPBROADCASTD     12(BX)(SI*1), Z26
-	VPDPBUSD         Z26, Z23, Z13
-	VPDPBUSD         Z26, Z25, Z18
-	VPBROADCASTD     12(BX)(SI*2), Z26
-	VPDPBUSD         Z26, Z23, Z14
-	VPDPBUSD         Z26, Z25, Z19
-	VPBROADCASTD     12(DI), Z26
-	VPDPBUSD         Z26, Z23, Z15
-	VPDPBUSD         Z26, Z25, Z20
-	VPBROADCASTD     12(DI)(SI*1), Z26
-	VPDPBUSD         Z26, Z23, Z16
-	VPDPBUSD         Z26, Z25, Z21
-	VPSRLW           $0x04, Z22, Z22
-	VPANDD           Z0, Z22, Z22
-	VPSHUFB          Z22, Z1, Z22
-	VPSRLW           $0x04, Z24, Z24
-	VPANDD           Z0, Z24, Z24
-	VPSHUFB          Z24, Z1, Z24
-	VPBROADCASTD     28(BX), Z23
-	VPDPBUSD         Z23, Z22, Z12
-	VPDPBUSD         Z23, Z24, Z17
-	VPBROADCASTD     28(BX)(SI*1), Z23
-	VPDPBUSD         Z23, Z22, Z13
-	VPDPBUSD         Z23, Z24, Z18
-	VPBROADCASTD     28(BX)(SI*2), Z23
-	VPDPBUSD         Z23, Z22, Z14
-	VPDPBUSD         Z23, Z24, Z19
-	VPBROADCASTD     28(DI), Z23
-	VPDPBUSD         Z23, Z22, Z15
-	VPDPBUSD         Z23, Z24, Z20
-	VPBROADCASTD     28(DI)(SI*1), Z23
-	VPDPBUSD         Z23, Z22, Z16
-	VPDPBUSD         Z23, Z24, Z21
-	VCVTPH2PS        (CX), Z22
-	VCVTDQ2PS        Z12, Z12
-	VMULPS           Z22, Z12, Z12
-	VFMADD231PS.BCST 32(BX), Z12, Z2
-	VCVTDQ2PS        Z13, Z13
-	VMULPS           Z22, Z13, Z13
-	VFMADD231PS.BCST 32(BX)(SI*1), Z13, Z3
-	VCVTDQ2PS        Z14, Z14
-	VMULPS           Z22, Z14, Z14
-	VFMADD231PS.BCST 32(BX)(SI*2), Z14, Z4
-	VCVTDQ2PS        Z15, Z15
-	VMULPS           Z22, Z15, Z15
-	VFMADD231PS.BCST 32(DI), Z15, Z5
-	VCVTDQ2PS        Z16, Z16
-	VMULPS           Z22, Z16, Z16
-	VFMADD231PS.BCST 32(DI)(SI*1), Z16, Z6
-	VCVTPH2PS        (CX)(DX*1), Z12
-	VCVTDQ2PS        Z17, Z17
-	VMULPS           Z12, Z17, Z17
-	VFMADD231PS.BCST 32(BX), Z17, Z7
-	VCVTDQ2PS        Z18, Z18
-	VMULPS           Z12, Z18, Z18
-	VFMADD231PS.BCST 32(BX)(SI*1), Z18, Z8
-	VCVTDQ2PS        Z19, Z19
-	VMULPS           Z12, Z19, Z19
-	VFMADD231PS.BCST 32(BX)(SI*2), Z19, Z9
-	VCVTDQ2PS        Z20, Z20
-	VMULPS           Z12, Z20, Z20
-	VFMADD231PS.BCST 32(DI), Z20, Z10
-	VCVTDQ2PS        Z21, Z21
-	VMULPS           Z12, Z21, Z21
-	VFMADD231PS.BCST 32(DI)(SI*1), Z21, Z11
-	ADDQ             $0x00000100, AX
-	ADDQ             $0x00000040, BX
-	ADDQ             $0x00000040, DI
-	ADDQ             $0x00000020, CX
-	DECQ             R12
-	JNE              loop
-	VMOVUPS          Z2, (R8)
-	VMOVUPS          Z3, (R8)(R9*1)
-	VMOVUPS          Z4, (R8)(R9*2)
-	VMOVUPS          Z5, (R10)
-	VMOVUPS          Z6, (R10)(R9*1)
-	VMOVUPS          Z7, 64(R8)
-	VMOVUPS          Z8, 64(R8)(R9*1)
-	VMOVUPS          Z9, 64(R8)(R9*2)
-	VMOVUPS          Z10, 64(R10)
-	VMOVUPS          Z11, 64(R10)(R9*1)
-	VZEROUPPER
-	RET
-
 // func groupedFP4AVX512x2x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
 TEXT ·groupedFP4AVX512x2x6(SB), NOSPLIT, $0-72
+	PCALIGN $0x40
+
 	// groupedFP4AVX512x2x6 adds to y[6][32] (ld values a token) the products of two bands of FP4 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 	// next, which need not be memory at all.
@@ -21721,6 +16521,8 @@ loop:
 // func panelQ4AVX2(dst *byte, codes *byte, scales *byte, ahead int, groups int)
 // Requires: AVX, AVX2, F16C, MMX+
 TEXT ·panelQ4AVX2(SB), NOSPLIT, $0-40
+	PCALIGN $0x40
+
 	// panelQ4AVX2 unfolds groups ≥ 1 groups of Q4, whole scale units, into a panel; it prefetches
 	// the scales that lie ahead bytes further on.
 	MOVQ         dst+0(FP), AX
@@ -21794,224 +16596,11 @@ loop:
 	VZEROUPPER
 	RET
 
-// func groupedQ4PanelAVX2x3(y *float32, ld int, panel *byte, acts *byte, lda int, fetch *byte, ahead int, lines int, groups int)
-// Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·groupedQ4PanelAVX2x3(SB), NOSPLIT, $0-72
-	// groupedQ4PanelAVX2x3 adds to y[3][16] (ld values a token) the products of groups ≥ 1 groups of a
-	// panel of Q4 with rows of activation records that are lda bytes apart. It prefetches
-	// groups · lines ≥ 1 lines of 64 bytes that lie ahead bytes from fetch.
-	MOVQ         panel+16(FP), AX
-	MOVQ         acts+24(FP), CX
-	MOVQ         lda+32(FP), DX
-	MOVQ         y+0(FP), BX
-	MOVQ         ld+8(FP), SI
-	SHLQ         $0x02, SI
-	MOVQ         fetch+40(FP), DI
-	MOVQ         ahead+48(FP), R8
-	ADDQ         R8, DI
-	MOVQ         groups+64(FP), R8
-	MOVQ         lines+56(FP), R9
-	MOVL         $0x00010001, R10
-	VMOVD        R10, X0
-	VPBROADCASTD X0, Y0
-
-loop:
-	MOVQ R9, R10
-
-fetch:
-	PREFETCHT1 (DI)
-	ADDQ       $0x40, DI
-	DECQ       R10
-	JNE        fetch
-
-	// sums start at -8 times those of the activations
-	VPBROADCASTD 40(CX), Y1
-	VMOVDQA      Y1, Y2
-	VPBROADCASTD 40(CX)(DX*1), Y3
-	VMOVDQA      Y3, Y4
-	VPBROADCASTD 40(CX)(DX*2), Y5
-	VMOVDQA      Y5, Y6
-	VMOVDQU      (AX), Y7
-	VMOVDQU      32(AX), Y8
-	VPBROADCASTD (CX), Y9
-	VPMADDUBSW   Y9, Y7, Y10
-	VPMADDUBSW   Y9, Y8, Y9
-	VPADDW       Y10, Y1, Y1
-	VPADDW       Y9, Y2, Y2
-	VPBROADCASTD (CX)(DX*1), Y9
-	VPMADDUBSW   Y9, Y7, Y10
-	VPMADDUBSW   Y9, Y8, Y9
-	VPADDW       Y10, Y3, Y3
-	VPADDW       Y9, Y4, Y4
-	VPBROADCASTD (CX)(DX*2), Y9
-	VPMADDUBSW   Y9, Y7, Y7
-	VPMADDUBSW   Y9, Y8, Y9
-	VPADDW       Y7, Y5, Y5
-	VPADDW       Y9, Y6, Y6
-	VMOVDQU      64(AX), Y7
-	VMOVDQU      96(AX), Y8
-	VPBROADCASTD 4(CX), Y9
-	VPMADDUBSW   Y9, Y7, Y10
-	VPMADDUBSW   Y9, Y8, Y9
-	VPADDW       Y10, Y1, Y1
-	VPADDW       Y9, Y2, Y2
-	VPBROADCASTD 4(CX)(DX*1), Y9
-	VPMADDUBSW   Y9, Y7, Y10
-	VPMADDUBSW   Y9, Y8, Y9
-	VPADDW       Y10, Y3, Y3
-	VPADDW       Y9, Y4, Y4
-	VPBROADCASTD 4(CX)(DX*2), Y9
-	VPMADDUBSW   Y9, Y7, Y7
-	VPMADDUBSW   Y9, Y8, Y9
-	VPADDW       Y7, Y5, Y5
-	VPADDW       Y9, Y6, Y6
-	VMOVDQU      128(AX), Y7
-	VMOVDQU      160(AX), Y8
-	VPBROADCASTD 8(CX), Y9
-	VPMADDUBSW   Y9, Y7, Y10
-	VPMADDUBSW   Y9, Y8, Y9
-	VPADDW       Y10, Y1, Y1
-	VPADDW       Y9, Y2, Y2
-	VPBROADCASTD 8(CX)(DX*1), Y9
-	VPMADDUBSW   Y9, Y7, Y10
-	VPMADDUBSW   Y9, Y8, Y9
-	VPADDW       Y10, Y3, Y3
-	VPADDW       Y9, Y4, Y4
-	VPBROADCASTD 8(CX)(DX*2), Y9
-	VPMADDUBSW   Y9, Y7, Y7
-	VPMADDUBSW   Y9, Y8, Y9
-	VPADDW       Y7, Y5, Y5
-	VPADDW       Y9, Y6, Y6
-	VMOVDQU      192(AX), Y7
-	VMOVDQU      224(AX), Y8
-	VPBROADCASTD 12(CX), Y9
-	VPMADDUBSW   Y9, Y7, Y10
-	VPMADDUBSW   Y9, Y8, Y9
-	VPADDW       Y10, Y1, Y1
-	VPADDW       Y9, Y2, Y2
-	VPBROADCASTD 12(CX)(DX*1), Y9
-	VPMADDUBSW   Y9, Y7, Y10
-	VPMADDUBSW   Y9, Y8, Y9
-	VPADDW       Y10, Y3, Y3
-	VPADDW       Y9, Y4, Y4
-	VPBROADCASTD 12(CX)(DX*2), Y9
-	VPMADDUBSW   Y9, Y7, Y7
-	VPMADDUBSW   Y9, Y8, Y9
-	VPADDW       Y7, Y5, Y5
-	VPADDW       Y9, Y6, Y6
-	VMOVDQU      256(AX), Y7
-	VMOVDQU      288(AX), Y8
-	VPBROADCASTD 16(CX), Y9
-	VPMADDUBSW   Y9, Y7, Y10
-	VPMADDUBSW   Y9, Y8, Y9
-	VPADDW       Y10, Y1, Y1
-	VPADDW       Y9, Y2, Y2
-	VPBROADCASTD 16(CX)(DX*1), Y9
-	VPMADDUBSW   Y9, Y7, Y10
-	VPMADDUBSW   Y9, Y8, Y9
-	VPADDW       Y10, Y3, Y3
-	VPADDW       Y9, Y4, Y4
-	VPBROADCASTD 16(CX)(DX*2), Y9
-	VPMADDUBSW   Y9, Y7, Y7
-	VPMADDUBSW   Y9, Y8, Y9
-	VPADDW       Y7, Y5, Y5
-	VPADDW       Y9, Y6, Y6
-	VMOVDQU      320(AX), Y7
-	VMOVDQU      352(AX), Y8
-	VPBROADCASTD 20(CX), Y9
-	VPMADDUBSW   Y9, Y7, Y10
-	VPMADDUBSW   Y9, Y8, Y9
-	VPADDW       Y10, Y1, Y1
-	VPADDW       Y9, Y2, Y2
-	VPBROADCASTD 20(CX)(DX*1), Y9
-	VPMADDUBSW   Y9, Y7, Y10
-	VPMADDUBSW   Y9, Y8, Y9
-	VPADDW       Y10, Y3, Y3
-	VPADDW       Y9, Y4, Y4
-	VPBROADCASTD 20(CX)(DX*2), Y9
-	VPMADDUBSW   Y9, Y7, Y7
-	VPMADDUBSW   Y9, Y8, Y9
-	VPADDW       Y7, Y5, Y5
-	VPADDW       Y9, Y6, Y6
-	VMOVDQU      384(AX), Y7
-	VMOVDQU      416(AX), Y8
-	VPBROADCASTD 24(CX), Y9
-	VPMADDUBSW   Y9, Y7, Y10
-	VPMADDUBSW   Y9, Y8, Y9
-	VPADDW       Y10, Y1, Y1
-	VPADDW       Y9, Y2, Y2
-	VPBROADCASTD 24(CX)(DX*1), Y9
-	VPMADDUBSW   Y9, Y7, Y10
-	VPMADDUBSW   Y9, Y8, Y9
-	VPADDW       Y10, Y3, Y3
-	VPADDW       Y9, Y4, Y4
-	VPBROADCASTD 24(CX)(DX*2), Y9
-	VPMADDUBSW   Y9, Y7, Y7
-	VPMADDUBSW   Y9, Y8, Y9
-	VPADDW       Y7, Y5, Y5
-	VPADDW       Y9, Y6, Y6
-	VMOVDQU      448(AX), Y7
-	VMOVDQU      480(AX), Y8
-	VPBROADCASTD 28(CX), Y9
-	VPMADDUBSW   Y9, Y7, Y10
-	VPMADDUBSW   Y9, Y8, Y9
-	VPADDW       Y10, Y1, Y1
-	VPADDW       Y9, Y2, Y2
-	VPBROADCASTD 28(CX)(DX*1), Y9
-	VPMADDUBSW   Y9, Y7, Y10
-	VPMADDUBSW   Y9, Y8, Y9
-	VPADDW       Y10, Y3, Y3
-	VPADDW       Y9, Y4, Y4
-	VPBROADCASTD 28(CX)(DX*2), Y9
-	VPMADDUBSW   Y9, Y7, Y7
-	VPMADDUBSW   Y9, Y8, Y9
-	VPADDW       Y7, Y5, Y5
-	VPADDW       Y9, Y6, Y6
-	VPMADDWD     Y0, Y1, Y1
-	VPMADDWD     Y0, Y2, Y2
-	VPMADDWD     Y0, Y3, Y3
-	VPMADDWD     Y0, Y4, Y4
-	VPMADDWD     Y0, Y5, Y5
-	VPMADDWD     Y0, Y6, Y6
-	VMOVDQU      512(AX), Y7
-	VMOVDQU      544(AX), Y8
-	VCVTDQ2PS    Y1, Y1
-	VMULPS       Y7, Y1, Y1
-	VCVTDQ2PS    Y2, Y2
-	VMULPS       Y8, Y2, Y2
-	VBROADCASTSS 32(CX), Y9
-	VFMADD213PS  (BX), Y9, Y1
-	VMOVUPS      Y1, (BX)
-	VFMADD213PS  32(BX), Y9, Y2
-	VMOVUPS      Y2, 32(BX)
-	VCVTDQ2PS    Y3, Y3
-	VMULPS       Y7, Y3, Y3
-	VCVTDQ2PS    Y4, Y4
-	VMULPS       Y8, Y4, Y4
-	VBROADCASTSS 32(CX)(DX*1), Y1
-	VFMADD213PS  (BX)(SI*1), Y1, Y3
-	VMOVUPS      Y3, (BX)(SI*1)
-	VFMADD213PS  32(BX)(SI*1), Y1, Y4
-	VMOVUPS      Y4, 32(BX)(SI*1)
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y7, Y5, Y5
-	VCVTDQ2PS    Y6, Y6
-	VMULPS       Y8, Y6, Y6
-	VBROADCASTSS 32(CX)(DX*2), Y1
-	VFMADD213PS  (BX)(SI*2), Y1, Y5
-	VMOVUPS      Y5, (BX)(SI*2)
-	VFMADD213PS  32(BX)(SI*2), Y1, Y6
-	VMOVUPS      Y6, 32(BX)(SI*2)
-	ADDQ         $0x00000240, AX
-	ADDQ         $0x00000040, CX
-	DECQ         R8
-	JNE          loop
-	VZEROUPPER
-	RET
-
 // func groupedQ4PanelAVX2x4(y *float32, ld int, panel *byte, acts *byte, lda int, fetch *byte, ahead int, lines int, groups int)
 // Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·groupedQ4PanelAVX2x4(SB), NOSPLIT, $0-72
+	PCALIGN $0x40
+
 	// groupedQ4PanelAVX2x4 adds to y[4][16] (ld values a token) the products of groups ≥ 1 groups of a
 	// panel of Q4 with rows of activation records that are lda bytes apart. It prefetches
 	// groups · lines ≥ 1 lines of 64 bytes that lie ahead bytes from fetch.
@@ -22285,6 +16874,8 @@ fetch:
 // func panelQ4MAVX2(dst *byte, codes *byte, scales *byte, ahead int, groups int)
 // Requires: AVX, AVX2, F16C, MMX+
 TEXT ·panelQ4MAVX2(SB), NOSPLIT, $0-40
+	PCALIGN $0x40
+
 	// panelQ4MAVX2 unfolds groups ≥ 1 groups of Q4M, whole scale units, into a panel; it prefetches
 	// the scales that lie ahead bytes further on.
 	MOVQ         dst+0(FP), AX
@@ -22382,218 +16973,11 @@ group:
 	VZEROUPPER
 	RET
 
-// func groupedQ4MPanelAVX2x3(y *float32, ld int, panel *byte, acts *byte, lda int, fetch *byte, ahead int, lines int, groups int)
-// Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·groupedQ4MPanelAVX2x3(SB), NOSPLIT, $0-72
-	// groupedQ4MPanelAVX2x3 adds to y[3][16] (ld values a token) the products of groups ≥ 1 groups of a
-	// panel of Q4M with rows of activation records that are lda bytes apart. It prefetches
-	// groups · lines ≥ 1 lines of 64 bytes that lie ahead bytes from fetch.
-	MOVQ panel+16(FP), AX
-	MOVQ acts+24(FP), CX
-	MOVQ lda+32(FP), DX
-	MOVQ y+0(FP), BX
-	MOVQ ld+8(FP), SI
-	SHLQ $0x02, SI
-	MOVQ fetch+40(FP), DI
-	MOVQ ahead+48(FP), R8
-	ADDQ R8, DI
-	MOVQ groups+64(FP), R8
-	MOVQ lines+56(FP), R9
-
-loop:
-	MOVQ R9, R10
-
-fetch:
-	PREFETCHT1   (DI)
-	ADDQ         $0x40, DI
-	DECQ         R10
-	JNE          fetch
-	VMOVDQU      (AX), Y4
-	VMOVDQU      32(AX), Y5
-	VPBROADCASTD (CX), Y1
-	VPMADDUBSW   Y1, Y4, Y0
-	VPMADDUBSW   Y1, Y5, Y1
-	VPBROADCASTD (CX)(DX*1), Y3
-	VPMADDUBSW   Y3, Y4, Y2
-	VPMADDUBSW   Y3, Y5, Y3
-	VPBROADCASTD (CX)(DX*2), Y6
-	VPMADDUBSW   Y6, Y4, Y4
-	VPMADDUBSW   Y6, Y5, Y5
-	VMOVDQU      64(AX), Y6
-	VMOVDQU      96(AX), Y7
-	VPBROADCASTD 4(CX), Y8
-	VPMADDUBSW   Y8, Y6, Y9
-	VPMADDUBSW   Y8, Y7, Y8
-	VPADDW       Y9, Y0, Y0
-	VPADDW       Y8, Y1, Y1
-	VPBROADCASTD 4(CX)(DX*1), Y8
-	VPMADDUBSW   Y8, Y6, Y9
-	VPMADDUBSW   Y8, Y7, Y8
-	VPADDW       Y9, Y2, Y2
-	VPADDW       Y8, Y3, Y3
-	VPBROADCASTD 4(CX)(DX*2), Y8
-	VPMADDUBSW   Y8, Y6, Y6
-	VPMADDUBSW   Y8, Y7, Y8
-	VPADDW       Y6, Y4, Y4
-	VPADDW       Y8, Y5, Y5
-	VMOVDQU      128(AX), Y6
-	VMOVDQU      160(AX), Y7
-	VPBROADCASTD 8(CX), Y8
-	VPMADDUBSW   Y8, Y6, Y9
-	VPMADDUBSW   Y8, Y7, Y8
-	VPADDW       Y9, Y0, Y0
-	VPADDW       Y8, Y1, Y1
-	VPBROADCASTD 8(CX)(DX*1), Y8
-	VPMADDUBSW   Y8, Y6, Y9
-	VPMADDUBSW   Y8, Y7, Y8
-	VPADDW       Y9, Y2, Y2
-	VPADDW       Y8, Y3, Y3
-	VPBROADCASTD 8(CX)(DX*2), Y8
-	VPMADDUBSW   Y8, Y6, Y6
-	VPMADDUBSW   Y8, Y7, Y8
-	VPADDW       Y6, Y4, Y4
-	VPADDW       Y8, Y5, Y5
-	VMOVDQU      192(AX), Y6
-	VMOVDQU      224(AX), Y7
-	VPBROADCASTD 12(CX), Y8
-	VPMADDUBSW   Y8, Y6, Y9
-	VPMADDUBSW   Y8, Y7, Y8
-	VPADDW       Y9, Y0, Y0
-	VPADDW       Y8, Y1, Y1
-	VPBROADCASTD 12(CX)(DX*1), Y8
-	VPMADDUBSW   Y8, Y6, Y9
-	VPMADDUBSW   Y8, Y7, Y8
-	VPADDW       Y9, Y2, Y2
-	VPADDW       Y8, Y3, Y3
-	VPBROADCASTD 12(CX)(DX*2), Y8
-	VPMADDUBSW   Y8, Y6, Y6
-	VPMADDUBSW   Y8, Y7, Y8
-	VPADDW       Y6, Y4, Y4
-	VPADDW       Y8, Y5, Y5
-	VMOVDQU      256(AX), Y6
-	VMOVDQU      288(AX), Y7
-	VPBROADCASTD 16(CX), Y8
-	VPMADDUBSW   Y8, Y6, Y9
-	VPMADDUBSW   Y8, Y7, Y8
-	VPADDW       Y9, Y0, Y0
-	VPADDW       Y8, Y1, Y1
-	VPBROADCASTD 16(CX)(DX*1), Y8
-	VPMADDUBSW   Y8, Y6, Y9
-	VPMADDUBSW   Y8, Y7, Y8
-	VPADDW       Y9, Y2, Y2
-	VPADDW       Y8, Y3, Y3
-	VPBROADCASTD 16(CX)(DX*2), Y8
-	VPMADDUBSW   Y8, Y6, Y6
-	VPMADDUBSW   Y8, Y7, Y8
-	VPADDW       Y6, Y4, Y4
-	VPADDW       Y8, Y5, Y5
-	VMOVDQU      320(AX), Y6
-	VMOVDQU      352(AX), Y7
-	VPBROADCASTD 20(CX), Y8
-	VPMADDUBSW   Y8, Y6, Y9
-	VPMADDUBSW   Y8, Y7, Y8
-	VPADDW       Y9, Y0, Y0
-	VPADDW       Y8, Y1, Y1
-	VPBROADCASTD 20(CX)(DX*1), Y8
-	VPMADDUBSW   Y8, Y6, Y9
-	VPMADDUBSW   Y8, Y7, Y8
-	VPADDW       Y9, Y2, Y2
-	VPADDW       Y8, Y3, Y3
-	VPBROADCASTD 20(CX)(DX*2), Y8
-	VPMADDUBSW   Y8, Y6, Y6
-	VPMADDUBSW   Y8, Y7, Y8
-	VPADDW       Y6, Y4, Y4
-	VPADDW       Y8, Y5, Y5
-	VMOVDQU      384(AX), Y6
-	VMOVDQU      416(AX), Y7
-	VPBROADCASTD 24(CX), Y8
-	VPMADDUBSW   Y8, Y6, Y9
-	VPMADDUBSW   Y8, Y7, Y8
-	VPADDW       Y9, Y0, Y0
-	VPADDW       Y8, Y1, Y1
-	VPBROADCASTD 24(CX)(DX*1), Y8
-	VPMADDUBSW   Y8, Y6, Y9
-	VPMADDUBSW   Y8, Y7, Y8
-	VPADDW       Y9, Y2, Y2
-	VPADDW       Y8, Y3, Y3
-	VPBROADCASTD 24(CX)(DX*2), Y8
-	VPMADDUBSW   Y8, Y6, Y6
-	VPMADDUBSW   Y8, Y7, Y8
-	VPADDW       Y6, Y4, Y4
-	VPADDW       Y8, Y5, Y5
-	VMOVDQU      448(AX), Y6
-	VMOVDQU      480(AX), Y7
-	VPBROADCASTD 28(CX), Y8
-	VPMADDUBSW   Y8, Y6, Y9
-	VPMADDUBSW   Y8, Y7, Y8
-	VPADDW       Y9, Y0, Y0
-	VPADDW       Y8, Y1, Y1
-	VPBROADCASTD 28(CX)(DX*1), Y8
-	VPMADDUBSW   Y8, Y6, Y9
-	VPMADDUBSW   Y8, Y7, Y8
-	VPADDW       Y9, Y2, Y2
-	VPADDW       Y8, Y3, Y3
-	VPBROADCASTD 28(CX)(DX*2), Y8
-	VPMADDUBSW   Y8, Y6, Y6
-	VPMADDUBSW   Y8, Y7, Y8
-	VPADDW       Y6, Y4, Y4
-	VPADDW       Y8, Y5, Y5
-	VMOVDQU      576(AX), Y6
-	VMOVDQU      608(AX), Y7
-	VPMADDWD     Y6, Y0, Y0
-	VPMADDWD     Y7, Y1, Y1
-	VPMADDWD     Y6, Y2, Y2
-	VPMADDWD     Y7, Y3, Y3
-	VPMADDWD     Y6, Y4, Y4
-	VPMADDWD     Y7, Y5, Y5
-	VMOVDQU      512(AX), Y6
-	VMOVDQU      544(AX), Y7
-	VCVTDQ2PS    Y0, Y0
-	VMULPS       Y6, Y0, Y0
-	VCVTDQ2PS    Y1, Y1
-	VMULPS       Y7, Y1, Y1
-	VBROADCASTSS 36(CX), Y8
-	VFNMADD231PS 640(AX), Y8, Y0
-	VFNMADD231PS 672(AX), Y8, Y1
-	VBROADCASTSS 32(CX), Y8
-	VFMADD213PS  (BX), Y8, Y0
-	VMOVUPS      Y0, (BX)
-	VFMADD213PS  32(BX), Y8, Y1
-	VMOVUPS      Y1, 32(BX)
-	VCVTDQ2PS    Y2, Y2
-	VMULPS       Y6, Y2, Y2
-	VCVTDQ2PS    Y3, Y3
-	VMULPS       Y7, Y3, Y3
-	VBROADCASTSS 36(CX)(DX*1), Y0
-	VFNMADD231PS 640(AX), Y0, Y2
-	VFNMADD231PS 672(AX), Y0, Y3
-	VBROADCASTSS 32(CX)(DX*1), Y0
-	VFMADD213PS  (BX)(SI*1), Y0, Y2
-	VMOVUPS      Y2, (BX)(SI*1)
-	VFMADD213PS  32(BX)(SI*1), Y0, Y3
-	VMOVUPS      Y3, 32(BX)(SI*1)
-	VCVTDQ2PS    Y4, Y4
-	VMULPS       Y6, Y4, Y4
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y7, Y5, Y5
-	VBROADCASTSS 36(CX)(DX*2), Y0
-	VFNMADD231PS 640(AX), Y0, Y4
-	VFNMADD231PS 672(AX), Y0, Y5
-	VBROADCASTSS 32(CX)(DX*2), Y0
-	VFMADD213PS  (BX)(SI*2), Y0, Y4
-	VMOVUPS      Y4, (BX)(SI*2)
-	VFMADD213PS  32(BX)(SI*2), Y0, Y5
-	VMOVUPS      Y5, 32(BX)(SI*2)
-	ADDQ         $0x000002c0, AX
-	ADDQ         $0x00000040, CX
-	DECQ         R8
-	JNE          loop
-	VZEROUPPER
-	RET
-
 // func groupedQ4MPanelAVX2x4(y *float32, ld int, panel *byte, acts *byte, lda int, fetch *byte, ahead int, lines int, groups int)
 // Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·groupedQ4MPanelAVX2x4(SB), NOSPLIT, $0-72
+	PCALIGN $0x40
+
 	// groupedQ4MPanelAVX2x4 adds to y[4][16] (ld values a token) the products of groups ≥ 1 groups of a
 	// panel of Q4M with rows of activation records that are lda bytes apart. It prefetches
 	// groups · lines ≥ 1 lines of 64 bytes that lie ahead bytes from fetch.
@@ -22860,6 +17244,8 @@ fetch:
 // func panelQ41AVX2(dst *byte, codes *byte, scales *byte, ahead int, groups int)
 // Requires: AVX, AVX2, F16C, MMX+
 TEXT ·panelQ41AVX2(SB), NOSPLIT, $0-40
+	PCALIGN $0x40
+
 	// panelQ41AVX2 unfolds groups ≥ 1 groups of Q41, whole scale units, into a panel; it prefetches
 	// the scales that lie ahead bytes further on.
 	MOVQ         dst+0(FP), AX
@@ -22937,219 +17323,11 @@ loop:
 	VZEROUPPER
 	RET
 
-// func groupedQ41PanelAVX2x3(y *float32, ld int, panel *byte, acts *byte, lda int, fetch *byte, ahead int, lines int, groups int)
-// Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·groupedQ41PanelAVX2x3(SB), NOSPLIT, $0-72
-	// groupedQ41PanelAVX2x3 adds to y[3][16] (ld values a token) the products of groups ≥ 1 groups of a
-	// panel of Q41 with rows of activation records that are lda bytes apart. It prefetches
-	// groups · lines ≥ 1 lines of 64 bytes that lie ahead bytes from fetch.
-	MOVQ         panel+16(FP), AX
-	MOVQ         acts+24(FP), CX
-	MOVQ         lda+32(FP), DX
-	MOVQ         y+0(FP), BX
-	MOVQ         ld+8(FP), SI
-	SHLQ         $0x02, SI
-	MOVQ         fetch+40(FP), DI
-	MOVQ         ahead+48(FP), R8
-	ADDQ         R8, DI
-	MOVQ         groups+64(FP), R8
-	MOVQ         lines+56(FP), R9
-	MOVL         $0x00010001, R10
-	VMOVD        R10, X0
-	VPBROADCASTD X0, Y0
-
-loop:
-	MOVQ R9, R10
-
-fetch:
-	PREFETCHT1   (DI)
-	ADDQ         $0x40, DI
-	DECQ         R10
-	JNE          fetch
-	VMOVDQU      (AX), Y5
-	VMOVDQU      32(AX), Y6
-	VPBROADCASTD (CX), Y2
-	VPMADDUBSW   Y2, Y5, Y1
-	VPMADDUBSW   Y2, Y6, Y2
-	VPBROADCASTD (CX)(DX*1), Y4
-	VPMADDUBSW   Y4, Y5, Y3
-	VPMADDUBSW   Y4, Y6, Y4
-	VPBROADCASTD (CX)(DX*2), Y7
-	VPMADDUBSW   Y7, Y5, Y5
-	VPMADDUBSW   Y7, Y6, Y6
-	VMOVDQU      64(AX), Y7
-	VMOVDQU      96(AX), Y8
-	VPBROADCASTD 4(CX), Y9
-	VPMADDUBSW   Y9, Y7, Y10
-	VPMADDUBSW   Y9, Y8, Y9
-	VPADDW       Y10, Y1, Y1
-	VPADDW       Y9, Y2, Y2
-	VPBROADCASTD 4(CX)(DX*1), Y9
-	VPMADDUBSW   Y9, Y7, Y10
-	VPMADDUBSW   Y9, Y8, Y9
-	VPADDW       Y10, Y3, Y3
-	VPADDW       Y9, Y4, Y4
-	VPBROADCASTD 4(CX)(DX*2), Y9
-	VPMADDUBSW   Y9, Y7, Y7
-	VPMADDUBSW   Y9, Y8, Y9
-	VPADDW       Y7, Y5, Y5
-	VPADDW       Y9, Y6, Y6
-	VMOVDQU      128(AX), Y7
-	VMOVDQU      160(AX), Y8
-	VPBROADCASTD 8(CX), Y9
-	VPMADDUBSW   Y9, Y7, Y10
-	VPMADDUBSW   Y9, Y8, Y9
-	VPADDW       Y10, Y1, Y1
-	VPADDW       Y9, Y2, Y2
-	VPBROADCASTD 8(CX)(DX*1), Y9
-	VPMADDUBSW   Y9, Y7, Y10
-	VPMADDUBSW   Y9, Y8, Y9
-	VPADDW       Y10, Y3, Y3
-	VPADDW       Y9, Y4, Y4
-	VPBROADCASTD 8(CX)(DX*2), Y9
-	VPMADDUBSW   Y9, Y7, Y7
-	VPMADDUBSW   Y9, Y8, Y9
-	VPADDW       Y7, Y5, Y5
-	VPADDW       Y9, Y6, Y6
-	VMOVDQU      192(AX), Y7
-	VMOVDQU      224(AX), Y8
-	VPBROADCASTD 12(CX), Y9
-	VPMADDUBSW   Y9, Y7, Y10
-	VPMADDUBSW   Y9, Y8, Y9
-	VPADDW       Y10, Y1, Y1
-	VPADDW       Y9, Y2, Y2
-	VPBROADCASTD 12(CX)(DX*1), Y9
-	VPMADDUBSW   Y9, Y7, Y10
-	VPMADDUBSW   Y9, Y8, Y9
-	VPADDW       Y10, Y3, Y3
-	VPADDW       Y9, Y4, Y4
-	VPBROADCASTD 12(CX)(DX*2), Y9
-	VPMADDUBSW   Y9, Y7, Y7
-	VPMADDUBSW   Y9, Y8, Y9
-	VPADDW       Y7, Y5, Y5
-	VPADDW       Y9, Y6, Y6
-	VMOVDQU      256(AX), Y7
-	VMOVDQU      288(AX), Y8
-	VPBROADCASTD 16(CX), Y9
-	VPMADDUBSW   Y9, Y7, Y10
-	VPMADDUBSW   Y9, Y8, Y9
-	VPADDW       Y10, Y1, Y1
-	VPADDW       Y9, Y2, Y2
-	VPBROADCASTD 16(CX)(DX*1), Y9
-	VPMADDUBSW   Y9, Y7, Y10
-	VPMADDUBSW   Y9, Y8, Y9
-	VPADDW       Y10, Y3, Y3
-	VPADDW       Y9, Y4, Y4
-	VPBROADCASTD 16(CX)(DX*2), Y9
-	VPMADDUBSW   Y9, Y7, Y7
-	VPMADDUBSW   Y9, Y8, Y9
-	VPADDW       Y7, Y5, Y5
-	VPADDW       Y9, Y6, Y6
-	VMOVDQU      320(AX), Y7
-	VMOVDQU      352(AX), Y8
-	VPBROADCASTD 20(CX), Y9
-	VPMADDUBSW   Y9, Y7, Y10
-	VPMADDUBSW   Y9, Y8, Y9
-	VPADDW       Y10, Y1, Y1
-	VPADDW       Y9, Y2, Y2
-	VPBROADCASTD 20(CX)(DX*1), Y9
-	VPMADDUBSW   Y9, Y7, Y10
-	VPMADDUBSW   Y9, Y8, Y9
-	VPADDW       Y10, Y3, Y3
-	VPADDW       Y9, Y4, Y4
-	VPBROADCASTD 20(CX)(DX*2), Y9
-	VPMADDUBSW   Y9, Y7, Y7
-	VPMADDUBSW   Y9, Y8, Y9
-	VPADDW       Y7, Y5, Y5
-	VPADDW       Y9, Y6, Y6
-	VMOVDQU      384(AX), Y7
-	VMOVDQU      416(AX), Y8
-	VPBROADCASTD 24(CX), Y9
-	VPMADDUBSW   Y9, Y7, Y10
-	VPMADDUBSW   Y9, Y8, Y9
-	VPADDW       Y10, Y1, Y1
-	VPADDW       Y9, Y2, Y2
-	VPBROADCASTD 24(CX)(DX*1), Y9
-	VPMADDUBSW   Y9, Y7, Y10
-	VPMADDUBSW   Y9, Y8, Y9
-	VPADDW       Y10, Y3, Y3
-	VPADDW       Y9, Y4, Y4
-	VPBROADCASTD 24(CX)(DX*2), Y9
-	VPMADDUBSW   Y9, Y7, Y7
-	VPMADDUBSW   Y9, Y8, Y9
-	VPADDW       Y7, Y5, Y5
-	VPADDW       Y9, Y6, Y6
-	VMOVDQU      448(AX), Y7
-	VMOVDQU      480(AX), Y8
-	VPBROADCASTD 28(CX), Y9
-	VPMADDUBSW   Y9, Y7, Y10
-	VPMADDUBSW   Y9, Y8, Y9
-	VPADDW       Y10, Y1, Y1
-	VPADDW       Y9, Y2, Y2
-	VPBROADCASTD 28(CX)(DX*1), Y9
-	VPMADDUBSW   Y9, Y7, Y10
-	VPMADDUBSW   Y9, Y8, Y9
-	VPADDW       Y10, Y3, Y3
-	VPADDW       Y9, Y4, Y4
-	VPBROADCASTD 28(CX)(DX*2), Y9
-	VPMADDUBSW   Y9, Y7, Y7
-	VPMADDUBSW   Y9, Y8, Y9
-	VPADDW       Y7, Y5, Y5
-	VPADDW       Y9, Y6, Y6
-	VPMADDWD     Y0, Y1, Y1
-	VPMADDWD     Y0, Y2, Y2
-	VPMADDWD     Y0, Y3, Y3
-	VPMADDWD     Y0, Y4, Y4
-	VPMADDWD     Y0, Y5, Y5
-	VPMADDWD     Y0, Y6, Y6
-	VMOVDQU      512(AX), Y7
-	VMOVDQU      544(AX), Y8
-	VCVTDQ2PS    Y1, Y1
-	VMULPS       Y7, Y1, Y1
-	VCVTDQ2PS    Y2, Y2
-	VMULPS       Y8, Y2, Y2
-	VBROADCASTSS 36(CX), Y9
-	VFNMADD231PS 576(AX), Y9, Y1
-	VFNMADD231PS 608(AX), Y9, Y2
-	VBROADCASTSS 32(CX), Y9
-	VFMADD213PS  (BX), Y9, Y1
-	VMOVUPS      Y1, (BX)
-	VFMADD213PS  32(BX), Y9, Y2
-	VMOVUPS      Y2, 32(BX)
-	VCVTDQ2PS    Y3, Y3
-	VMULPS       Y7, Y3, Y3
-	VCVTDQ2PS    Y4, Y4
-	VMULPS       Y8, Y4, Y4
-	VBROADCASTSS 36(CX)(DX*1), Y1
-	VFNMADD231PS 576(AX), Y1, Y3
-	VFNMADD231PS 608(AX), Y1, Y4
-	VBROADCASTSS 32(CX)(DX*1), Y1
-	VFMADD213PS  (BX)(SI*1), Y1, Y3
-	VMOVUPS      Y3, (BX)(SI*1)
-	VFMADD213PS  32(BX)(SI*1), Y1, Y4
-	VMOVUPS      Y4, 32(BX)(SI*1)
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y7, Y5, Y5
-	VCVTDQ2PS    Y6, Y6
-	VMULPS       Y8, Y6, Y6
-	VBROADCASTSS 36(CX)(DX*2), Y1
-	VFNMADD231PS 576(AX), Y1, Y5
-	VFNMADD231PS 608(AX), Y1, Y6
-	VBROADCASTSS 32(CX)(DX*2), Y1
-	VFMADD213PS  (BX)(SI*2), Y1, Y5
-	VMOVUPS      Y5, (BX)(SI*2)
-	VFMADD213PS  32(BX)(SI*2), Y1, Y6
-	VMOVUPS      Y6, 32(BX)(SI*2)
-	ADDQ         $0x00000280, AX
-	ADDQ         $0x00000040, CX
-	DECQ         R8
-	JNE          loop
-	VZEROUPPER
-	RET
-
 // func groupedQ41PanelAVX2x4(y *float32, ld int, panel *byte, acts *byte, lda int, fetch *byte, ahead int, lines int, groups int)
 // Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·groupedQ41PanelAVX2x4(SB), NOSPLIT, $0-72
+	PCALIGN $0x40
+
 	// groupedQ41PanelAVX2x4 adds to y[4][16] (ld values a token) the products of groups ≥ 1 groups of a
 	// panel of Q41 with rows of activation records that are lda bytes apart. It prefetches
 	// groups · lines ≥ 1 lines of 64 bytes that lie ahead bytes from fetch.
@@ -23417,6 +17595,8 @@ fetch:
 // func panelQ6AVX2(dst *byte, codes *byte, scales *byte, ahead int, groups int)
 // Requires: AVX, AVX2, F16C, MMX+
 TEXT ·panelQ6AVX2(SB), NOSPLIT, $0-40
+	PCALIGN $0x40
+
 	// panelQ6AVX2 unfolds groups ≥ 1 groups of Q6, whole scale units, into a panel; it prefetches
 	// the scales that lie ahead bytes further on.
 	MOVQ         dst+0(FP), AX
@@ -23604,6 +17784,8 @@ group:
 // func groupedQ6PanelAVX2x3(y *float32, ld int, panel *byte, acts *byte, lda int, fetch *byte, ahead int, lines int, groups int)
 // Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·groupedQ6PanelAVX2x3(SB), NOSPLIT, $192-72
+	PCALIGN $0x40
+
 	// groupedQ6PanelAVX2x3 adds to y[3][16] (ld values a token) the products of groups ≥ 1 groups of a
 	// panel of Q6 with rows of activation records that are lda bytes apart. It prefetches
 	// groups · lines ≥ 1 lines of 64 bytes that lie ahead bytes from fetch.
@@ -23840,6 +18022,8 @@ fetch:
 // func groupedQ6PanelAVX2x4(y *float32, ld int, panel *byte, acts *byte, lda int, fetch *byte, ahead int, lines int, groups int)
 // Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·groupedQ6PanelAVX2x4(SB), NOSPLIT, $256-72
+	PCALIGN $0x40
+
 	// groupedQ6PanelAVX2x4 adds to y[4][16] (ld values a token) the products of groups ≥ 1 groups of a
 	// panel of Q6 with rows of activation records that are lda bytes apart. It prefetches
 	// groups · lines ≥ 1 lines of 64 bytes that lie ahead bytes from fetch.
@@ -24137,368 +18321,11 @@ fetch:
 	VZEROUPPER
 	RET
 
-// func groupedQ6PanelAVX2x5(y *float32, ld int, panel *byte, acts *byte, lda int, fetch *byte, ahead int, lines int, groups int)
-// Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·groupedQ6PanelAVX2x5(SB), NOSPLIT, $320-72
-	// groupedQ6PanelAVX2x5 adds to y[5][16] (ld values a token) the products of groups ≥ 1 groups of a
-	// panel of Q6 with rows of activation records that are lda bytes apart. It prefetches
-	// groups · lines ≥ 1 lines of 64 bytes that lie ahead bytes from fetch.
-	MOVQ panel+16(FP), AX
-	MOVQ acts+24(FP), CX
-	MOVQ lda+32(FP), DX
-	LEAQ (CX)(DX*2), BX
-	ADDQ DX, BX
-	MOVQ y+0(FP), SI
-	MOVQ ld+8(FP), DI
-	SHLQ $0x02, DI
-	LEAQ (SI)(DI*2), R8
-	ADDQ DI, R8
-	MOVQ fetch+40(FP), R9
-	MOVQ ahead+48(FP), R10
-	ADDQ R10, R9
-	MOVQ groups+64(FP), R10
-	MOVQ lines+56(FP), R11
-
-loop:
-	VXORPS  Y0, Y0, Y0
-	VMOVUPS Y0, (SP)
-	VMOVUPS Y0, 32(SP)
-	VMOVUPS Y0, 64(SP)
-	VMOVUPS Y0, 96(SP)
-	VMOVUPS Y0, 128(SP)
-	VMOVUPS Y0, 160(SP)
-	VMOVUPS Y0, 192(SP)
-	VMOVUPS Y0, 224(SP)
-	VMOVUPS Y0, 256(SP)
-	VMOVUPS Y0, 288(SP)
-	MOVQ    $0x00000008, R13
-
-group:
-	MOVQ R11, R12
-
-fetch:
-	PREFETCHT1 (R9)
-	ADDQ       $0x40, R9
-	DECQ       R12
-	JNE        fetch
-
-	// sums start at -32 times those of the activations
-	VPBROADCASTD 36(CX), Y0
-	VMOVDQA      Y0, Y1
-	VPBROADCASTD 36(CX)(DX*1), Y2
-	VMOVDQA      Y2, Y3
-	VPBROADCASTD 36(CX)(DX*2), Y4
-	VMOVDQA      Y4, Y5
-	VPBROADCASTD 36(BX), Y6
-	VMOVDQA      Y6, Y7
-	VPBROADCASTD 36(BX)(DX*1), Y8
-	VMOVDQA      Y8, Y9
-	VMOVDQU      (AX), Y10
-	VMOVDQU      32(AX), Y11
-	VPBROADCASTD (CX), Y12
-	VPMADDUBSW   Y12, Y10, Y13
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y13, Y0, Y0
-	VPADDW       Y12, Y1, Y1
-	VPBROADCASTD (CX)(DX*1), Y12
-	VPMADDUBSW   Y12, Y10, Y13
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y13, Y2, Y2
-	VPADDW       Y12, Y3, Y3
-	VPBROADCASTD (CX)(DX*2), Y12
-	VPMADDUBSW   Y12, Y10, Y13
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y13, Y4, Y4
-	VPADDW       Y12, Y5, Y5
-	VPBROADCASTD (BX), Y12
-	VPMADDUBSW   Y12, Y10, Y13
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y13, Y6, Y6
-	VPADDW       Y12, Y7, Y7
-	VPBROADCASTD (BX)(DX*1), Y12
-	VPMADDUBSW   Y12, Y10, Y10
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y10, Y8, Y8
-	VPADDW       Y12, Y9, Y9
-	VMOVDQU      64(AX), Y10
-	VMOVDQU      96(AX), Y11
-	VPBROADCASTD 4(CX), Y12
-	VPMADDUBSW   Y12, Y10, Y13
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y13, Y0, Y0
-	VPADDW       Y12, Y1, Y1
-	VPBROADCASTD 4(CX)(DX*1), Y12
-	VPMADDUBSW   Y12, Y10, Y13
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y13, Y2, Y2
-	VPADDW       Y12, Y3, Y3
-	VPBROADCASTD 4(CX)(DX*2), Y12
-	VPMADDUBSW   Y12, Y10, Y13
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y13, Y4, Y4
-	VPADDW       Y12, Y5, Y5
-	VPBROADCASTD 4(BX), Y12
-	VPMADDUBSW   Y12, Y10, Y13
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y13, Y6, Y6
-	VPADDW       Y12, Y7, Y7
-	VPBROADCASTD 4(BX)(DX*1), Y12
-	VPMADDUBSW   Y12, Y10, Y10
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y10, Y8, Y8
-	VPADDW       Y12, Y9, Y9
-	VMOVDQU      128(AX), Y10
-	VMOVDQU      160(AX), Y11
-	VPBROADCASTD 8(CX), Y12
-	VPMADDUBSW   Y12, Y10, Y13
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y13, Y0, Y0
-	VPADDW       Y12, Y1, Y1
-	VPBROADCASTD 8(CX)(DX*1), Y12
-	VPMADDUBSW   Y12, Y10, Y13
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y13, Y2, Y2
-	VPADDW       Y12, Y3, Y3
-	VPBROADCASTD 8(CX)(DX*2), Y12
-	VPMADDUBSW   Y12, Y10, Y13
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y13, Y4, Y4
-	VPADDW       Y12, Y5, Y5
-	VPBROADCASTD 8(BX), Y12
-	VPMADDUBSW   Y12, Y10, Y13
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y13, Y6, Y6
-	VPADDW       Y12, Y7, Y7
-	VPBROADCASTD 8(BX)(DX*1), Y12
-	VPMADDUBSW   Y12, Y10, Y10
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y10, Y8, Y8
-	VPADDW       Y12, Y9, Y9
-	VMOVDQU      192(AX), Y10
-	VMOVDQU      224(AX), Y11
-	VPBROADCASTD 12(CX), Y12
-	VPMADDUBSW   Y12, Y10, Y13
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y13, Y0, Y0
-	VPADDW       Y12, Y1, Y1
-	VPBROADCASTD 12(CX)(DX*1), Y12
-	VPMADDUBSW   Y12, Y10, Y13
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y13, Y2, Y2
-	VPADDW       Y12, Y3, Y3
-	VPBROADCASTD 12(CX)(DX*2), Y12
-	VPMADDUBSW   Y12, Y10, Y13
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y13, Y4, Y4
-	VPADDW       Y12, Y5, Y5
-	VPBROADCASTD 12(BX), Y12
-	VPMADDUBSW   Y12, Y10, Y13
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y13, Y6, Y6
-	VPADDW       Y12, Y7, Y7
-	VPBROADCASTD 12(BX)(DX*1), Y12
-	VPMADDUBSW   Y12, Y10, Y10
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y10, Y8, Y8
-	VPADDW       Y12, Y9, Y9
-	VMOVDQU      256(AX), Y10
-	VMOVDQU      288(AX), Y11
-	VPBROADCASTD 16(CX), Y12
-	VPMADDUBSW   Y12, Y10, Y13
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y13, Y0, Y0
-	VPADDW       Y12, Y1, Y1
-	VPBROADCASTD 16(CX)(DX*1), Y12
-	VPMADDUBSW   Y12, Y10, Y13
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y13, Y2, Y2
-	VPADDW       Y12, Y3, Y3
-	VPBROADCASTD 16(CX)(DX*2), Y12
-	VPMADDUBSW   Y12, Y10, Y13
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y13, Y4, Y4
-	VPADDW       Y12, Y5, Y5
-	VPBROADCASTD 16(BX), Y12
-	VPMADDUBSW   Y12, Y10, Y13
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y13, Y6, Y6
-	VPADDW       Y12, Y7, Y7
-	VPBROADCASTD 16(BX)(DX*1), Y12
-	VPMADDUBSW   Y12, Y10, Y10
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y10, Y8, Y8
-	VPADDW       Y12, Y9, Y9
-	VMOVDQU      320(AX), Y10
-	VMOVDQU      352(AX), Y11
-	VPBROADCASTD 20(CX), Y12
-	VPMADDUBSW   Y12, Y10, Y13
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y13, Y0, Y0
-	VPADDW       Y12, Y1, Y1
-	VPBROADCASTD 20(CX)(DX*1), Y12
-	VPMADDUBSW   Y12, Y10, Y13
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y13, Y2, Y2
-	VPADDW       Y12, Y3, Y3
-	VPBROADCASTD 20(CX)(DX*2), Y12
-	VPMADDUBSW   Y12, Y10, Y13
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y13, Y4, Y4
-	VPADDW       Y12, Y5, Y5
-	VPBROADCASTD 20(BX), Y12
-	VPMADDUBSW   Y12, Y10, Y13
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y13, Y6, Y6
-	VPADDW       Y12, Y7, Y7
-	VPBROADCASTD 20(BX)(DX*1), Y12
-	VPMADDUBSW   Y12, Y10, Y10
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y10, Y8, Y8
-	VPADDW       Y12, Y9, Y9
-	VMOVDQU      384(AX), Y10
-	VMOVDQU      416(AX), Y11
-	VPBROADCASTD 24(CX), Y12
-	VPMADDUBSW   Y12, Y10, Y13
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y13, Y0, Y0
-	VPADDW       Y12, Y1, Y1
-	VPBROADCASTD 24(CX)(DX*1), Y12
-	VPMADDUBSW   Y12, Y10, Y13
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y13, Y2, Y2
-	VPADDW       Y12, Y3, Y3
-	VPBROADCASTD 24(CX)(DX*2), Y12
-	VPMADDUBSW   Y12, Y10, Y13
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y13, Y4, Y4
-	VPADDW       Y12, Y5, Y5
-	VPBROADCASTD 24(BX), Y12
-	VPMADDUBSW   Y12, Y10, Y13
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y13, Y6, Y6
-	VPADDW       Y12, Y7, Y7
-	VPBROADCASTD 24(BX)(DX*1), Y12
-	VPMADDUBSW   Y12, Y10, Y10
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y10, Y8, Y8
-	VPADDW       Y12, Y9, Y9
-	VMOVDQU      448(AX), Y10
-	VMOVDQU      480(AX), Y11
-	VPBROADCASTD 28(CX), Y12
-	VPMADDUBSW   Y12, Y10, Y13
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y13, Y0, Y0
-	VPADDW       Y12, Y1, Y1
-	VPBROADCASTD 28(CX)(DX*1), Y12
-	VPMADDUBSW   Y12, Y10, Y13
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y13, Y2, Y2
-	VPADDW       Y12, Y3, Y3
-	VPBROADCASTD 28(CX)(DX*2), Y12
-	VPMADDUBSW   Y12, Y10, Y13
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y13, Y4, Y4
-	VPADDW       Y12, Y5, Y5
-	VPBROADCASTD 28(BX), Y12
-	VPMADDUBSW   Y12, Y10, Y13
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y13, Y6, Y6
-	VPADDW       Y12, Y7, Y7
-	VPBROADCASTD 28(BX)(DX*1), Y12
-	VPMADDUBSW   Y12, Y10, Y10
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y10, Y8, Y8
-	VPADDW       Y12, Y9, Y9
-	VPMADDWD     576(AX), Y0, Y0
-	VPMADDWD     608(AX), Y1, Y1
-	VPMADDWD     576(AX), Y2, Y2
-	VPMADDWD     608(AX), Y3, Y3
-	VPMADDWD     576(AX), Y4, Y4
-	VPMADDWD     608(AX), Y5, Y5
-	VPMADDWD     576(AX), Y6, Y6
-	VPMADDWD     608(AX), Y7, Y7
-	VPMADDWD     576(AX), Y8, Y8
-	VPMADDWD     608(AX), Y9, Y9
-	VBROADCASTSS 32(CX), Y10
-	VCVTDQ2PS    Y0, Y0
-	VFMADD213PS  (SP), Y10, Y0
-	VMOVUPS      Y0, (SP)
-	VCVTDQ2PS    Y1, Y1
-	VFMADD213PS  32(SP), Y10, Y1
-	VMOVUPS      Y1, 32(SP)
-	VBROADCASTSS 32(CX)(DX*1), Y0
-	VCVTDQ2PS    Y2, Y2
-	VFMADD213PS  64(SP), Y0, Y2
-	VMOVUPS      Y2, 64(SP)
-	VCVTDQ2PS    Y3, Y3
-	VFMADD213PS  96(SP), Y0, Y3
-	VMOVUPS      Y3, 96(SP)
-	VBROADCASTSS 32(CX)(DX*2), Y0
-	VCVTDQ2PS    Y4, Y4
-	VFMADD213PS  128(SP), Y0, Y4
-	VMOVUPS      Y4, 128(SP)
-	VCVTDQ2PS    Y5, Y5
-	VFMADD213PS  160(SP), Y0, Y5
-	VMOVUPS      Y5, 160(SP)
-	VBROADCASTSS 32(BX), Y0
-	VCVTDQ2PS    Y6, Y6
-	VFMADD213PS  192(SP), Y0, Y6
-	VMOVUPS      Y6, 192(SP)
-	VCVTDQ2PS    Y7, Y7
-	VFMADD213PS  224(SP), Y0, Y7
-	VMOVUPS      Y7, 224(SP)
-	VBROADCASTSS 32(BX)(DX*1), Y0
-	VCVTDQ2PS    Y8, Y8
-	VFMADD213PS  256(SP), Y0, Y8
-	VMOVUPS      Y8, 256(SP)
-	VCVTDQ2PS    Y9, Y9
-	VFMADD213PS  288(SP), Y0, Y9
-	VMOVUPS      Y9, 288(SP)
-	ADDQ         $0x00000280, AX
-	ADDQ         $0x00000040, CX
-	ADDQ         $0x00000040, BX
-	DECQ         R13
-	JNE          group
-	VMOVDQU      -128(AX), Y0
-	VMOVDQU      -96(AX), Y1
-	VMOVUPS      (SP), Y2
-	VFMADD213PS  (SI), Y0, Y2
-	VMOVUPS      Y2, (SI)
-	VMOVUPS      32(SP), Y2
-	VFMADD213PS  32(SI), Y1, Y2
-	VMOVUPS      Y2, 32(SI)
-	VMOVUPS      64(SP), Y2
-	VFMADD213PS  (SI)(DI*1), Y0, Y2
-	VMOVUPS      Y2, (SI)(DI*1)
-	VMOVUPS      96(SP), Y2
-	VFMADD213PS  32(SI)(DI*1), Y1, Y2
-	VMOVUPS      Y2, 32(SI)(DI*1)
-	VMOVUPS      128(SP), Y2
-	VFMADD213PS  (SI)(DI*2), Y0, Y2
-	VMOVUPS      Y2, (SI)(DI*2)
-	VMOVUPS      160(SP), Y2
-	VFMADD213PS  32(SI)(DI*2), Y1, Y2
-	VMOVUPS      Y2, 32(SI)(DI*2)
-	VMOVUPS      192(SP), Y2
-	VFMADD213PS  (R8), Y0, Y2
-	VMOVUPS      Y2, (R8)
-	VMOVUPS      224(SP), Y2
-	VFMADD213PS  32(R8), Y1, Y2
-	VMOVUPS      Y2, 32(R8)
-	VMOVUPS      256(SP), Y2
-	VFMADD213PS  (R8)(DI*1), Y0, Y2
-	VMOVUPS      Y2, (R8)(DI*1)
-	VMOVUPS      288(SP), Y0
-	VFMADD213PS  32(R8)(DI*1), Y1, Y0
-	VMOVUPS      Y0, 32(R8)(DI*1)
-	SUBQ         $0x00000008, R10
-	JNE          loop
-	VZEROUPPER
-	RET
-
 // func groupedQ6PanelAVX2x6(y *float32, ld int, panel *byte, acts *byte, lda int, fetch *byte, ahead int, lines int, groups int)
 // Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·groupedQ6PanelAVX2x6(SB), NOSPLIT, $384-72
+	PCALIGN $0x40
+
 	// groupedQ6PanelAVX2x6 adds to y[6][16] (ld values a token) the products of groups ≥ 1 groups of a
 	// panel of Q6 with rows of activation records that are lda bytes apart. It prefetches
 	// groups · lines ≥ 1 lines of 64 bytes that lie ahead bytes from fetch.
@@ -24917,6 +18744,8 @@ fetch:
 // func panelFP4AVX2(dst *byte, codes *byte, scales *byte, ahead int, groups int)
 // Requires: AVX, AVX2, F16C, MMX+
 TEXT ·panelFP4AVX2(SB), NOSPLIT, $0-40
+	PCALIGN $0x40
+
 	// panelFP4AVX2 unfolds groups ≥ 1 groups of FP4, whole scale units, into a panel; it prefetches
 	// the scales that lie ahead bytes further on.
 	MOVQ         dst+0(FP), AX
@@ -25007,227 +18836,11 @@ loop:
 	VZEROUPPER
 	RET
 
-// func groupedFP4PanelAVX2x3(y *float32, ld int, panel *byte, acts *byte, lda int, fetch *byte, ahead int, lines int, groups int)
-// Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·groupedFP4PanelAVX2x3(SB), NOSPLIT, $0-72
-	// groupedFP4PanelAVX2x3 adds to y[3][16] (ld values a token) the products of groups ≥ 1 groups of a
-	// panel of FP4 with rows of activation records that are lda bytes apart. It prefetches
-	// groups · lines ≥ 1 lines of 64 bytes that lie ahead bytes from fetch.
-	MOVQ         panel+16(FP), AX
-	MOVQ         acts+24(FP), CX
-	MOVQ         lda+32(FP), DX
-	MOVQ         y+0(FP), BX
-	MOVQ         ld+8(FP), SI
-	SHLQ         $0x02, SI
-	MOVQ         fetch+40(FP), DI
-	MOVQ         ahead+48(FP), R8
-	ADDQ         R8, DI
-	MOVQ         groups+64(FP), R8
-	MOVQ         lines+56(FP), R9
-	MOVL         $0x00010001, R10
-	VMOVD        R10, X0
-	VPBROADCASTD X0, Y0
-
-loop:
-	MOVQ R9, R10
-
-fetch:
-	PREFETCHT1 (DI)
-	ADDQ       $0x40, DI
-	DECQ       R10
-	JNE        fetch
-
-	// sums start at -16 times those of the activations
-	VPBROADCASTD 40(CX), Y1
-	VPADDW       Y1, Y1, Y1
-	VMOVDQA      Y1, Y2
-	VPBROADCASTD 40(CX)(DX*1), Y3
-	VPADDW       Y3, Y3, Y3
-	VMOVDQA      Y3, Y4
-	VPBROADCASTD 40(CX)(DX*2), Y5
-	VPADDW       Y5, Y5, Y5
-	VMOVDQA      Y5, Y6
-	VMOVDQU      (AX), Y7
-	VMOVDQU      32(AX), Y8
-	VPBROADCASTD (CX), Y9
-	VPMADDUBSW   Y9, Y7, Y10
-	VPMADDUBSW   Y9, Y8, Y9
-	VPADDW       Y10, Y1, Y1
-	VPADDW       Y9, Y2, Y2
-	VPBROADCASTD (CX)(DX*1), Y9
-	VPMADDUBSW   Y9, Y7, Y10
-	VPMADDUBSW   Y9, Y8, Y9
-	VPADDW       Y10, Y3, Y3
-	VPADDW       Y9, Y4, Y4
-	VPBROADCASTD (CX)(DX*2), Y9
-	VPMADDUBSW   Y9, Y7, Y7
-	VPMADDUBSW   Y9, Y8, Y9
-	VPADDW       Y7, Y5, Y5
-	VPADDW       Y9, Y6, Y6
-	VMOVDQU      64(AX), Y7
-	VMOVDQU      96(AX), Y8
-	VPBROADCASTD 4(CX), Y9
-	VPMADDUBSW   Y9, Y7, Y10
-	VPMADDUBSW   Y9, Y8, Y9
-	VPADDW       Y10, Y1, Y1
-	VPADDW       Y9, Y2, Y2
-	VPBROADCASTD 4(CX)(DX*1), Y9
-	VPMADDUBSW   Y9, Y7, Y10
-	VPMADDUBSW   Y9, Y8, Y9
-	VPADDW       Y10, Y3, Y3
-	VPADDW       Y9, Y4, Y4
-	VPBROADCASTD 4(CX)(DX*2), Y9
-	VPMADDUBSW   Y9, Y7, Y7
-	VPMADDUBSW   Y9, Y8, Y9
-	VPADDW       Y7, Y5, Y5
-	VPADDW       Y9, Y6, Y6
-	VMOVDQU      128(AX), Y7
-	VMOVDQU      160(AX), Y8
-	VPBROADCASTD 8(CX), Y9
-	VPMADDUBSW   Y9, Y7, Y10
-	VPMADDUBSW   Y9, Y8, Y9
-	VPADDW       Y10, Y1, Y1
-	VPADDW       Y9, Y2, Y2
-	VPBROADCASTD 8(CX)(DX*1), Y9
-	VPMADDUBSW   Y9, Y7, Y10
-	VPMADDUBSW   Y9, Y8, Y9
-	VPADDW       Y10, Y3, Y3
-	VPADDW       Y9, Y4, Y4
-	VPBROADCASTD 8(CX)(DX*2), Y9
-	VPMADDUBSW   Y9, Y7, Y7
-	VPMADDUBSW   Y9, Y8, Y9
-	VPADDW       Y7, Y5, Y5
-	VPADDW       Y9, Y6, Y6
-	VMOVDQU      192(AX), Y7
-	VMOVDQU      224(AX), Y8
-	VPBROADCASTD 12(CX), Y9
-	VPMADDUBSW   Y9, Y7, Y10
-	VPMADDUBSW   Y9, Y8, Y9
-	VPADDW       Y10, Y1, Y1
-	VPADDW       Y9, Y2, Y2
-	VPBROADCASTD 12(CX)(DX*1), Y9
-	VPMADDUBSW   Y9, Y7, Y10
-	VPMADDUBSW   Y9, Y8, Y9
-	VPADDW       Y10, Y3, Y3
-	VPADDW       Y9, Y4, Y4
-	VPBROADCASTD 12(CX)(DX*2), Y9
-	VPMADDUBSW   Y9, Y7, Y7
-	VPMADDUBSW   Y9, Y8, Y9
-	VPADDW       Y7, Y5, Y5
-	VPADDW       Y9, Y6, Y6
-	VMOVDQU      256(AX), Y7
-	VMOVDQU      288(AX), Y8
-	VPBROADCASTD 16(CX), Y9
-	VPMADDUBSW   Y9, Y7, Y10
-	VPMADDUBSW   Y9, Y8, Y9
-	VPADDW       Y10, Y1, Y1
-	VPADDW       Y9, Y2, Y2
-	VPBROADCASTD 16(CX)(DX*1), Y9
-	VPMADDUBSW   Y9, Y7, Y10
-	VPMADDUBSW   Y9, Y8, Y9
-	VPADDW       Y10, Y3, Y3
-	VPADDW       Y9, Y4, Y4
-	VPBROADCASTD 16(CX)(DX*2), Y9
-	VPMADDUBSW   Y9, Y7, Y7
-	VPMADDUBSW   Y9, Y8, Y9
-	VPADDW       Y7, Y5, Y5
-	VPADDW       Y9, Y6, Y6
-	VMOVDQU      320(AX), Y7
-	VMOVDQU      352(AX), Y8
-	VPBROADCASTD 20(CX), Y9
-	VPMADDUBSW   Y9, Y7, Y10
-	VPMADDUBSW   Y9, Y8, Y9
-	VPADDW       Y10, Y1, Y1
-	VPADDW       Y9, Y2, Y2
-	VPBROADCASTD 20(CX)(DX*1), Y9
-	VPMADDUBSW   Y9, Y7, Y10
-	VPMADDUBSW   Y9, Y8, Y9
-	VPADDW       Y10, Y3, Y3
-	VPADDW       Y9, Y4, Y4
-	VPBROADCASTD 20(CX)(DX*2), Y9
-	VPMADDUBSW   Y9, Y7, Y7
-	VPMADDUBSW   Y9, Y8, Y9
-	VPADDW       Y7, Y5, Y5
-	VPADDW       Y9, Y6, Y6
-	VMOVDQU      384(AX), Y7
-	VMOVDQU      416(AX), Y8
-	VPBROADCASTD 24(CX), Y9
-	VPMADDUBSW   Y9, Y7, Y10
-	VPMADDUBSW   Y9, Y8, Y9
-	VPADDW       Y10, Y1, Y1
-	VPADDW       Y9, Y2, Y2
-	VPBROADCASTD 24(CX)(DX*1), Y9
-	VPMADDUBSW   Y9, Y7, Y10
-	VPMADDUBSW   Y9, Y8, Y9
-	VPADDW       Y10, Y3, Y3
-	VPADDW       Y9, Y4, Y4
-	VPBROADCASTD 24(CX)(DX*2), Y9
-	VPMADDUBSW   Y9, Y7, Y7
-	VPMADDUBSW   Y9, Y8, Y9
-	VPADDW       Y7, Y5, Y5
-	VPADDW       Y9, Y6, Y6
-	VMOVDQU      448(AX), Y7
-	VMOVDQU      480(AX), Y8
-	VPBROADCASTD 28(CX), Y9
-	VPMADDUBSW   Y9, Y7, Y10
-	VPMADDUBSW   Y9, Y8, Y9
-	VPADDW       Y10, Y1, Y1
-	VPADDW       Y9, Y2, Y2
-	VPBROADCASTD 28(CX)(DX*1), Y9
-	VPMADDUBSW   Y9, Y7, Y10
-	VPMADDUBSW   Y9, Y8, Y9
-	VPADDW       Y10, Y3, Y3
-	VPADDW       Y9, Y4, Y4
-	VPBROADCASTD 28(CX)(DX*2), Y9
-	VPMADDUBSW   Y9, Y7, Y7
-	VPMADDUBSW   Y9, Y8, Y9
-	VPADDW       Y7, Y5, Y5
-	VPADDW       Y9, Y6, Y6
-	VPMADDWD     Y0, Y1, Y1
-	VPMADDWD     Y0, Y2, Y2
-	VPMADDWD     Y0, Y3, Y3
-	VPMADDWD     Y0, Y4, Y4
-	VPMADDWD     Y0, Y5, Y5
-	VPMADDWD     Y0, Y6, Y6
-	VMOVDQU      512(AX), Y7
-	VMOVDQU      544(AX), Y8
-	VCVTDQ2PS    Y1, Y1
-	VMULPS       Y7, Y1, Y1
-	VCVTDQ2PS    Y2, Y2
-	VMULPS       Y8, Y2, Y2
-	VBROADCASTSS 32(CX), Y9
-	VFMADD213PS  (BX), Y9, Y1
-	VMOVUPS      Y1, (BX)
-	VFMADD213PS  32(BX), Y9, Y2
-	VMOVUPS      Y2, 32(BX)
-	VCVTDQ2PS    Y3, Y3
-	VMULPS       Y7, Y3, Y3
-	VCVTDQ2PS    Y4, Y4
-	VMULPS       Y8, Y4, Y4
-	VBROADCASTSS 32(CX)(DX*1), Y1
-	VFMADD213PS  (BX)(SI*1), Y1, Y3
-	VMOVUPS      Y3, (BX)(SI*1)
-	VFMADD213PS  32(BX)(SI*1), Y1, Y4
-	VMOVUPS      Y4, 32(BX)(SI*1)
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y7, Y5, Y5
-	VCVTDQ2PS    Y6, Y6
-	VMULPS       Y8, Y6, Y6
-	VBROADCASTSS 32(CX)(DX*2), Y1
-	VFMADD213PS  (BX)(SI*2), Y1, Y5
-	VMOVUPS      Y5, (BX)(SI*2)
-	VFMADD213PS  32(BX)(SI*2), Y1, Y6
-	VMOVUPS      Y6, 32(BX)(SI*2)
-	ADDQ         $0x00000240, AX
-	ADDQ         $0x00000040, CX
-	DECQ         R8
-	JNE          loop
-	VZEROUPPER
-	RET
-
 // func groupedFP4PanelAVX2x4(y *float32, ld int, panel *byte, acts *byte, lda int, fetch *byte, ahead int, lines int, groups int)
 // Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·groupedFP4PanelAVX2x4(SB), NOSPLIT, $0-72
+	PCALIGN $0x40
+
 	// groupedFP4PanelAVX2x4 adds to y[4][16] (ld values a token) the products of groups ≥ 1 groups of a
 	// panel of FP4 with rows of activation records that are lda bytes apart. It prefetches
 	// groups · lines ≥ 1 lines of 64 bytes that lie ahead bytes from fetch.

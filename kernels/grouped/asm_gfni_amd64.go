@@ -73,26 +73,12 @@ func groupedQ4GFNIAVX512x3(y *float32, ld int, codes *byte, scales *byte, stride
 //go:noescape
 func groupedQ4GFNIAVX512x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 
-// groupedQ4GFNIAVX512x5 adds to y[5][32] (ld values a token) the products of two bands of Q4 that are
-// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
-// next, which need not be memory at all.
-//
-//go:noescape
-func groupedQ4GFNIAVX512x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
-
 // groupedQ4GFNIAVX512x6 adds to y[6][32] (ld values a token) the products of two bands of Q4 that are
 // stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 // next, which need not be memory at all.
 //
 //go:noescape
 func groupedQ4GFNIAVX512x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
-
-// groupedQ4GFNIAVX512x7 adds to y[7][16] (ld values a token) the products of a band of Q4 that are
-// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
-// next, which need not be memory at all.
-//
-//go:noescape
-func groupedQ4GFNIAVX512x7(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 
 // groupedQ4GFNIAVX512x8 adds to y[8][16] (ld values a token) the products of a band of Q4 that are
 // stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
@@ -101,47 +87,12 @@ func groupedQ4GFNIAVX512x7(y *float32, ld int, codes *byte, scales *byte, stride
 //go:noescape
 func groupedQ4GFNIAVX512x8(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 
-// groupedQ4GFNIAVX512x9 adds to y[9][16] (ld values a token) the products of a band of Q4 that are
-// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
-// next, which need not be memory at all.
-//
-//go:noescape
-func groupedQ4GFNIAVX512x9(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
-
-// groupedQ4GFNIAVX512x10 adds to y[10][16] (ld values a token) the products of a band of Q4 that are
-// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
-// next, which need not be memory at all.
-//
-//go:noescape
-func groupedQ4GFNIAVX512x10(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
-
-// groupedQ4GFNIAVX512x11 adds to y[11][16] (ld values a token) the products of a band of Q4 that are
-// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
-// next, which need not be memory at all.
-//
-//go:noescape
-func groupedQ4GFNIAVX512x11(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
-
 // groupedQ4GFNIAVX512x12 adds to y[12][16] (ld values a token) the products of a band of Q4 that are
 // stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 // next, which need not be memory at all.
 //
 //go:noescape
 func groupedQ4GFNIAVX512x12(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
-
-// groupedQ4GFNIAVX512x13 adds to y[13][16] (ld values a token) the products of a band of Q4 that are
-// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
-// next, which need not be memory at all.
-//
-//go:noescape
-func groupedQ4GFNIAVX512x13(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
-
-// groupedQ4GFNIAVX512x14 adds to y[14][16] (ld values a token) the products of a band of Q4 that are
-// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
-// next, which need not be memory at all.
-//
-//go:noescape
-func groupedQ4GFNIAVX512x14(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 
 // gfniPanelQ4MAVX512 unpacks groups ≥ 1 groups of two bands of Q4M, whole scale units, that are stride bytes apart,
 // into a panel of 1408 bytes a group. It prefetches the same scales of the next two bands.
@@ -170,26 +121,12 @@ func groupedQ4MGFNIAVX512x3(y *float32, ld int, codes *byte, scales *byte, strid
 //go:noescape
 func groupedQ4MGFNIAVX512x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 
-// groupedQ4MGFNIAVX512x5 adds to y[5][32] (ld values a token) the products of two bands of Q4M that are
-// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
-// next, which need not be memory at all.
-//
-//go:noescape
-func groupedQ4MGFNIAVX512x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
-
 // groupedQ4MGFNIAVX512x6 adds to y[6][32] (ld values a token) the products of two bands of Q4M that are
 // stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 // next, which need not be memory at all.
 //
 //go:noescape
 func groupedQ4MGFNIAVX512x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
-
-// groupedQ4MGFNIAVX512x7 adds to y[7][16] (ld values a token) the products of a band of Q4M that are
-// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
-// next, which need not be memory at all.
-//
-//go:noescape
-func groupedQ4MGFNIAVX512x7(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 
 // groupedQ4MGFNIAVX512x8 adds to y[8][16] (ld values a token) the products of a band of Q4M that are
 // stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
@@ -198,47 +135,12 @@ func groupedQ4MGFNIAVX512x7(y *float32, ld int, codes *byte, scales *byte, strid
 //go:noescape
 func groupedQ4MGFNIAVX512x8(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 
-// groupedQ4MGFNIAVX512x9 adds to y[9][16] (ld values a token) the products of a band of Q4M that are
-// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
-// next, which need not be memory at all.
-//
-//go:noescape
-func groupedQ4MGFNIAVX512x9(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
-
-// groupedQ4MGFNIAVX512x10 adds to y[10][16] (ld values a token) the products of a band of Q4M that are
-// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
-// next, which need not be memory at all.
-//
-//go:noescape
-func groupedQ4MGFNIAVX512x10(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
-
-// groupedQ4MGFNIAVX512x11 adds to y[11][16] (ld values a token) the products of a band of Q4M that are
-// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
-// next, which need not be memory at all.
-//
-//go:noescape
-func groupedQ4MGFNIAVX512x11(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
-
 // groupedQ4MGFNIAVX512x12 adds to y[12][16] (ld values a token) the products of a band of Q4M that are
 // stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 // next, which need not be memory at all.
 //
 //go:noescape
 func groupedQ4MGFNIAVX512x12(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
-
-// groupedQ4MGFNIAVX512x13 adds to y[13][16] (ld values a token) the products of a band of Q4M that are
-// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
-// next, which need not be memory at all.
-//
-//go:noescape
-func groupedQ4MGFNIAVX512x13(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
-
-// groupedQ4MGFNIAVX512x14 adds to y[14][16] (ld values a token) the products of a band of Q4M that are
-// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
-// next, which need not be memory at all.
-//
-//go:noescape
-func groupedQ4MGFNIAVX512x14(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 
 // gfniPanelQ41AVX512 unpacks groups ≥ 1 groups of two bands of Q41, whole scale units, that are stride bytes apart,
 // into a panel of 1408 bytes a group. It prefetches the same scales of the next two bands.
@@ -267,26 +169,12 @@ func groupedQ41GFNIAVX512x3(y *float32, ld int, codes *byte, scales *byte, strid
 //go:noescape
 func groupedQ41GFNIAVX512x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 
-// groupedQ41GFNIAVX512x5 adds to y[5][32] (ld values a token) the products of two bands of Q41 that are
-// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
-// next, which need not be memory at all.
-//
-//go:noescape
-func groupedQ41GFNIAVX512x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
-
 // groupedQ41GFNIAVX512x6 adds to y[6][32] (ld values a token) the products of two bands of Q41 that are
 // stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 // next, which need not be memory at all.
 //
 //go:noescape
 func groupedQ41GFNIAVX512x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
-
-// groupedQ41GFNIAVX512x7 adds to y[7][16] (ld values a token) the products of a band of Q41 that are
-// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
-// next, which need not be memory at all.
-//
-//go:noescape
-func groupedQ41GFNIAVX512x7(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 
 // groupedQ41GFNIAVX512x8 adds to y[8][16] (ld values a token) the products of a band of Q41 that are
 // stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
@@ -295,47 +183,12 @@ func groupedQ41GFNIAVX512x7(y *float32, ld int, codes *byte, scales *byte, strid
 //go:noescape
 func groupedQ41GFNIAVX512x8(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 
-// groupedQ41GFNIAVX512x9 adds to y[9][16] (ld values a token) the products of a band of Q41 that are
-// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
-// next, which need not be memory at all.
-//
-//go:noescape
-func groupedQ41GFNIAVX512x9(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
-
-// groupedQ41GFNIAVX512x10 adds to y[10][16] (ld values a token) the products of a band of Q41 that are
-// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
-// next, which need not be memory at all.
-//
-//go:noescape
-func groupedQ41GFNIAVX512x10(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
-
-// groupedQ41GFNIAVX512x11 adds to y[11][16] (ld values a token) the products of a band of Q41 that are
-// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
-// next, which need not be memory at all.
-//
-//go:noescape
-func groupedQ41GFNIAVX512x11(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
-
 // groupedQ41GFNIAVX512x12 adds to y[12][16] (ld values a token) the products of a band of Q41 that are
 // stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 // next, which need not be memory at all.
 //
 //go:noescape
 func groupedQ41GFNIAVX512x12(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
-
-// groupedQ41GFNIAVX512x13 adds to y[13][16] (ld values a token) the products of a band of Q41 that are
-// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
-// next, which need not be memory at all.
-//
-//go:noescape
-func groupedQ41GFNIAVX512x13(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
-
-// groupedQ41GFNIAVX512x14 adds to y[14][16] (ld values a token) the products of a band of Q41 that are
-// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
-// next, which need not be memory at all.
-//
-//go:noescape
-func groupedQ41GFNIAVX512x14(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 
 // gfniPanelQ6AVX512 unpacks groups ≥ 1 groups of two bands of Q6, whole scale units, that are stride bytes apart,
 // into a panel of 1408 bytes a group. It prefetches the same scales of the next two bands.
@@ -364,13 +217,6 @@ func groupedQ6GFNIAVX512x3(y *float32, ld int, codes *byte, scales *byte, stride
 //go:noescape
 func groupedQ6GFNIAVX512x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 
-// groupedQ6GFNIAVX512x5 adds to y[5][16] (ld values a token) the products of a band of Q6 that are
-// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
-// next, which need not be memory at all.
-//
-//go:noescape
-func groupedQ6GFNIAVX512x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
-
 // groupedQ6GFNIAVX512x6 adds to y[6][16] (ld values a token) the products of a band of Q6 that are
 // stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 // next, which need not be memory at all.
@@ -378,26 +224,12 @@ func groupedQ6GFNIAVX512x5(y *float32, ld int, codes *byte, scales *byte, stride
 //go:noescape
 func groupedQ6GFNIAVX512x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 
-// groupedQ6GFNIAVX512x7 adds to y[7][16] (ld values a token) the products of a band of Q6 that are
-// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
-// next, which need not be memory at all.
-//
-//go:noescape
-func groupedQ6GFNIAVX512x7(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
-
 // groupedQ6GFNIAVX512x8 adds to y[8][16] (ld values a token) the products of a band of Q6 that are
 // stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 // next, which need not be memory at all.
 //
 //go:noescape
 func groupedQ6GFNIAVX512x8(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
-
-// groupedQ6GFNIAVX512x9 adds to y[9][16] (ld values a token) the products of a band of Q6 that are
-// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
-// next, which need not be memory at all.
-//
-//go:noescape
-func groupedQ6GFNIAVX512x9(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 
 // gfniPanelQ8AVX512 unpacks groups ≥ 1 groups of two bands of Q8, whole scale units, that are stride bytes apart,
 // into a panel of 1280 bytes a group. It prefetches the same scales of the next two bands.
@@ -426,26 +258,12 @@ func groupedQ8GFNIAVX512x3(y *float32, ld int, codes *byte, scales *byte, stride
 //go:noescape
 func groupedQ8GFNIAVX512x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 
-// groupedQ8GFNIAVX512x5 adds to y[5][32] (ld values a token) the products of two bands of Q8 that are
-// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
-// next, which need not be memory at all.
-//
-//go:noescape
-func groupedQ8GFNIAVX512x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
-
 // groupedQ8GFNIAVX512x6 adds to y[6][32] (ld values a token) the products of two bands of Q8 that are
 // stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 // next, which need not be memory at all.
 //
 //go:noescape
 func groupedQ8GFNIAVX512x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
-
-// groupedQ8GFNIAVX512x7 adds to y[7][32] (ld values a token) the products of two bands of Q8 that are
-// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
-// next, which need not be memory at all.
-//
-//go:noescape
-func groupedQ8GFNIAVX512x7(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 
 // groupedQ8GFNIAVX512x8 adds to y[8][32] (ld values a token) the products of two bands of Q8 that are
 // stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
@@ -454,47 +272,12 @@ func groupedQ8GFNIAVX512x7(y *float32, ld int, codes *byte, scales *byte, stride
 //go:noescape
 func groupedQ8GFNIAVX512x8(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 
-// groupedQ8GFNIAVX512x9 adds to y[9][16] (ld values a token) the products of a band of Q8 that are
-// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
-// next, which need not be memory at all.
-//
-//go:noescape
-func groupedQ8GFNIAVX512x9(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
-
-// groupedQ8GFNIAVX512x10 adds to y[10][16] (ld values a token) the products of a band of Q8 that are
-// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
-// next, which need not be memory at all.
-//
-//go:noescape
-func groupedQ8GFNIAVX512x10(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
-
-// groupedQ8GFNIAVX512x11 adds to y[11][16] (ld values a token) the products of a band of Q8 that are
-// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
-// next, which need not be memory at all.
-//
-//go:noescape
-func groupedQ8GFNIAVX512x11(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
-
 // groupedQ8GFNIAVX512x12 adds to y[12][16] (ld values a token) the products of a band of Q8 that are
 // stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 // next, which need not be memory at all.
 //
 //go:noescape
 func groupedQ8GFNIAVX512x12(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
-
-// groupedQ8GFNIAVX512x13 adds to y[13][16] (ld values a token) the products of a band of Q8 that are
-// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
-// next, which need not be memory at all.
-//
-//go:noescape
-func groupedQ8GFNIAVX512x13(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
-
-// groupedQ8GFNIAVX512x14 adds to y[14][16] (ld values a token) the products of a band of Q8 that are
-// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
-// next, which need not be memory at all.
-//
-//go:noescape
-func groupedQ8GFNIAVX512x14(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 
 // gfniPanelFP4AVX512 unpacks groups ≥ 1 groups of two bands of FP4, whole scale units, that are stride bytes apart,
 // into a panel of 1280 bytes a group. It prefetches the same scales of the next two bands.
@@ -523,13 +306,6 @@ func groupedFP4GFNIAVX512x3(y *float32, ld int, codes *byte, scales *byte, strid
 //go:noescape
 func groupedFP4GFNIAVX512x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 
-// groupedFP4GFNIAVX512x5 adds to y[5][32] (ld values a token) the products of two bands of FP4 that are
-// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
-// next, which need not be memory at all.
-//
-//go:noescape
-func groupedFP4GFNIAVX512x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
-
 // groupedFP4GFNIAVX512x6 adds to y[6][32] (ld values a token) the products of two bands of FP4 that are
 // stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 // next, which need not be memory at all.
@@ -537,26 +313,12 @@ func groupedFP4GFNIAVX512x5(y *float32, ld int, codes *byte, scales *byte, strid
 //go:noescape
 func groupedFP4GFNIAVX512x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 
-// groupedFP4GFNIAVX512x7 adds to y[7][16] (ld values a token) the products of a band of FP4 that are
-// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
-// next, which need not be memory at all.
-//
-//go:noescape
-func groupedFP4GFNIAVX512x7(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
-
 // groupedFP4GFNIAVX512x8 adds to y[8][16] (ld values a token) the products of a band of FP4 that are
 // stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 // next, which need not be memory at all.
 //
 //go:noescape
 func groupedFP4GFNIAVX512x8(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
-
-// groupedFP4GFNIAVX512x9 adds to y[9][16] (ld values a token) the products of a band of FP4 that are
-// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
-// next, which need not be memory at all.
-//
-//go:noescape
-func groupedFP4GFNIAVX512x9(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 
 // groupedQ1G128GFNIAVX512x2 adds to y[2][32] (ld values a token) the products of two bands of Q1G128 that are
 // stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
@@ -579,26 +341,12 @@ func groupedQ1G128GFNIAVX512x3(y *float32, ld int, codes *byte, scales *byte, st
 //go:noescape
 func groupedQ1G128GFNIAVX512x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 
-// groupedQ1G128GFNIAVX512x5 adds to y[5][32] (ld values a token) the products of two bands of Q1G128 that are
-// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
-// next, which need not be memory at all.
-//
-//go:noescape
-func groupedQ1G128GFNIAVX512x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
-
 // groupedQ1G128GFNIAVX512x6 adds to y[6][32] (ld values a token) the products of two bands of Q1G128 that are
 // stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 // next, which need not be memory at all.
 //
 //go:noescape
 func groupedQ1G128GFNIAVX512x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
-
-// groupedQ1G128GFNIAVX512x7 adds to y[7][16] (ld values a token) the products of a band of Q1G128 that are
-// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
-// next, which need not be memory at all.
-//
-//go:noescape
-func groupedQ1G128GFNIAVX512x7(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 
 // groupedQ1G128GFNIAVX512x8 adds to y[8][16] (ld values a token) the products of a band of Q1G128 that are
 // stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
@@ -607,47 +355,12 @@ func groupedQ1G128GFNIAVX512x7(y *float32, ld int, codes *byte, scales *byte, st
 //go:noescape
 func groupedQ1G128GFNIAVX512x8(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 
-// groupedQ1G128GFNIAVX512x9 adds to y[9][16] (ld values a token) the products of a band of Q1G128 that are
-// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
-// next, which need not be memory at all.
-//
-//go:noescape
-func groupedQ1G128GFNIAVX512x9(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
-
-// groupedQ1G128GFNIAVX512x10 adds to y[10][16] (ld values a token) the products of a band of Q1G128 that are
-// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
-// next, which need not be memory at all.
-//
-//go:noescape
-func groupedQ1G128GFNIAVX512x10(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
-
-// groupedQ1G128GFNIAVX512x11 adds to y[11][16] (ld values a token) the products of a band of Q1G128 that are
-// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
-// next, which need not be memory at all.
-//
-//go:noescape
-func groupedQ1G128GFNIAVX512x11(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
-
 // groupedQ1G128GFNIAVX512x12 adds to y[12][16] (ld values a token) the products of a band of Q1G128 that are
 // stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 // next, which need not be memory at all.
 //
 //go:noescape
 func groupedQ1G128GFNIAVX512x12(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
-
-// groupedQ1G128GFNIAVX512x13 adds to y[13][16] (ld values a token) the products of a band of Q1G128 that are
-// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
-// next, which need not be memory at all.
-//
-//go:noescape
-func groupedQ1G128GFNIAVX512x13(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
-
-// groupedQ1G128GFNIAVX512x14 adds to y[14][16] (ld values a token) the products of a band of Q1G128 that are
-// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
-// next, which need not be memory at all.
-//
-//go:noescape
-func groupedQ1G128GFNIAVX512x14(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 
 // groupedQ2GFNIAVX512x2 adds to y[2][32] (ld values a token) the products of two bands of Q2 that are
 // stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
@@ -670,26 +383,12 @@ func groupedQ2GFNIAVX512x3(y *float32, ld int, codes *byte, scales *byte, stride
 //go:noescape
 func groupedQ2GFNIAVX512x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr, unit int)
 
-// groupedQ2GFNIAVX512x5 adds to y[5][32] (ld values a token) the products of two bands of Q2 that are
-// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
-// next, which need not be memory at all.
-//
-//go:noescape
-func groupedQ2GFNIAVX512x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr, unit int)
-
 // groupedQ2GFNIAVX512x6 adds to y[6][32] (ld values a token) the products of two bands of Q2 that are
 // stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 // next, which need not be memory at all.
 //
 //go:noescape
 func groupedQ2GFNIAVX512x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr, unit int)
-
-// groupedQ2GFNIAVX512x7 adds to y[7][16] (ld values a token) the products of a band of Q2 that are
-// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
-// next, which need not be memory at all.
-//
-//go:noescape
-func groupedQ2GFNIAVX512x7(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr, unit int)
 
 // groupedQ2GFNIAVX512x8 adds to y[8][16] (ld values a token) the products of a band of Q2 that are
 // stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
@@ -698,47 +397,12 @@ func groupedQ2GFNIAVX512x7(y *float32, ld int, codes *byte, scales *byte, stride
 //go:noescape
 func groupedQ2GFNIAVX512x8(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr, unit int)
 
-// groupedQ2GFNIAVX512x9 adds to y[9][16] (ld values a token) the products of a band of Q2 that are
-// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
-// next, which need not be memory at all.
-//
-//go:noescape
-func groupedQ2GFNIAVX512x9(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr, unit int)
-
-// groupedQ2GFNIAVX512x10 adds to y[10][16] (ld values a token) the products of a band of Q2 that are
-// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
-// next, which need not be memory at all.
-//
-//go:noescape
-func groupedQ2GFNIAVX512x10(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr, unit int)
-
-// groupedQ2GFNIAVX512x11 adds to y[11][16] (ld values a token) the products of a band of Q2 that are
-// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
-// next, which need not be memory at all.
-//
-//go:noescape
-func groupedQ2GFNIAVX512x11(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr, unit int)
-
 // groupedQ2GFNIAVX512x12 adds to y[12][16] (ld values a token) the products of a band of Q2 that are
 // stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 // next, which need not be memory at all.
 //
 //go:noescape
 func groupedQ2GFNIAVX512x12(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr, unit int)
-
-// groupedQ2GFNIAVX512x13 adds to y[13][16] (ld values a token) the products of a band of Q2 that are
-// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
-// next, which need not be memory at all.
-//
-//go:noescape
-func groupedQ2GFNIAVX512x13(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr, unit int)
-
-// groupedQ2GFNIAVX512x14 adds to y[14][16] (ld values a token) the products of a band of Q2 that are
-// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
-// next, which need not be memory at all.
-//
-//go:noescape
-func groupedQ2GFNIAVX512x14(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr, unit int)
 
 // gfniBytesPanelAVX512x5 adds to y[5][32] (ld values a token) the products of groups ≥ 1 groups of a
 // panel, whole scale units, with rows of activation records that are lda bytes apart. It prefetches

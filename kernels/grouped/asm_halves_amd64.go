@@ -86,13 +86,6 @@ func halvesPanelAVX2x3(y *float32, ld int, panel *byte, acts *byte, lda int, fet
 //go:noescape
 func halvesPanelAVX2x4(y *float32, ld int, panel *byte, acts *byte, lda int, fetch uintptr, lines int, halves int)
 
-// halvesPanelAVX2x5 adds to y[5][16] (ld values a token) the products of halves ≥ 1 halves of a panel
-// with rows of wide records that are lda bytes apart. It prefetches lines ≥ 1 lines of 64
-// bytes a half from fetch on, which need not be memory at all.
-//
-//go:noescape
-func halvesPanelAVX2x5(y *float32, ld int, panel *byte, acts *byte, lda int, fetch uintptr, lines int, halves int)
-
 // halvesPanelAVX2x6 adds to y[6][16] (ld values a token) the products of halves ≥ 1 halves of a panel
 // with rows of wide records that are lda bytes apart. It prefetches lines ≥ 1 lines of 64
 // bytes a half from fetch on, which need not be memory at all.
@@ -118,13 +111,6 @@ func halvesPanelSmallAVX2x3(y *float32, ld int, panel *byte, acts *byte, lda int
 //
 //go:noescape
 func halvesPanelSmallAVX2x4(y *float32, ld int, panel *byte, acts *byte, lda int, fetch uintptr, lines int, halves int)
-
-// halvesPanelSmallAVX2x5 adds to y[5][16] (ld values a token) the products of halves ≥ 1 halves of a panel
-// with rows of half records that are lda bytes apart. It prefetches lines ≥ 1 lines of 64
-// bytes a half from fetch on, which need not be memory at all.
-//
-//go:noescape
-func halvesPanelSmallAVX2x5(y *float32, ld int, panel *byte, acts *byte, lda int, fetch uintptr, lines int, halves int)
 
 // halvesPanelSmallAVX2x6 adds to y[6][16] (ld values a token) the products of halves ≥ 1 halves of a panel
 // with rows of half records that are lda bytes apart. It prefetches lines ≥ 1 lines of 64
@@ -175,34 +161,6 @@ func halvesAVXVNNIx1x4(y *float32, ld int, codes *byte, stride int, scales *floa
 //go:noescape
 func halvesAVX512x4x1(y *float32, ld int, codes *byte, stride int, scales *float32, levels *int8, acts *byte, lda int, halves int)
 
-// halvesAVX512x1x1 adds to y[1][16] (ld values a token) the products of halves ≥ 1 halves of groups,
-// codes of bands stride bytes apart and scales [half][bands·16], with rows of half records that
-// are lda bytes apart. levels are what the 16 codes stand for.
-//
-//go:noescape
-func halvesAVX512x1x1(y *float32, ld int, codes *byte, stride int, scales *float32, levels *int8, acts *byte, lda int, halves int)
-
-// halvesAVX512x1x2 adds to y[2][16] (ld values a token) the products of halves ≥ 1 halves of groups,
-// codes of bands stride bytes apart and scales [half][bands·16], with rows of half records that
-// are lda bytes apart. levels are what the 16 codes stand for.
-//
-//go:noescape
-func halvesAVX512x1x2(y *float32, ld int, codes *byte, stride int, scales *float32, levels *int8, acts *byte, lda int, halves int)
-
-// halvesAVX512x1x3 adds to y[3][16] (ld values a token) the products of halves ≥ 1 halves of groups,
-// codes of bands stride bytes apart and scales [half][bands·16], with rows of half records that
-// are lda bytes apart. levels are what the 16 codes stand for.
-//
-//go:noescape
-func halvesAVX512x1x3(y *float32, ld int, codes *byte, stride int, scales *float32, levels *int8, acts *byte, lda int, halves int)
-
-// halvesAVX512x1x4 adds to y[4][16] (ld values a token) the products of halves ≥ 1 halves of groups,
-// codes of bands stride bytes apart and scales [half][bands·16], with rows of half records that
-// are lda bytes apart. levels are what the 16 codes stand for.
-//
-//go:noescape
-func halvesAVX512x1x4(y *float32, ld int, codes *byte, stride int, scales *float32, levels *int8, acts *byte, lda int, halves int)
-
 // halvesAVX512x2x2 adds to y[2][32] (ld values a token) the products of halves ≥ 1 halves of groups,
 // codes of bands stride bytes apart and scales [half][bands·16], with rows of half records that
 // are lda bytes apart. levels are what the 16 codes stand for.
@@ -223,13 +181,6 @@ func halvesAVX512x2x3(y *float32, ld int, codes *byte, stride int, scales *float
 //
 //go:noescape
 func halvesAVX512x2x4(y *float32, ld int, codes *byte, stride int, scales *float32, levels *int8, acts *byte, lda int, halves int)
-
-// halvesAVX512x2x5 adds to y[5][32] (ld values a token) the products of halves ≥ 1 halves of groups,
-// codes of bands stride bytes apart and scales [half][bands·16], with rows of half records that
-// are lda bytes apart. levels are what the 16 codes stand for.
-//
-//go:noescape
-func halvesAVX512x2x5(y *float32, ld int, codes *byte, stride int, scales *float32, levels *int8, acts *byte, lda int, halves int)
 
 // halvesAVX512x2x6 adds to y[6][32] (ld values a token) the products of halves ≥ 1 halves of groups,
 // codes of bands stride bytes apart and scales [half][bands·16], with rows of half records that

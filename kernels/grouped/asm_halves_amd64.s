@@ -8,6 +8,8 @@
 // func unfoldNL4AVX2(d *float32, stride int, scales *byte, factor *float32, fetch uintptr, lines int, groups int)
 // Requires: AVX, F16C, MMX+
 TEXT ·unfoldNL4AVX2(SB), NOSPLIT, $0-56
+	PCALIGN $0x40
+
 	// unfoldNL4AVX2 writes the scales of groups ≥ 1 groups of a band of NL4 times factor to d, two a
 	// group and row, stride bytes from half to half; it prefetches
 	// lines ≥ 1 lines of 64 bytes a group from fetch on, which need not be memory at all.
@@ -46,6 +48,8 @@ fetch:
 // func unfoldNL4KAVX2(d *float32, stride int, scales *byte, factor *float32, fetch uintptr, lines int, groups int)
 // Requires: AVX, AVX2, F16C, MMX+
 TEXT ·unfoldNL4KAVX2(SB), NOSPLIT, $0-56
+	PCALIGN $0x40
+
 	// unfoldNL4KAVX2 writes the scales of groups ≥ 1 groups of a band of NL4K times factor to d, two a
 	// group and row, stride bytes from half to half; it prefetches
 	// lines ≥ 1 lines of 64 bytes a group from fetch on, which need not be memory at all.
@@ -96,6 +100,8 @@ fetch:
 // func unfoldNVFP4AVX2(d *float32, stride int, scales *byte, factor *float32, fetch uintptr, lines int, groups int)
 // Requires: AVX, F16C, MMX+
 TEXT ·unfoldNVFP4AVX2(SB), NOSPLIT, $0-56
+	PCALIGN $0x40
+
 	// unfoldNVFP4AVX2 writes the scales of groups ≥ 1 groups of a band of NVFP4 times factor to d, two a
 	// group and row, stride bytes from half to half; it prefetches
 	// lines ≥ 1 lines of 64 bytes a group from fetch on, which need not be memory at all.
@@ -146,6 +152,8 @@ fetch:
 // func halvesAVX2x2x1(y *float32, ld int, codes *byte, stride int, scales *float32, levels *int8, acts *byte, lda int, halves int)
 // Requires: AVX, AVX2, FMA3
 TEXT ·halvesAVX2x2x1(SB), NOSPLIT, $0-72
+	PCALIGN $0x40
+
 	// halvesAVX2x2x1 adds to y[1][32] (ld values a token) the products of halves ≥ 1 halves of groups,
 	// codes of bands stride bytes apart and scales [half][bands·16], with rows of half records that
 	// are lda bytes apart. levels are what the 16 codes stand for.
@@ -323,6 +331,8 @@ GLOBL halfWeight1<>(SB), RODATA|NOPTR, $32
 // func halvesAVX2x1x1(y *float32, ld int, codes *byte, stride int, scales *float32, levels *int8, acts *byte, lda int, halves int)
 // Requires: AVX, AVX2, FMA3
 TEXT ·halvesAVX2x1x1(SB), NOSPLIT, $0-72
+	PCALIGN $0x40
+
 	// halvesAVX2x1x1 adds to y[1][16] (ld values a token) the products of halves ≥ 1 halves of groups,
 	// codes of bands stride bytes apart and scales [half][bands·16], with rows of half records that
 	// are lda bytes apart. levels are what the 16 codes stand for.
@@ -425,6 +435,8 @@ half:
 // func halvesAVX2x1x2(y *float32, ld int, codes *byte, stride int, scales *float32, levels *int8, acts *byte, lda int, halves int)
 // Requires: AVX, AVX2, FMA3
 TEXT ·halvesAVX2x1x2(SB), NOSPLIT, $0-72
+	PCALIGN $0x40
+
 	// halvesAVX2x1x2 adds to y[2][16] (ld values a token) the products of halves ≥ 1 halves of groups,
 	// codes of bands stride bytes apart and scales [half][bands·16], with rows of half records that
 	// are lda bytes apart. levels are what the 16 codes stand for.
@@ -623,6 +635,8 @@ GLOBL halfWeight8<>(SB), RODATA|NOPTR, $32
 // func halvesSmallAVX2x2x1(y *float32, ld int, codes *byte, stride int, scales *float32, levels *int8, acts *byte, lda int, halves int)
 // Requires: AVX, AVX2, FMA3
 TEXT ·halvesSmallAVX2x2x1(SB), NOSPLIT, $0-72
+	PCALIGN $0x40
+
 	// halvesSmallAVX2x2x1 adds to y[1][32] (ld values a token) the products of halves ≥ 1 halves of groups,
 	// codes of bands stride bytes apart and scales [half][bands·16], with rows of half records that
 	// are lda bytes apart. levels are what the 16 codes stand for.
@@ -775,6 +789,8 @@ half:
 // func halvesSmallAVX2x1x1(y *float32, ld int, codes *byte, stride int, scales *float32, levels *int8, acts *byte, lda int, halves int)
 // Requires: AVX, AVX2, FMA3
 TEXT ·halvesSmallAVX2x1x1(SB), NOSPLIT, $0-72
+	PCALIGN $0x40
+
 	// halvesSmallAVX2x1x1 adds to y[1][16] (ld values a token) the products of halves ≥ 1 halves of groups,
 	// codes of bands stride bytes apart and scales [half][bands·16], with rows of half records that
 	// are lda bytes apart. levels are what the 16 codes stand for.
@@ -870,6 +886,8 @@ half:
 // func halvesSmallAVX2x1x2(y *float32, ld int, codes *byte, stride int, scales *float32, levels *int8, acts *byte, lda int, halves int)
 // Requires: AVX, AVX2, FMA3
 TEXT ·halvesSmallAVX2x1x2(SB), NOSPLIT, $0-72
+	PCALIGN $0x40
+
 	// halvesSmallAVX2x1x2 adds to y[2][16] (ld values a token) the products of halves ≥ 1 halves of groups,
 	// codes of bands stride bytes apart and scales [half][bands·16], with rows of half records that
 	// are lda bytes apart. levels are what the 16 codes stand for.
@@ -1012,6 +1030,8 @@ half:
 // func panelHalvesAVX2(panel *byte, codes *byte, levels *int8, halves int)
 // Requires: AVX, AVX2
 TEXT ·panelHalvesAVX2(SB), NOSPLIT, $0-32
+	PCALIGN $0x40
+
 	// panelHalvesAVX2 unfolds halves ≥ 1 halves of groups of a band into a panel, but for their scales.
 	MOVQ           panel+0(FP), AX
 	MOVQ           codes+8(FP), CX
@@ -1095,6 +1115,8 @@ half:
 // func halvesPanelAVX2x3(y *float32, ld int, panel *byte, acts *byte, lda int, fetch uintptr, lines int, halves int)
 // Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·halvesPanelAVX2x3(SB), NOSPLIT, $0-64
+	PCALIGN $0x40
+
 	// halvesPanelAVX2x3 adds to y[3][16] (ld values a token) the products of halves ≥ 1 halves of a panel
 	// with rows of wide records that are lda bytes apart. It prefetches lines ≥ 1 lines of 64
 	// bytes a half from fetch on, which need not be memory at all.
@@ -1285,6 +1307,8 @@ fetch:
 // func halvesPanelAVX2x4(y *float32, ld int, panel *byte, acts *byte, lda int, fetch uintptr, lines int, halves int)
 // Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·halvesPanelAVX2x4(SB), NOSPLIT, $0-64
+	PCALIGN $0x40
+
 	// halvesPanelAVX2x4 adds to y[4][16] (ld values a token) the products of halves ≥ 1 halves of a panel
 	// with rows of wide records that are lda bytes apart. It prefetches lines ≥ 1 lines of 64
 	// bytes a half from fetch on, which need not be memory at all.
@@ -1524,298 +1548,11 @@ fetch:
 	VZEROUPPER
 	RET
 
-// func halvesPanelAVX2x5(y *float32, ld int, panel *byte, acts *byte, lda int, fetch uintptr, lines int, halves int)
-// Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·halvesPanelAVX2x5(SB), NOSPLIT, $0-64
-	// halvesPanelAVX2x5 adds to y[5][16] (ld values a token) the products of halves ≥ 1 halves of a panel
-	// with rows of wide records that are lda bytes apart. It prefetches lines ≥ 1 lines of 64
-	// bytes a half from fetch on, which need not be memory at all.
-	MOVQ panel+16(FP), AX
-	MOVQ acts+24(FP), CX
-	MOVQ lda+32(FP), DX
-	LEAQ (CX)(DX*2), BX
-	ADDQ DX, BX
-	MOVQ y+0(FP), SI
-	MOVQ ld+8(FP), DI
-	SHLQ $0x02, DI
-	LEAQ (SI)(DI*2), R8
-	ADDQ DI, R8
-	MOVQ fetch+40(FP), R9
-	MOVQ halves+56(FP), R10
-	MOVQ lines+48(FP), R11
-
-half:
-	MOVQ R11, R12
-
-fetch:
-	PREFETCHT1   (R9)
-	ADDQ         $0x40, R9
-	DECQ         R12
-	JNE          fetch
-	VMOVDQU      (AX), Y8
-	VMOVDQU      32(AX), Y10
-	VPBROADCASTD (CX), Y1
-	VPMADDWD     Y1, Y8, Y0
-	VPMADDWD     Y1, Y10, Y1
-	VPBROADCASTD (CX)(DX*1), Y3
-	VPMADDWD     Y3, Y8, Y2
-	VPMADDWD     Y3, Y10, Y3
-	VPBROADCASTD (CX)(DX*2), Y5
-	VPMADDWD     Y5, Y8, Y4
-	VPMADDWD     Y5, Y10, Y5
-	VPBROADCASTD (BX), Y7
-	VPMADDWD     Y7, Y8, Y6
-	VPMADDWD     Y7, Y10, Y7
-	VPBROADCASTD (BX)(DX*1), Y9
-	VPMADDWD     Y9, Y8, Y8
-	VPMADDWD     Y9, Y10, Y9
-	VMOVDQU      64(AX), Y10
-	VMOVDQU      96(AX), Y11
-	VPBROADCASTD 16(CX), Y12
-	VPMADDWD     Y12, Y10, Y13
-	VPMADDWD     Y12, Y11, Y12
-	VPADDD       Y13, Y0, Y0
-	VPADDD       Y12, Y1, Y1
-	VPBROADCASTD 16(CX)(DX*1), Y12
-	VPMADDWD     Y12, Y10, Y13
-	VPMADDWD     Y12, Y11, Y12
-	VPADDD       Y13, Y2, Y2
-	VPADDD       Y12, Y3, Y3
-	VPBROADCASTD 16(CX)(DX*2), Y12
-	VPMADDWD     Y12, Y10, Y13
-	VPMADDWD     Y12, Y11, Y12
-	VPADDD       Y13, Y4, Y4
-	VPADDD       Y12, Y5, Y5
-	VPBROADCASTD 16(BX), Y12
-	VPMADDWD     Y12, Y10, Y13
-	VPMADDWD     Y12, Y11, Y12
-	VPADDD       Y13, Y6, Y6
-	VPADDD       Y12, Y7, Y7
-	VPBROADCASTD 16(BX)(DX*1), Y12
-	VPMADDWD     Y12, Y10, Y10
-	VPMADDWD     Y12, Y11, Y12
-	VPADDD       Y10, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VMOVDQU      128(AX), Y10
-	VMOVDQU      160(AX), Y11
-	VPBROADCASTD 4(CX), Y12
-	VPMADDWD     Y12, Y10, Y13
-	VPMADDWD     Y12, Y11, Y12
-	VPADDD       Y13, Y0, Y0
-	VPADDD       Y12, Y1, Y1
-	VPBROADCASTD 4(CX)(DX*1), Y12
-	VPMADDWD     Y12, Y10, Y13
-	VPMADDWD     Y12, Y11, Y12
-	VPADDD       Y13, Y2, Y2
-	VPADDD       Y12, Y3, Y3
-	VPBROADCASTD 4(CX)(DX*2), Y12
-	VPMADDWD     Y12, Y10, Y13
-	VPMADDWD     Y12, Y11, Y12
-	VPADDD       Y13, Y4, Y4
-	VPADDD       Y12, Y5, Y5
-	VPBROADCASTD 4(BX), Y12
-	VPMADDWD     Y12, Y10, Y13
-	VPMADDWD     Y12, Y11, Y12
-	VPADDD       Y13, Y6, Y6
-	VPADDD       Y12, Y7, Y7
-	VPBROADCASTD 4(BX)(DX*1), Y12
-	VPMADDWD     Y12, Y10, Y10
-	VPMADDWD     Y12, Y11, Y12
-	VPADDD       Y10, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VMOVDQU      192(AX), Y10
-	VMOVDQU      224(AX), Y11
-	VPBROADCASTD 20(CX), Y12
-	VPMADDWD     Y12, Y10, Y13
-	VPMADDWD     Y12, Y11, Y12
-	VPADDD       Y13, Y0, Y0
-	VPADDD       Y12, Y1, Y1
-	VPBROADCASTD 20(CX)(DX*1), Y12
-	VPMADDWD     Y12, Y10, Y13
-	VPMADDWD     Y12, Y11, Y12
-	VPADDD       Y13, Y2, Y2
-	VPADDD       Y12, Y3, Y3
-	VPBROADCASTD 20(CX)(DX*2), Y12
-	VPMADDWD     Y12, Y10, Y13
-	VPMADDWD     Y12, Y11, Y12
-	VPADDD       Y13, Y4, Y4
-	VPADDD       Y12, Y5, Y5
-	VPBROADCASTD 20(BX), Y12
-	VPMADDWD     Y12, Y10, Y13
-	VPMADDWD     Y12, Y11, Y12
-	VPADDD       Y13, Y6, Y6
-	VPADDD       Y12, Y7, Y7
-	VPBROADCASTD 20(BX)(DX*1), Y12
-	VPMADDWD     Y12, Y10, Y10
-	VPMADDWD     Y12, Y11, Y12
-	VPADDD       Y10, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VMOVDQU      256(AX), Y10
-	VMOVDQU      288(AX), Y11
-	VPBROADCASTD 8(CX), Y12
-	VPMADDWD     Y12, Y10, Y13
-	VPMADDWD     Y12, Y11, Y12
-	VPADDD       Y13, Y0, Y0
-	VPADDD       Y12, Y1, Y1
-	VPBROADCASTD 8(CX)(DX*1), Y12
-	VPMADDWD     Y12, Y10, Y13
-	VPMADDWD     Y12, Y11, Y12
-	VPADDD       Y13, Y2, Y2
-	VPADDD       Y12, Y3, Y3
-	VPBROADCASTD 8(CX)(DX*2), Y12
-	VPMADDWD     Y12, Y10, Y13
-	VPMADDWD     Y12, Y11, Y12
-	VPADDD       Y13, Y4, Y4
-	VPADDD       Y12, Y5, Y5
-	VPBROADCASTD 8(BX), Y12
-	VPMADDWD     Y12, Y10, Y13
-	VPMADDWD     Y12, Y11, Y12
-	VPADDD       Y13, Y6, Y6
-	VPADDD       Y12, Y7, Y7
-	VPBROADCASTD 8(BX)(DX*1), Y12
-	VPMADDWD     Y12, Y10, Y10
-	VPMADDWD     Y12, Y11, Y12
-	VPADDD       Y10, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VMOVDQU      320(AX), Y10
-	VMOVDQU      352(AX), Y11
-	VPBROADCASTD 24(CX), Y12
-	VPMADDWD     Y12, Y10, Y13
-	VPMADDWD     Y12, Y11, Y12
-	VPADDD       Y13, Y0, Y0
-	VPADDD       Y12, Y1, Y1
-	VPBROADCASTD 24(CX)(DX*1), Y12
-	VPMADDWD     Y12, Y10, Y13
-	VPMADDWD     Y12, Y11, Y12
-	VPADDD       Y13, Y2, Y2
-	VPADDD       Y12, Y3, Y3
-	VPBROADCASTD 24(CX)(DX*2), Y12
-	VPMADDWD     Y12, Y10, Y13
-	VPMADDWD     Y12, Y11, Y12
-	VPADDD       Y13, Y4, Y4
-	VPADDD       Y12, Y5, Y5
-	VPBROADCASTD 24(BX), Y12
-	VPMADDWD     Y12, Y10, Y13
-	VPMADDWD     Y12, Y11, Y12
-	VPADDD       Y13, Y6, Y6
-	VPADDD       Y12, Y7, Y7
-	VPBROADCASTD 24(BX)(DX*1), Y12
-	VPMADDWD     Y12, Y10, Y10
-	VPMADDWD     Y12, Y11, Y12
-	VPADDD       Y10, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VMOVDQU      384(AX), Y10
-	VMOVDQU      416(AX), Y11
-	VPBROADCASTD 12(CX), Y12
-	VPMADDWD     Y12, Y10, Y13
-	VPMADDWD     Y12, Y11, Y12
-	VPADDD       Y13, Y0, Y0
-	VPADDD       Y12, Y1, Y1
-	VPBROADCASTD 12(CX)(DX*1), Y12
-	VPMADDWD     Y12, Y10, Y13
-	VPMADDWD     Y12, Y11, Y12
-	VPADDD       Y13, Y2, Y2
-	VPADDD       Y12, Y3, Y3
-	VPBROADCASTD 12(CX)(DX*2), Y12
-	VPMADDWD     Y12, Y10, Y13
-	VPMADDWD     Y12, Y11, Y12
-	VPADDD       Y13, Y4, Y4
-	VPADDD       Y12, Y5, Y5
-	VPBROADCASTD 12(BX), Y12
-	VPMADDWD     Y12, Y10, Y13
-	VPMADDWD     Y12, Y11, Y12
-	VPADDD       Y13, Y6, Y6
-	VPADDD       Y12, Y7, Y7
-	VPBROADCASTD 12(BX)(DX*1), Y12
-	VPMADDWD     Y12, Y10, Y10
-	VPMADDWD     Y12, Y11, Y12
-	VPADDD       Y10, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VMOVDQU      448(AX), Y10
-	VMOVDQU      480(AX), Y11
-	VPBROADCASTD 28(CX), Y12
-	VPMADDWD     Y12, Y10, Y13
-	VPMADDWD     Y12, Y11, Y12
-	VPADDD       Y13, Y0, Y0
-	VPADDD       Y12, Y1, Y1
-	VPBROADCASTD 28(CX)(DX*1), Y12
-	VPMADDWD     Y12, Y10, Y13
-	VPMADDWD     Y12, Y11, Y12
-	VPADDD       Y13, Y2, Y2
-	VPADDD       Y12, Y3, Y3
-	VPBROADCASTD 28(CX)(DX*2), Y12
-	VPMADDWD     Y12, Y10, Y13
-	VPMADDWD     Y12, Y11, Y12
-	VPADDD       Y13, Y4, Y4
-	VPADDD       Y12, Y5, Y5
-	VPBROADCASTD 28(BX), Y12
-	VPMADDWD     Y12, Y10, Y13
-	VPMADDWD     Y12, Y11, Y12
-	VPADDD       Y13, Y6, Y6
-	VPADDD       Y12, Y7, Y7
-	VPBROADCASTD 28(BX)(DX*1), Y12
-	VPMADDWD     Y12, Y10, Y10
-	VPMADDWD     Y12, Y11, Y12
-	VPADDD       Y10, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VMOVDQU      512(AX), Y10
-	VMOVDQU      544(AX), Y11
-	VBROADCASTSS 32(CX), Y12
-	VCVTDQ2PS    Y0, Y0
-	VMULPS       Y10, Y0, Y0
-	VFMADD213PS  (SI), Y12, Y0
-	VMOVUPS      Y0, (SI)
-	VCVTDQ2PS    Y1, Y1
-	VMULPS       Y11, Y1, Y1
-	VFMADD213PS  32(SI), Y12, Y1
-	VMOVUPS      Y1, 32(SI)
-	VBROADCASTSS 32(CX)(DX*1), Y0
-	VCVTDQ2PS    Y2, Y2
-	VMULPS       Y10, Y2, Y2
-	VFMADD213PS  (SI)(DI*1), Y0, Y2
-	VMOVUPS      Y2, (SI)(DI*1)
-	VCVTDQ2PS    Y3, Y3
-	VMULPS       Y11, Y3, Y3
-	VFMADD213PS  32(SI)(DI*1), Y0, Y3
-	VMOVUPS      Y3, 32(SI)(DI*1)
-	VBROADCASTSS 32(CX)(DX*2), Y0
-	VCVTDQ2PS    Y4, Y4
-	VMULPS       Y10, Y4, Y4
-	VFMADD213PS  (SI)(DI*2), Y0, Y4
-	VMOVUPS      Y4, (SI)(DI*2)
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y11, Y5, Y5
-	VFMADD213PS  32(SI)(DI*2), Y0, Y5
-	VMOVUPS      Y5, 32(SI)(DI*2)
-	VBROADCASTSS 32(BX), Y0
-	VCVTDQ2PS    Y6, Y6
-	VMULPS       Y10, Y6, Y6
-	VFMADD213PS  (R8), Y0, Y6
-	VMOVUPS      Y6, (R8)
-	VCVTDQ2PS    Y7, Y7
-	VMULPS       Y11, Y7, Y7
-	VFMADD213PS  32(R8), Y0, Y7
-	VMOVUPS      Y7, 32(R8)
-	VBROADCASTSS 32(BX)(DX*1), Y0
-	VCVTDQ2PS    Y8, Y8
-	VMULPS       Y10, Y8, Y8
-	VFMADD213PS  (R8)(DI*1), Y0, Y8
-	VMOVUPS      Y8, (R8)(DI*1)
-	VCVTDQ2PS    Y9, Y9
-	VMULPS       Y11, Y9, Y9
-	VFMADD213PS  32(R8)(DI*1), Y0, Y9
-	VMOVUPS      Y9, 32(R8)(DI*1)
-	ADDQ         $0x00000240, AX
-	ADDQ         $0x00000024, CX
-	ADDQ         $0x00000024, BX
-	DECQ         R10
-	JNE          half
-	VZEROUPPER
-	RET
-
 // func halvesPanelAVX2x6(y *float32, ld int, panel *byte, acts *byte, lda int, fetch uintptr, lines int, halves int)
 // Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·halvesPanelAVX2x6(SB), NOSPLIT, $0-64
+	PCALIGN $0x40
+
 	// halvesPanelAVX2x6 adds to y[6][16] (ld values a token) the products of halves ≥ 1 halves of a panel
 	// with rows of wide records that are lda bytes apart. It prefetches lines ≥ 1 lines of 64
 	// bytes a half from fetch on, which need not be memory at all.
@@ -2152,6 +1889,8 @@ fetch:
 // func panelHalvesSmallAVX2(panel *byte, codes *byte, levels *int8, halves int)
 // Requires: AVX, AVX2
 TEXT ·panelHalvesSmallAVX2(SB), NOSPLIT, $0-32
+	PCALIGN $0x40
+
 	// panelHalvesSmallAVX2 unfolds halves ≥ 1 halves of groups of a band into a panel, but for their scales.
 	MOVQ           panel+0(FP), AX
 	MOVQ           codes+8(FP), CX
@@ -2209,6 +1948,8 @@ half:
 // func halvesPanelSmallAVX2x3(y *float32, ld int, panel *byte, acts *byte, lda int, fetch uintptr, lines int, halves int)
 // Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·halvesPanelSmallAVX2x3(SB), NOSPLIT, $0-64
+	PCALIGN $0x40
+
 	// halvesPanelSmallAVX2x3 adds to y[3][16] (ld values a token) the products of halves ≥ 1 halves of a panel
 	// with rows of half records that are lda bytes apart. It prefetches lines ≥ 1 lines of 64
 	// bytes a half from fetch on, which need not be memory at all.
@@ -2350,6 +2091,8 @@ fetch:
 // func halvesPanelSmallAVX2x4(y *float32, ld int, panel *byte, acts *byte, lda int, fetch uintptr, lines int, halves int)
 // Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·halvesPanelSmallAVX2x4(SB), NOSPLIT, $0-64
+	PCALIGN $0x40
+
 	// halvesPanelSmallAVX2x4 adds to y[4][16] (ld values a token) the products of halves ≥ 1 halves of a panel
 	// with rows of half records that are lda bytes apart. It prefetches lines ≥ 1 lines of 64
 	// bytes a half from fetch on, which need not be memory at all.
@@ -2526,221 +2269,11 @@ fetch:
 	VZEROUPPER
 	RET
 
-// func halvesPanelSmallAVX2x5(y *float32, ld int, panel *byte, acts *byte, lda int, fetch uintptr, lines int, halves int)
-// Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·halvesPanelSmallAVX2x5(SB), NOSPLIT, $0-64
-	// halvesPanelSmallAVX2x5 adds to y[5][16] (ld values a token) the products of halves ≥ 1 halves of a panel
-	// with rows of half records that are lda bytes apart. It prefetches lines ≥ 1 lines of 64
-	// bytes a half from fetch on, which need not be memory at all.
-	MOVQ panel+16(FP), AX
-	MOVQ acts+24(FP), CX
-	MOVQ lda+32(FP), DX
-	LEAQ (CX)(DX*2), BX
-	ADDQ DX, BX
-	MOVQ y+0(FP), SI
-	MOVQ ld+8(FP), DI
-	SHLQ $0x02, DI
-	LEAQ (SI)(DI*2), R8
-	ADDQ DI, R8
-	MOVQ fetch+40(FP), R9
-	MOVQ halves+56(FP), R10
-	MOVQ lines+48(FP), R11
-
-half:
-	MOVQ R11, R12
-
-fetch:
-	PREFETCHT1   (R9)
-	ADDQ         $0x40, R9
-	DECQ         R12
-	JNE          fetch
-	VPBROADCASTD 28(CX), Y0
-	VMOVDQA      Y0, Y1
-	VPBROADCASTD 28(CX)(DX*1), Y2
-	VMOVDQA      Y2, Y3
-	VPBROADCASTD 28(CX)(DX*2), Y4
-	VMOVDQA      Y4, Y5
-	VPBROADCASTD 28(BX), Y6
-	VMOVDQA      Y6, Y7
-	VPBROADCASTD 28(BX)(DX*1), Y8
-	VMOVDQA      Y8, Y9
-	VMOVDQU      (AX), Y10
-	VMOVDQU      32(AX), Y11
-	VPBROADCASTD (CX), Y12
-	VPMADDUBSW   Y12, Y10, Y13
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y13, Y0, Y0
-	VPADDW       Y12, Y1, Y1
-	VPBROADCASTD (CX)(DX*1), Y12
-	VPMADDUBSW   Y12, Y10, Y13
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y13, Y2, Y2
-	VPADDW       Y12, Y3, Y3
-	VPBROADCASTD (CX)(DX*2), Y12
-	VPMADDUBSW   Y12, Y10, Y13
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y13, Y4, Y4
-	VPADDW       Y12, Y5, Y5
-	VPBROADCASTD (BX), Y12
-	VPMADDUBSW   Y12, Y10, Y13
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y13, Y6, Y6
-	VPADDW       Y12, Y7, Y7
-	VPBROADCASTD (BX)(DX*1), Y12
-	VPMADDUBSW   Y12, Y10, Y10
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y10, Y8, Y8
-	VPADDW       Y12, Y9, Y9
-	VMOVDQU      64(AX), Y10
-	VMOVDQU      96(AX), Y11
-	VPBROADCASTD 4(CX), Y12
-	VPMADDUBSW   Y12, Y10, Y13
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y13, Y0, Y0
-	VPADDW       Y12, Y1, Y1
-	VPBROADCASTD 4(CX)(DX*1), Y12
-	VPMADDUBSW   Y12, Y10, Y13
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y13, Y2, Y2
-	VPADDW       Y12, Y3, Y3
-	VPBROADCASTD 4(CX)(DX*2), Y12
-	VPMADDUBSW   Y12, Y10, Y13
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y13, Y4, Y4
-	VPADDW       Y12, Y5, Y5
-	VPBROADCASTD 4(BX), Y12
-	VPMADDUBSW   Y12, Y10, Y13
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y13, Y6, Y6
-	VPADDW       Y12, Y7, Y7
-	VPBROADCASTD 4(BX)(DX*1), Y12
-	VPMADDUBSW   Y12, Y10, Y10
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y10, Y8, Y8
-	VPADDW       Y12, Y9, Y9
-	VMOVDQU      128(AX), Y10
-	VMOVDQU      160(AX), Y11
-	VPBROADCASTD 8(CX), Y12
-	VPMADDUBSW   Y12, Y10, Y13
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y13, Y0, Y0
-	VPADDW       Y12, Y1, Y1
-	VPBROADCASTD 8(CX)(DX*1), Y12
-	VPMADDUBSW   Y12, Y10, Y13
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y13, Y2, Y2
-	VPADDW       Y12, Y3, Y3
-	VPBROADCASTD 8(CX)(DX*2), Y12
-	VPMADDUBSW   Y12, Y10, Y13
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y13, Y4, Y4
-	VPADDW       Y12, Y5, Y5
-	VPBROADCASTD 8(BX), Y12
-	VPMADDUBSW   Y12, Y10, Y13
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y13, Y6, Y6
-	VPADDW       Y12, Y7, Y7
-	VPBROADCASTD 8(BX)(DX*1), Y12
-	VPMADDUBSW   Y12, Y10, Y10
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y10, Y8, Y8
-	VPADDW       Y12, Y9, Y9
-	VMOVDQU      192(AX), Y10
-	VMOVDQU      224(AX), Y11
-	VPBROADCASTD 12(CX), Y12
-	VPMADDUBSW   Y12, Y10, Y13
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y13, Y0, Y0
-	VPADDW       Y12, Y1, Y1
-	VPBROADCASTD 12(CX)(DX*1), Y12
-	VPMADDUBSW   Y12, Y10, Y13
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y13, Y2, Y2
-	VPADDW       Y12, Y3, Y3
-	VPBROADCASTD 12(CX)(DX*2), Y12
-	VPMADDUBSW   Y12, Y10, Y13
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y13, Y4, Y4
-	VPADDW       Y12, Y5, Y5
-	VPBROADCASTD 12(BX), Y12
-	VPMADDUBSW   Y12, Y10, Y13
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y13, Y6, Y6
-	VPADDW       Y12, Y7, Y7
-	VPBROADCASTD 12(BX)(DX*1), Y12
-	VPMADDUBSW   Y12, Y10, Y10
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y10, Y8, Y8
-	VPADDW       Y12, Y9, Y9
-	VMOVDQU      halfWeight1<>+0(SB), Y10
-	VPMADDWD     Y10, Y0, Y0
-	VPMADDWD     Y10, Y1, Y1
-	VPMADDWD     Y10, Y2, Y2
-	VPMADDWD     Y10, Y3, Y3
-	VPMADDWD     Y10, Y4, Y4
-	VPMADDWD     Y10, Y5, Y5
-	VPMADDWD     Y10, Y6, Y6
-	VPMADDWD     Y10, Y7, Y7
-	VPMADDWD     Y10, Y8, Y8
-	VPMADDWD     Y10, Y9, Y9
-	VMOVDQU      256(AX), Y10
-	VMOVDQU      288(AX), Y11
-	VBROADCASTSS 16(CX), Y12
-	VCVTDQ2PS    Y0, Y0
-	VMULPS       Y10, Y0, Y0
-	VFMADD213PS  (SI), Y12, Y0
-	VMOVUPS      Y0, (SI)
-	VCVTDQ2PS    Y1, Y1
-	VMULPS       Y11, Y1, Y1
-	VFMADD213PS  32(SI), Y12, Y1
-	VMOVUPS      Y1, 32(SI)
-	VBROADCASTSS 16(CX)(DX*1), Y0
-	VCVTDQ2PS    Y2, Y2
-	VMULPS       Y10, Y2, Y2
-	VFMADD213PS  (SI)(DI*1), Y0, Y2
-	VMOVUPS      Y2, (SI)(DI*1)
-	VCVTDQ2PS    Y3, Y3
-	VMULPS       Y11, Y3, Y3
-	VFMADD213PS  32(SI)(DI*1), Y0, Y3
-	VMOVUPS      Y3, 32(SI)(DI*1)
-	VBROADCASTSS 16(CX)(DX*2), Y0
-	VCVTDQ2PS    Y4, Y4
-	VMULPS       Y10, Y4, Y4
-	VFMADD213PS  (SI)(DI*2), Y0, Y4
-	VMOVUPS      Y4, (SI)(DI*2)
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y11, Y5, Y5
-	VFMADD213PS  32(SI)(DI*2), Y0, Y5
-	VMOVUPS      Y5, 32(SI)(DI*2)
-	VBROADCASTSS 16(BX), Y0
-	VCVTDQ2PS    Y6, Y6
-	VMULPS       Y10, Y6, Y6
-	VFMADD213PS  (R8), Y0, Y6
-	VMOVUPS      Y6, (R8)
-	VCVTDQ2PS    Y7, Y7
-	VMULPS       Y11, Y7, Y7
-	VFMADD213PS  32(R8), Y0, Y7
-	VMOVUPS      Y7, 32(R8)
-	VBROADCASTSS 16(BX)(DX*1), Y0
-	VCVTDQ2PS    Y8, Y8
-	VMULPS       Y10, Y8, Y8
-	VFMADD213PS  (R8)(DI*1), Y0, Y8
-	VMOVUPS      Y8, (R8)(DI*1)
-	VCVTDQ2PS    Y9, Y9
-	VMULPS       Y11, Y9, Y9
-	VFMADD213PS  32(R8)(DI*1), Y0, Y9
-	VMOVUPS      Y9, 32(R8)(DI*1)
-	ADDQ         $0x00000140, AX
-	ADDQ         $0x00000020, CX
-	ADDQ         $0x00000020, BX
-	DECQ         R10
-	JNE          half
-	VZEROUPPER
-	RET
-
 // func halvesPanelSmallAVX2x6(y *float32, ld int, panel *byte, acts *byte, lda int, fetch uintptr, lines int, halves int)
 // Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·halvesPanelSmallAVX2x6(SB), NOSPLIT, $0-64
+	PCALIGN $0x40
+
 	// halvesPanelSmallAVX2x6 adds to y[6][16] (ld values a token) the products of halves ≥ 1 halves of a panel
 	// with rows of half records that are lda bytes apart. It prefetches lines ≥ 1 lines of 64
 	// bytes a half from fetch on, which need not be memory at all.
@@ -2986,6 +2519,8 @@ fetch:
 // func halvesAVXVNNIx2x1(y *float32, ld int, codes *byte, stride int, scales *float32, levels *int8, acts *byte, lda int, halves int)
 // Requires: AVX, AVX2, AVXVNNI, FMA3
 TEXT ·halvesAVXVNNIx2x1(SB), NOSPLIT, $0-72
+	PCALIGN $0x40
+
 	// halvesAVXVNNIx2x1 adds to y[1][32] (ld values a token) the products of halves ≥ 1 halves of groups,
 	// codes of bands stride bytes apart and scales [half][bands·16], with rows of half records that
 	// are lda bytes apart. levels are what the 16 codes stand for.
@@ -3117,6 +2652,8 @@ half:
 // func halvesAVXVNNIx1x1(y *float32, ld int, codes *byte, stride int, scales *float32, levels *int8, acts *byte, lda int, halves int)
 // Requires: AVX, AVX2, AVXVNNI, FMA3
 TEXT ·halvesAVXVNNIx1x1(SB), NOSPLIT, $0-72
+	PCALIGN $0x40
+
 	// halvesAVXVNNIx1x1 adds to y[1][16] (ld values a token) the products of halves ≥ 1 halves of groups,
 	// codes of bands stride bytes apart and scales [half][bands·16], with rows of half records that
 	// are lda bytes apart. levels are what the 16 codes stand for.
@@ -3199,6 +2736,8 @@ half:
 // func halvesAVXVNNIx1x2(y *float32, ld int, codes *byte, stride int, scales *float32, levels *int8, acts *byte, lda int, halves int)
 // Requires: AVX, AVX2, AVXVNNI, FMA3
 TEXT ·halvesAVXVNNIx1x2(SB), NOSPLIT, $0-72
+	PCALIGN $0x40
+
 	// halvesAVXVNNIx1x2 adds to y[2][16] (ld values a token) the products of halves ≥ 1 halves of groups,
 	// codes of bands stride bytes apart and scales [half][bands·16], with rows of half records that
 	// are lda bytes apart. levels are what the 16 codes stand for.
@@ -3310,6 +2849,8 @@ half:
 // func halvesAVXVNNIx1x3(y *float32, ld int, codes *byte, stride int, scales *float32, levels *int8, acts *byte, lda int, halves int)
 // Requires: AVX, AVX2, AVXVNNI, FMA3
 TEXT ·halvesAVXVNNIx1x3(SB), NOSPLIT, $0-72
+	PCALIGN $0x40
+
 	// halvesAVXVNNIx1x3 adds to y[3][16] (ld values a token) the products of halves ≥ 1 halves of groups,
 	// codes of bands stride bytes apart and scales [half][bands·16], with rows of half records that
 	// are lda bytes apart. levels are what the 16 codes stand for.
@@ -3441,6 +2982,8 @@ half:
 // func halvesAVXVNNIx1x4(y *float32, ld int, codes *byte, stride int, scales *float32, levels *int8, acts *byte, lda int, halves int)
 // Requires: AVX, AVX2, AVXVNNI, FMA3
 TEXT ·halvesAVXVNNIx1x4(SB), NOSPLIT, $0-72
+	PCALIGN $0x40
+
 	// halvesAVXVNNIx1x4 adds to y[4][16] (ld values a token) the products of halves ≥ 1 halves of groups,
 	// codes of bands stride bytes apart and scales [half][bands·16], with rows of half records that
 	// are lda bytes apart. levels are what the 16 codes stand for.
@@ -3601,6 +3144,8 @@ half:
 // func halvesAVX512x4x1(y *float32, ld int, codes *byte, stride int, scales *float32, levels *int8, acts *byte, lda int, halves int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
 TEXT ·halvesAVX512x4x1(SB), NOSPLIT, $0-72
+	PCALIGN $0x40
+
 	// halvesAVX512x4x1 adds to y[1][64] (ld values a token) the products of halves ≥ 1 halves of groups,
 	// codes of bands stride bytes apart and scales [half][bands·16], with rows of half records that
 	// are lda bytes apart. levels are what the 16 codes stand for.
@@ -3730,345 +3275,11 @@ half:
 	VZEROUPPER
 	RET
 
-// func halvesAVX512x1x1(y *float32, ld int, codes *byte, stride int, scales *float32, levels *int8, acts *byte, lda int, halves int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
-TEXT ·halvesAVX512x1x1(SB), NOSPLIT, $0-72
-	// halvesAVX512x1x1 adds to y[1][16] (ld values a token) the products of halves ≥ 1 halves of groups,
-	// codes of bands stride bytes apart and scales [half][bands·16], with rows of half records that
-	// are lda bytes apart. levels are what the 16 codes stand for.
-	MOVQ            codes+16(FP), AX
-	MOVQ            scales+32(FP), CX
-	MOVQ            acts+48(FP), DX
-	MOVQ            y+0(FP), BX
-	MOVQ            levels+40(FP), SI
-	MOVL            $0x80808080, DI
-	VMOVD           DI, X0
-	VPBROADCASTD    X0, Z1
-	MOVL            $0x0f0f0f0f, DI
-	VMOVD           DI, X0
-	VPBROADCASTD    X0, Z2
-	VBROADCASTI32X4 (SI), Z0
-	VPXORD          Z1, Z0, Z0
-	VMOVUPS         (BX), Z1
-	MOVQ            halves+64(FP), SI
-
-half:
-	VPBROADCASTD 20(DX), Z3
-	VPANDD       (AX), Z2, Z4
-	VPSHUFB      Z4, Z0, Z4
-	VPBROADCASTD (DX), Z5
-	VPDPBUSD     Z5, Z4, Z3
-	VPANDD       64(AX), Z2, Z4
-	VPSHUFB      Z4, Z0, Z4
-	VPBROADCASTD 4(DX), Z5
-	VPDPBUSD     Z5, Z4, Z3
-	VMOVDQU64    (AX), Z4
-	VPSRLW       $0x04, Z4, Z4
-	VPANDD       Z2, Z4, Z4
-	VPSHUFB      Z4, Z0, Z4
-	VPBROADCASTD 8(DX), Z5
-	VPDPBUSD     Z5, Z4, Z3
-	VMOVDQU64    64(AX), Z4
-	VPSRLW       $0x04, Z4, Z4
-	VPANDD       Z2, Z4, Z4
-	VPSHUFB      Z4, Z0, Z4
-	VPBROADCASTD 12(DX), Z5
-	VPDPBUSD     Z5, Z4, Z3
-	VMOVUPS      (CX), Z4
-	VCVTDQ2PS    Z3, Z3
-	VMULPS       Z4, Z3, Z3
-	VBROADCASTSS 16(DX), Z4
-	VFMADD231PS  Z4, Z3, Z1
-	ADDQ         $0x00000080, AX
-	ADDQ         $0x00000040, CX
-	ADDQ         $0x00000020, DX
-	DECQ         SI
-	JNE          half
-	VMOVUPS      Z1, (BX)
-	VZEROUPPER
-	RET
-
-// func halvesAVX512x1x2(y *float32, ld int, codes *byte, stride int, scales *float32, levels *int8, acts *byte, lda int, halves int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
-TEXT ·halvesAVX512x1x2(SB), NOSPLIT, $0-72
-	// halvesAVX512x1x2 adds to y[2][16] (ld values a token) the products of halves ≥ 1 halves of groups,
-	// codes of bands stride bytes apart and scales [half][bands·16], with rows of half records that
-	// are lda bytes apart. levels are what the 16 codes stand for.
-	MOVQ            codes+16(FP), AX
-	MOVQ            scales+32(FP), CX
-	MOVQ            acts+48(FP), DX
-	MOVQ            lda+56(FP), BX
-	MOVQ            y+0(FP), SI
-	MOVQ            ld+8(FP), DI
-	SHLQ            $0x02, DI
-	MOVQ            levels+40(FP), R8
-	MOVL            $0x80808080, R9
-	VMOVD           R9, X0
-	VPBROADCASTD    X0, Z1
-	MOVL            $0x0f0f0f0f, R9
-	VMOVD           R9, X0
-	VPBROADCASTD    X0, Z2
-	VBROADCASTI32X4 (R8), Z0
-	VPXORD          Z1, Z0, Z0
-	VMOVUPS         (SI), Z1
-	VMOVUPS         (SI)(DI*1), Z3
-	MOVQ            halves+64(FP), R8
-
-half:
-	VPBROADCASTD 20(DX), Z4
-	VPBROADCASTD 20(DX)(BX*1), Z5
-	VPANDD       (AX), Z2, Z6
-	VPSHUFB      Z6, Z0, Z6
-	VPBROADCASTD (DX), Z7
-	VPDPBUSD     Z7, Z6, Z4
-	VPBROADCASTD (DX)(BX*1), Z7
-	VPDPBUSD     Z7, Z6, Z5
-	VPANDD       64(AX), Z2, Z6
-	VPSHUFB      Z6, Z0, Z6
-	VPBROADCASTD 4(DX), Z7
-	VPDPBUSD     Z7, Z6, Z4
-	VPBROADCASTD 4(DX)(BX*1), Z7
-	VPDPBUSD     Z7, Z6, Z5
-	VMOVDQU64    (AX), Z6
-	VPSRLW       $0x04, Z6, Z6
-	VPANDD       Z2, Z6, Z6
-	VPSHUFB      Z6, Z0, Z6
-	VPBROADCASTD 8(DX), Z7
-	VPDPBUSD     Z7, Z6, Z4
-	VPBROADCASTD 8(DX)(BX*1), Z7
-	VPDPBUSD     Z7, Z6, Z5
-	VMOVDQU64    64(AX), Z6
-	VPSRLW       $0x04, Z6, Z6
-	VPANDD       Z2, Z6, Z6
-	VPSHUFB      Z6, Z0, Z6
-	VPBROADCASTD 12(DX), Z7
-	VPDPBUSD     Z7, Z6, Z4
-	VPBROADCASTD 12(DX)(BX*1), Z7
-	VPDPBUSD     Z7, Z6, Z5
-	VMOVUPS      (CX), Z6
-	VCVTDQ2PS    Z4, Z4
-	VMULPS       Z6, Z4, Z4
-	VBROADCASTSS 16(DX), Z7
-	VFMADD231PS  Z7, Z4, Z1
-	VCVTDQ2PS    Z5, Z5
-	VMULPS       Z6, Z5, Z5
-	VBROADCASTSS 16(DX)(BX*1), Z4
-	VFMADD231PS  Z4, Z5, Z3
-	ADDQ         $0x00000080, AX
-	ADDQ         $0x00000040, CX
-	ADDQ         $0x00000020, DX
-	DECQ         R8
-	JNE          half
-	VMOVUPS      Z1, (SI)
-	VMOVUPS      Z3, (SI)(DI*1)
-	VZEROUPPER
-	RET
-
-// func halvesAVX512x1x3(y *float32, ld int, codes *byte, stride int, scales *float32, levels *int8, acts *byte, lda int, halves int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
-TEXT ·halvesAVX512x1x3(SB), NOSPLIT, $0-72
-	// halvesAVX512x1x3 adds to y[3][16] (ld values a token) the products of halves ≥ 1 halves of groups,
-	// codes of bands stride bytes apart and scales [half][bands·16], with rows of half records that
-	// are lda bytes apart. levels are what the 16 codes stand for.
-	MOVQ            codes+16(FP), AX
-	MOVQ            scales+32(FP), CX
-	MOVQ            acts+48(FP), DX
-	MOVQ            lda+56(FP), BX
-	MOVQ            y+0(FP), SI
-	MOVQ            ld+8(FP), DI
-	SHLQ            $0x02, DI
-	MOVQ            levels+40(FP), R8
-	MOVL            $0x80808080, R9
-	VMOVD           R9, X0
-	VPBROADCASTD    X0, Z1
-	MOVL            $0x0f0f0f0f, R9
-	VMOVD           R9, X0
-	VPBROADCASTD    X0, Z2
-	VBROADCASTI32X4 (R8), Z0
-	VPXORD          Z1, Z0, Z0
-	VMOVUPS         (SI), Z1
-	VMOVUPS         (SI)(DI*1), Z3
-	VMOVUPS         (SI)(DI*2), Z4
-	MOVQ            halves+64(FP), R8
-
-half:
-	VPBROADCASTD 20(DX), Z5
-	VPBROADCASTD 20(DX)(BX*1), Z6
-	VPBROADCASTD 20(DX)(BX*2), Z7
-	VPANDD       (AX), Z2, Z8
-	VPSHUFB      Z8, Z0, Z8
-	VPBROADCASTD (DX), Z9
-	VPDPBUSD     Z9, Z8, Z5
-	VPBROADCASTD (DX)(BX*1), Z9
-	VPDPBUSD     Z9, Z8, Z6
-	VPBROADCASTD (DX)(BX*2), Z9
-	VPDPBUSD     Z9, Z8, Z7
-	VPANDD       64(AX), Z2, Z8
-	VPSHUFB      Z8, Z0, Z8
-	VPBROADCASTD 4(DX), Z9
-	VPDPBUSD     Z9, Z8, Z5
-	VPBROADCASTD 4(DX)(BX*1), Z9
-	VPDPBUSD     Z9, Z8, Z6
-	VPBROADCASTD 4(DX)(BX*2), Z9
-	VPDPBUSD     Z9, Z8, Z7
-	VMOVDQU64    (AX), Z8
-	VPSRLW       $0x04, Z8, Z8
-	VPANDD       Z2, Z8, Z8
-	VPSHUFB      Z8, Z0, Z8
-	VPBROADCASTD 8(DX), Z9
-	VPDPBUSD     Z9, Z8, Z5
-	VPBROADCASTD 8(DX)(BX*1), Z9
-	VPDPBUSD     Z9, Z8, Z6
-	VPBROADCASTD 8(DX)(BX*2), Z9
-	VPDPBUSD     Z9, Z8, Z7
-	VMOVDQU64    64(AX), Z8
-	VPSRLW       $0x04, Z8, Z8
-	VPANDD       Z2, Z8, Z8
-	VPSHUFB      Z8, Z0, Z8
-	VPBROADCASTD 12(DX), Z9
-	VPDPBUSD     Z9, Z8, Z5
-	VPBROADCASTD 12(DX)(BX*1), Z9
-	VPDPBUSD     Z9, Z8, Z6
-	VPBROADCASTD 12(DX)(BX*2), Z9
-	VPDPBUSD     Z9, Z8, Z7
-	VMOVUPS      (CX), Z8
-	VCVTDQ2PS    Z5, Z5
-	VMULPS       Z8, Z5, Z5
-	VBROADCASTSS 16(DX), Z9
-	VFMADD231PS  Z9, Z5, Z1
-	VCVTDQ2PS    Z6, Z6
-	VMULPS       Z8, Z6, Z6
-	VBROADCASTSS 16(DX)(BX*1), Z5
-	VFMADD231PS  Z5, Z6, Z3
-	VCVTDQ2PS    Z7, Z7
-	VMULPS       Z8, Z7, Z7
-	VBROADCASTSS 16(DX)(BX*2), Z5
-	VFMADD231PS  Z5, Z7, Z4
-	ADDQ         $0x00000080, AX
-	ADDQ         $0x00000040, CX
-	ADDQ         $0x00000020, DX
-	DECQ         R8
-	JNE          half
-	VMOVUPS      Z1, (SI)
-	VMOVUPS      Z3, (SI)(DI*1)
-	VMOVUPS      Z4, (SI)(DI*2)
-	VZEROUPPER
-	RET
-
-// func halvesAVX512x1x4(y *float32, ld int, codes *byte, stride int, scales *float32, levels *int8, acts *byte, lda int, halves int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
-TEXT ·halvesAVX512x1x4(SB), NOSPLIT, $0-72
-	// halvesAVX512x1x4 adds to y[4][16] (ld values a token) the products of halves ≥ 1 halves of groups,
-	// codes of bands stride bytes apart and scales [half][bands·16], with rows of half records that
-	// are lda bytes apart. levels are what the 16 codes stand for.
-	MOVQ            codes+16(FP), AX
-	MOVQ            scales+32(FP), CX
-	MOVQ            acts+48(FP), DX
-	MOVQ            lda+56(FP), BX
-	LEAQ            (DX)(BX*2), SI
-	ADDQ            BX, SI
-	MOVQ            y+0(FP), DI
-	MOVQ            ld+8(FP), R8
-	SHLQ            $0x02, R8
-	LEAQ            (DI)(R8*2), R9
-	ADDQ            R8, R9
-	MOVQ            levels+40(FP), R10
-	MOVL            $0x80808080, R11
-	VMOVD           R11, X0
-	VPBROADCASTD    X0, Z1
-	MOVL            $0x0f0f0f0f, R11
-	VMOVD           R11, X0
-	VPBROADCASTD    X0, Z2
-	VBROADCASTI32X4 (R10), Z0
-	VPXORD          Z1, Z0, Z0
-	VMOVUPS         (DI), Z1
-	VMOVUPS         (DI)(R8*1), Z3
-	VMOVUPS         (DI)(R8*2), Z4
-	VMOVUPS         (R9), Z5
-	MOVQ            halves+64(FP), R10
-
-half:
-	VPBROADCASTD 20(DX), Z6
-	VPBROADCASTD 20(DX)(BX*1), Z7
-	VPBROADCASTD 20(DX)(BX*2), Z8
-	VPBROADCASTD 20(SI), Z9
-	VPANDD       (AX), Z2, Z10
-	VPSHUFB      Z10, Z0, Z10
-	VPBROADCASTD (DX), Z11
-	VPDPBUSD     Z11, Z10, Z6
-	VPBROADCASTD (DX)(BX*1), Z11
-	VPDPBUSD     Z11, Z10, Z7
-	VPBROADCASTD (DX)(BX*2), Z11
-	VPDPBUSD     Z11, Z10, Z8
-	VPBROADCASTD (SI), Z11
-	VPDPBUSD     Z11, Z10, Z9
-	VPANDD       64(AX), Z2, Z10
-	VPSHUFB      Z10, Z0, Z10
-	VPBROADCASTD 4(DX), Z11
-	VPDPBUSD     Z11, Z10, Z6
-	VPBROADCASTD 4(DX)(BX*1), Z11
-	VPDPBUSD     Z11, Z10, Z7
-	VPBROADCASTD 4(DX)(BX*2), Z11
-	VPDPBUSD     Z11, Z10, Z8
-	VPBROADCASTD 4(SI), Z11
-	VPDPBUSD     Z11, Z10, Z9
-	VMOVDQU64    (AX), Z10
-	VPSRLW       $0x04, Z10, Z10
-	VPANDD       Z2, Z10, Z10
-	VPSHUFB      Z10, Z0, Z10
-	VPBROADCASTD 8(DX), Z11
-	VPDPBUSD     Z11, Z10, Z6
-	VPBROADCASTD 8(DX)(BX*1), Z11
-	VPDPBUSD     Z11, Z10, Z7
-	VPBROADCASTD 8(DX)(BX*2), Z11
-	VPDPBUSD     Z11, Z10, Z8
-	VPBROADCASTD 8(SI), Z11
-	VPDPBUSD     Z11, Z10, Z9
-	VMOVDQU64    64(AX), Z10
-	VPSRLW       $0x04, Z10, Z10
-	VPANDD       Z2, Z10, Z10
-	VPSHUFB      Z10, Z0, Z10
-	VPBROADCASTD 12(DX), Z11
-	VPDPBUSD     Z11, Z10, Z6
-	VPBROADCASTD 12(DX)(BX*1), Z11
-	VPDPBUSD     Z11, Z10, Z7
-	VPBROADCASTD 12(DX)(BX*2), Z11
-	VPDPBUSD     Z11, Z10, Z8
-	VPBROADCASTD 12(SI), Z11
-	VPDPBUSD     Z11, Z10, Z9
-	VMOVUPS      (CX), Z10
-	VCVTDQ2PS    Z6, Z6
-	VMULPS       Z10, Z6, Z6
-	VBROADCASTSS 16(DX), Z11
-	VFMADD231PS  Z11, Z6, Z1
-	VCVTDQ2PS    Z7, Z7
-	VMULPS       Z10, Z7, Z7
-	VBROADCASTSS 16(DX)(BX*1), Z6
-	VFMADD231PS  Z6, Z7, Z3
-	VCVTDQ2PS    Z8, Z8
-	VMULPS       Z10, Z8, Z8
-	VBROADCASTSS 16(DX)(BX*2), Z6
-	VFMADD231PS  Z6, Z8, Z4
-	VCVTDQ2PS    Z9, Z9
-	VMULPS       Z10, Z9, Z9
-	VBROADCASTSS 16(SI), Z6
-	VFMADD231PS  Z6, Z9, Z5
-	ADDQ         $0x00000080, AX
-	ADDQ         $0x00000040, CX
-	ADDQ         $0x00000020, DX
-	ADDQ         $0x00000020, SI
-	DECQ         R10
-	JNE          half
-	VMOVUPS      Z1, (DI)
-	VMOVUPS      Z3, (DI)(R8*1)
-	VMOVUPS      Z4, (DI)(R8*2)
-	VMOVUPS      Z5, (R9)
-	VZEROUPPER
-	RET
-
 // func halvesAVX512x2x2(y *float32, ld int, codes *byte, stride int, scales *float32, levels *int8, acts *byte, lda int, halves int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
 TEXT ·halvesAVX512x2x2(SB), NOSPLIT, $0-72
+	PCALIGN $0x40
+
 	// halvesAVX512x2x2 adds to y[2][32] (ld values a token) the products of halves ≥ 1 halves of groups,
 	// codes of bands stride bytes apart and scales [half][bands·16], with rows of half records that
 	// are lda bytes apart. levels are what the 16 codes stand for.
@@ -4181,6 +3392,8 @@ half:
 // func halvesAVX512x2x3(y *float32, ld int, codes *byte, stride int, scales *float32, levels *int8, acts *byte, lda int, halves int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
 TEXT ·halvesAVX512x2x3(SB), NOSPLIT, $0-72
+	PCALIGN $0x40
+
 	// halvesAVX512x2x3 adds to y[3][32] (ld values a token) the products of halves ≥ 1 halves of groups,
 	// codes of bands stride bytes apart and scales [half][bands·16], with rows of half records that
 	// are lda bytes apart. levels are what the 16 codes stand for.
@@ -4319,6 +3532,8 @@ half:
 // func halvesAVX512x2x4(y *float32, ld int, codes *byte, stride int, scales *float32, levels *int8, acts *byte, lda int, halves int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
 TEXT ·halvesAVX512x2x4(SB), NOSPLIT, $0-72
+	PCALIGN $0x40
+
 	// halvesAVX512x2x4 adds to y[4][32] (ld values a token) the products of halves ≥ 1 halves of groups,
 	// codes of bands stride bytes apart and scales [half][bands·16], with rows of half records that
 	// are lda bytes apart. levels are what the 16 codes stand for.
@@ -4485,204 +3700,11 @@ half:
 	VZEROUPPER
 	RET
 
-// func halvesAVX512x2x5(y *float32, ld int, codes *byte, stride int, scales *float32, levels *int8, acts *byte, lda int, halves int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
-TEXT ·halvesAVX512x2x5(SB), NOSPLIT, $0-72
-	// halvesAVX512x2x5 adds to y[5][32] (ld values a token) the products of halves ≥ 1 halves of groups,
-	// codes of bands stride bytes apart and scales [half][bands·16], with rows of half records that
-	// are lda bytes apart. levels are what the 16 codes stand for.
-	MOVQ            codes+16(FP), AX
-	MOVQ            scales+32(FP), CX
-	MOVQ            stride+24(FP), DX
-	MOVQ            acts+48(FP), BX
-	MOVQ            lda+56(FP), SI
-	LEAQ            (BX)(SI*2), DI
-	ADDQ            SI, DI
-	MOVQ            y+0(FP), R8
-	MOVQ            ld+8(FP), R9
-	SHLQ            $0x02, R9
-	LEAQ            (R8)(R9*2), R10
-	ADDQ            R9, R10
-	MOVQ            levels+40(FP), R11
-	MOVL            $0x80808080, R12
-	VMOVD           R12, X0
-	VPBROADCASTD    X0, Z1
-	MOVL            $0x0f0f0f0f, R12
-	VMOVD           R12, X0
-	VPBROADCASTD    X0, Z2
-	VBROADCASTI32X4 (R11), Z0
-	VPXORD          Z1, Z0, Z0
-	VMOVUPS         (R8), Z1
-	VMOVUPS         (R8)(R9*1), Z3
-	VMOVUPS         (R8)(R9*2), Z4
-	VMOVUPS         (R10), Z5
-	VMOVUPS         (R10)(R9*1), Z6
-	VMOVUPS         64(R8), Z7
-	VMOVUPS         64(R8)(R9*1), Z8
-	VMOVUPS         64(R8)(R9*2), Z9
-	VMOVUPS         64(R10), Z10
-	VMOVUPS         64(R10)(R9*1), Z11
-	MOVQ            halves+64(FP), R11
-
-half:
-	VPBROADCASTD 20(BX), Z12
-	VMOVDQA64    Z12, Z17
-	VPBROADCASTD 20(BX)(SI*1), Z13
-	VMOVDQA64    Z13, Z18
-	VPBROADCASTD 20(BX)(SI*2), Z14
-	VMOVDQA64    Z14, Z19
-	VPBROADCASTD 20(DI), Z15
-	VMOVDQA64    Z15, Z20
-	VPBROADCASTD 20(DI)(SI*1), Z16
-	VMOVDQA64    Z16, Z21
-	VPANDD       (AX), Z2, Z22
-	VPSHUFB      Z22, Z0, Z22
-	VPANDD       (AX)(DX*1), Z2, Z23
-	VPSHUFB      Z23, Z0, Z23
-	VPBROADCASTD (BX), Z24
-	VPDPBUSD     Z24, Z22, Z12
-	VPDPBUSD     Z24, Z23, Z17
-	VPBROADCASTD (BX)(SI*1), Z24
-	VPDPBUSD     Z24, Z22, Z13
-	VPDPBUSD     Z24, Z23, Z18
-	VPBROADCASTD (BX)(SI*2), Z24
-	VPDPBUSD     Z24, Z22, Z14
-	VPDPBUSD     Z24, Z23, Z19
-	VPBROADCASTD (DI), Z24
-	VPDPBUSD     Z24, Z22, Z15
-	VPDPBUSD     Z24, Z23, Z20
-	VPBROADCASTD (DI)(SI*1), Z24
-	VPDPBUSD     Z24, Z22, Z16
-	VPDPBUSD     Z24, Z23, Z21
-	VPANDD       64(AX), Z2, Z22
-	VPSHUFB      Z22, Z0, Z22
-	VPANDD       64(AX)(DX*1), Z2, Z23
-	VPSHUFB      Z23, Z0, Z23
-	VPBROADCASTD 4(BX), Z24
-	VPDPBUSD     Z24, Z22, Z12
-	VPDPBUSD     Z24, Z23, Z17
-	VPBROADCASTD 4(BX)(SI*1), Z24
-	VPDPBUSD     Z24, Z22, Z13
-	VPDPBUSD     Z24, Z23, Z18
-	VPBROADCASTD 4(BX)(SI*2), Z24
-	VPDPBUSD     Z24, Z22, Z14
-	VPDPBUSD     Z24, Z23, Z19
-	VPBROADCASTD 4(DI), Z24
-	VPDPBUSD     Z24, Z22, Z15
-	VPDPBUSD     Z24, Z23, Z20
-	VPBROADCASTD 4(DI)(SI*1), Z24
-	VPDPBUSD     Z24, Z22, Z16
-	VPDPBUSD     Z24, Z23, Z21
-	VMOVDQU64    (AX), Z22
-	VPSRLW       $0x04, Z22, Z22
-	VPANDD       Z2, Z22, Z22
-	VPSHUFB      Z22, Z0, Z22
-	VMOVDQU64    (AX)(DX*1), Z23
-	VPSRLW       $0x04, Z23, Z23
-	VPANDD       Z2, Z23, Z23
-	VPSHUFB      Z23, Z0, Z23
-	VPBROADCASTD 8(BX), Z24
-	VPDPBUSD     Z24, Z22, Z12
-	VPDPBUSD     Z24, Z23, Z17
-	VPBROADCASTD 8(BX)(SI*1), Z24
-	VPDPBUSD     Z24, Z22, Z13
-	VPDPBUSD     Z24, Z23, Z18
-	VPBROADCASTD 8(BX)(SI*2), Z24
-	VPDPBUSD     Z24, Z22, Z14
-	VPDPBUSD     Z24, Z23, Z19
-	VPBROADCASTD 8(DI), Z24
-	VPDPBUSD     Z24, Z22, Z15
-	VPDPBUSD     Z24, Z23, Z20
-	VPBROADCASTD 8(DI)(SI*1), Z24
-	VPDPBUSD     Z24, Z22, Z16
-	VPDPBUSD     Z24, Z23, Z21
-	VMOVDQU64    64(AX), Z22
-	VPSRLW       $0x04, Z22, Z22
-	VPANDD       Z2, Z22, Z22
-	VPSHUFB      Z22, Z0, Z22
-	VMOVDQU64    64(AX)(DX*1), Z23
-	VPSRLW       $0x04, Z23, Z23
-	VPANDD       Z2, Z23, Z23
-	VPSHUFB      Z23, Z0, Z23
-	VPBROADCASTD 12(BX), Z24
-	VPDPBUSD     Z24, Z22, Z12
-	VPDPBUSD     Z24, Z23, Z17
-	VPBROADCASTD 12(BX)(SI*1), Z24
-	VPDPBUSD     Z24, Z22, Z13
-	VPDPBUSD     Z24, Z23, Z18
-	VPBROADCASTD 12(BX)(SI*2), Z24
-	VPDPBUSD     Z24, Z22, Z14
-	VPDPBUSD     Z24, Z23, Z19
-	VPBROADCASTD 12(DI), Z24
-	VPDPBUSD     Z24, Z22, Z15
-	VPDPBUSD     Z24, Z23, Z20
-	VPBROADCASTD 12(DI)(SI*1), Z24
-	VPDPBUSD     Z24, Z22, Z16
-	VPDPBUSD     Z24, Z23, Z21
-	VMOVUPS      (CX), Z22
-	VCVTDQ2PS    Z12, Z12
-	VMULPS       Z22, Z12, Z12
-	VBROADCASTSS 16(BX), Z23
-	VFMADD231PS  Z23, Z12, Z1
-	VCVTDQ2PS    Z13, Z13
-	VMULPS       Z22, Z13, Z13
-	VBROADCASTSS 16(BX)(SI*1), Z12
-	VFMADD231PS  Z12, Z13, Z3
-	VCVTDQ2PS    Z14, Z14
-	VMULPS       Z22, Z14, Z14
-	VBROADCASTSS 16(BX)(SI*2), Z12
-	VFMADD231PS  Z12, Z14, Z4
-	VCVTDQ2PS    Z15, Z15
-	VMULPS       Z22, Z15, Z15
-	VBROADCASTSS 16(DI), Z12
-	VFMADD231PS  Z12, Z15, Z5
-	VCVTDQ2PS    Z16, Z16
-	VMULPS       Z22, Z16, Z16
-	VBROADCASTSS 16(DI)(SI*1), Z12
-	VFMADD231PS  Z12, Z16, Z6
-	VMOVUPS      64(CX), Z12
-	VCVTDQ2PS    Z17, Z17
-	VMULPS       Z12, Z17, Z17
-	VBROADCASTSS 16(BX), Z13
-	VFMADD231PS  Z13, Z17, Z7
-	VCVTDQ2PS    Z18, Z18
-	VMULPS       Z12, Z18, Z18
-	VBROADCASTSS 16(BX)(SI*1), Z13
-	VFMADD231PS  Z13, Z18, Z8
-	VCVTDQ2PS    Z19, Z19
-	VMULPS       Z12, Z19, Z19
-	VBROADCASTSS 16(BX)(SI*2), Z13
-	VFMADD231PS  Z13, Z19, Z9
-	VCVTDQ2PS    Z20, Z20
-	VMULPS       Z12, Z20, Z20
-	VBROADCASTSS 16(DI), Z13
-	VFMADD231PS  Z13, Z20, Z10
-	VCVTDQ2PS    Z21, Z21
-	VMULPS       Z12, Z21, Z21
-	VBROADCASTSS 16(DI)(SI*1), Z12
-	VFMADD231PS  Z12, Z21, Z11
-	ADDQ         $0x00000080, AX
-	ADDQ         $0x00000080, CX
-	ADDQ         $0x00000020, BX
-	ADDQ         $0x00000020, DI
-	DECQ         R11
-	JNE          half
-	VMOVUPS      Z1, (R8)
-	VMOVUPS      Z3, (R8)(R9*1)
-	VMOVUPS      Z4, (R8)(R9*2)
-	VMOVUPS      Z5, (R10)
-	VMOVUPS      Z6, (R10)(R9*1)
-	VMOVUPS      Z7, 64(R8)
-	VMOVUPS      Z8, 64(R8)(R9*1)
-	VMOVUPS      Z9, 64(R8)(R9*2)
-	VMOVUPS      Z10, 64(R10)
-	VMOVUPS      Z11, 64(R10)(R9*1)
-	VZEROUPPER
-	RET
-
 // func halvesAVX512x2x6(y *float32, ld int, codes *byte, stride int, scales *float32, levels *int8, acts *byte, lda int, halves int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
 TEXT ·halvesAVX512x2x6(SB), NOSPLIT, $0-72
+	PCALIGN $0x40
+
 	// halvesAVX512x2x6 adds to y[6][32] (ld values a token) the products of halves ≥ 1 halves of groups,
 	// codes of bands stride bytes apart and scales [half][bands·16], with rows of half records that
 	// are lda bytes apart. levels are what the 16 codes stand for.

@@ -22,18 +22,6 @@ func groupedNL3KAVX2x1x1(y *float32, ld int, codes *byte, scales *byte, stride i
 //go:noescape
 func groupedNL3KAVX2x1x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, levels *int8)
 
-// groupedNL3KAVX2x1x3 adds to y[3][16] (ld values a token) the products of bands of NL3K that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
-//
-//go:noescape
-func groupedNL3KAVX2x1x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, levels *int8)
-
-// groupedNL3KAVX2x1x4 adds to y[4][16] (ld values a token) the products of bands of NL3K that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
-//
-//go:noescape
-func groupedNL3KAVX2x1x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, levels *int8)
-
 // panelNL3KAVX2 unfolds groups ≥ 1 groups of NL3K, whole scale units, into a panel; it prefetches
 // the scales that lie ahead bytes further on.
 //
@@ -70,23 +58,11 @@ func groupedNL3KAVXVNNIx1x3(y *float32, ld int, codes *byte, scales *byte, strid
 //go:noescape
 func groupedNL3KAVXVNNIx1x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, levels *int8)
 
-// groupedNL3KAVXVNNIx1x5 adds to y[5][16] (ld values a token) the products of bands of NL3K that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
-//
-//go:noescape
-func groupedNL3KAVXVNNIx1x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, levels *int8)
-
 // groupedNL3KAVXVNNIx1x6 adds to y[6][16] (ld values a token) the products of bands of NL3K that are
 // stride bytes apart with rows of activation records that are lda bytes apart.
 //
 //go:noescape
 func groupedNL3KAVXVNNIx1x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, levels *int8)
-
-// groupedNL3KAVXVNNIx1x7 adds to y[7][16] (ld values a token) the products of bands of NL3K that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
-//
-//go:noescape
-func groupedNL3KAVXVNNIx1x7(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, levels *int8)
 
 // groupedNL3KAVXVNNIx1x8 adds to y[8][16] (ld values a token) the products of bands of NL3K that are
 // stride bytes apart with rows of activation records that are lda bytes apart.
@@ -99,30 +75,6 @@ func groupedNL3KAVXVNNIx1x8(y *float32, ld int, codes *byte, scales *byte, strid
 //
 //go:noescape
 func groupedNL3KAVX512x4x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next uintptr, levels *int8)
-
-// groupedNL3KAVX512x1x1 adds to y[1][16] (ld values a token) the products of bands of NL3K that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
-//
-//go:noescape
-func groupedNL3KAVX512x1x1(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, levels *int8)
-
-// groupedNL3KAVX512x1x2 adds to y[2][16] (ld values a token) the products of bands of NL3K that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
-//
-//go:noescape
-func groupedNL3KAVX512x1x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, levels *int8)
-
-// groupedNL3KAVX512x1x3 adds to y[3][16] (ld values a token) the products of bands of NL3K that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
-//
-//go:noescape
-func groupedNL3KAVX512x1x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, levels *int8)
-
-// groupedNL3KAVX512x1x4 adds to y[4][16] (ld values a token) the products of bands of NL3K that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
-//
-//go:noescape
-func groupedNL3KAVX512x1x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, levels *int8)
 
 // groupedNL3KAVX512x2x2 adds to y[2][32] (ld values a token) the products of two bands of NL3K that are
 // stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
@@ -144,13 +96,6 @@ func groupedNL3KAVX512x2x3(y *float32, ld int, codes *byte, scales *byte, stride
 //
 //go:noescape
 func groupedNL3KAVX512x2x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr, levels *int8)
-
-// groupedNL3KAVX512x2x5 adds to y[5][32] (ld values a token) the products of two bands of NL3K that are
-// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
-// next, which need not be memory at all.
-//
-//go:noescape
-func groupedNL3KAVX512x2x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr, levels *int8)
 
 // groupedNL3KAVX512x2x6 adds to y[6][32] (ld values a token) the products of two bands of NL3K that are
 // stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
@@ -176,18 +121,6 @@ func groupedNL4SAVX2x1x1(y *float32, ld int, codes *byte, scales *byte, stride i
 //
 //go:noescape
 func groupedNL4SAVX2x1x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, levels *int8)
-
-// groupedNL4SAVX2x1x3 adds to y[3][16] (ld values a token) the products of bands of NL4S that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
-//
-//go:noescape
-func groupedNL4SAVX2x1x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, levels *int8)
-
-// groupedNL4SAVX2x1x4 adds to y[4][16] (ld values a token) the products of bands of NL4S that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
-//
-//go:noescape
-func groupedNL4SAVX2x1x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, levels *int8)
 
 // panelNL4SAVX2 unfolds groups ≥ 1 groups of NL4S, whole scale units, into a panel; it prefetches
 // the scales that lie ahead bytes further on.
@@ -225,23 +158,11 @@ func groupedNL4SAVXVNNIx1x3(y *float32, ld int, codes *byte, scales *byte, strid
 //go:noescape
 func groupedNL4SAVXVNNIx1x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, levels *int8)
 
-// groupedNL4SAVXVNNIx1x5 adds to y[5][16] (ld values a token) the products of bands of NL4S that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
-//
-//go:noescape
-func groupedNL4SAVXVNNIx1x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, levels *int8)
-
 // groupedNL4SAVXVNNIx1x6 adds to y[6][16] (ld values a token) the products of bands of NL4S that are
 // stride bytes apart with rows of activation records that are lda bytes apart.
 //
 //go:noescape
 func groupedNL4SAVXVNNIx1x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, levels *int8)
-
-// groupedNL4SAVXVNNIx1x7 adds to y[7][16] (ld values a token) the products of bands of NL4S that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
-//
-//go:noescape
-func groupedNL4SAVXVNNIx1x7(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, levels *int8)
 
 // groupedNL4SAVXVNNIx1x8 adds to y[8][16] (ld values a token) the products of bands of NL4S that are
 // stride bytes apart with rows of activation records that are lda bytes apart.
@@ -254,30 +175,6 @@ func groupedNL4SAVXVNNIx1x8(y *float32, ld int, codes *byte, scales *byte, strid
 //
 //go:noescape
 func groupedNL4SAVX512x4x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next uintptr, levels *int8)
-
-// groupedNL4SAVX512x1x1 adds to y[1][16] (ld values a token) the products of bands of NL4S that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
-//
-//go:noescape
-func groupedNL4SAVX512x1x1(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, levels *int8)
-
-// groupedNL4SAVX512x1x2 adds to y[2][16] (ld values a token) the products of bands of NL4S that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
-//
-//go:noescape
-func groupedNL4SAVX512x1x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, levels *int8)
-
-// groupedNL4SAVX512x1x3 adds to y[3][16] (ld values a token) the products of bands of NL4S that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
-//
-//go:noescape
-func groupedNL4SAVX512x1x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, levels *int8)
-
-// groupedNL4SAVX512x1x4 adds to y[4][16] (ld values a token) the products of bands of NL4S that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
-//
-//go:noescape
-func groupedNL4SAVX512x1x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, levels *int8)
 
 // groupedNL4SAVX512x2x2 adds to y[2][32] (ld values a token) the products of two bands of NL4S that are
 // stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
@@ -299,13 +196,6 @@ func groupedNL4SAVX512x2x3(y *float32, ld int, codes *byte, scales *byte, stride
 //
 //go:noescape
 func groupedNL4SAVX512x2x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr, levels *int8)
-
-// groupedNL4SAVX512x2x5 adds to y[5][32] (ld values a token) the products of two bands of NL4S that are
-// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
-// next, which need not be memory at all.
-//
-//go:noescape
-func groupedNL4SAVX512x2x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr, levels *int8)
 
 // groupedNL4SAVX512x2x6 adds to y[6][32] (ld values a token) the products of two bands of NL4S that are
 // stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at

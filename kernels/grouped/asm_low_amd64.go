@@ -18,24 +18,6 @@ func quadsQ1G128AVX2(y *float32, ld int, codes *byte, scales *byte, stride int, 
 //go:noescape
 func groupedQ1G128AVX2x1x1(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
-// groupedQ1G128AVX2x1x2 adds to y[2][16] (ld values a token) the products of bands of Q1G128 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
-//
-//go:noescape
-func groupedQ1G128AVX2x1x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-
-// groupedQ1G128AVX2x1x3 adds to y[3][16] (ld values a token) the products of bands of Q1G128 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
-//
-//go:noescape
-func groupedQ1G128AVX2x1x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-
-// groupedQ1G128AVX2x1x4 adds to y[4][16] (ld values a token) the products of bands of Q1G128 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
-//
-//go:noescape
-func groupedQ1G128AVX2x1x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-
 // groupedQ1G128AVXVNNIx2x1 adds to y[32] the products of bands of Q1G128 that are stride bytes apart with a row of
 // activation records. It prefetches as many bytes at next, which need not be memory at all.
 //
@@ -66,23 +48,11 @@ func groupedQ1G128AVXVNNIx1x3(y *float32, ld int, codes *byte, scales *byte, str
 //go:noescape
 func groupedQ1G128AVXVNNIx1x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
-// groupedQ1G128AVXVNNIx1x5 adds to y[5][16] (ld values a token) the products of bands of Q1G128 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
-//
-//go:noescape
-func groupedQ1G128AVXVNNIx1x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-
 // groupedQ1G128AVXVNNIx1x6 adds to y[6][16] (ld values a token) the products of bands of Q1G128 that are
 // stride bytes apart with rows of activation records that are lda bytes apart.
 //
 //go:noescape
 func groupedQ1G128AVXVNNIx1x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-
-// groupedQ1G128AVXVNNIx1x7 adds to y[7][16] (ld values a token) the products of bands of Q1G128 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
-//
-//go:noescape
-func groupedQ1G128AVXVNNIx1x7(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
 // groupedQ1G128AVXVNNIx1x8 adds to y[8][16] (ld values a token) the products of bands of Q1G128 that are
 // stride bytes apart with rows of activation records that are lda bytes apart.
@@ -95,30 +65,6 @@ func groupedQ1G128AVXVNNIx1x8(y *float32, ld int, codes *byte, scales *byte, str
 //
 //go:noescape
 func groupedQ1G128NibblesAVX512x4x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next uintptr)
-
-// groupedQ1G128AVX512x1x1 adds to y[1][16] (ld values a token) the products of bands of Q1G128 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
-//
-//go:noescape
-func groupedQ1G128AVX512x1x1(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-
-// groupedQ1G128AVX512x1x2 adds to y[2][16] (ld values a token) the products of bands of Q1G128 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
-//
-//go:noescape
-func groupedQ1G128AVX512x1x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-
-// groupedQ1G128AVX512x1x3 adds to y[3][16] (ld values a token) the products of bands of Q1G128 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
-//
-//go:noescape
-func groupedQ1G128AVX512x1x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-
-// groupedQ1G128AVX512x1x4 adds to y[4][16] (ld values a token) the products of bands of Q1G128 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
-//
-//go:noescape
-func groupedQ1G128AVX512x1x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
 // groupedQ1G128AVX512x2x2 adds to y[2][32] (ld values a token) the products of two bands of Q1G128 that are
 // stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
@@ -140,13 +86,6 @@ func groupedQ1G128AVX512x2x3(y *float32, ld int, codes *byte, scales *byte, stri
 //
 //go:noescape
 func groupedQ1G128AVX512x2x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
-
-// groupedQ1G128AVX512x2x5 adds to y[5][32] (ld values a token) the products of two bands of Q1G128 that are
-// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
-// next, which need not be memory at all.
-//
-//go:noescape
-func groupedQ1G128AVX512x2x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 
 // groupedQ1G128AVX512x2x6 adds to y[6][32] (ld values a token) the products of two bands of Q1G128 that are
 // stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
@@ -191,13 +130,6 @@ func groupedQ2AVX2x2x1(y *float32, codes *byte, scales *byte, stride int, acts *
 //go:noescape
 func panelQ2AVX2(dst *byte, codes *byte, scales *byte, ahead int, groups int, unit int)
 
-// groupedQ2PanelAVX2x3 adds to y[3][16] (ld values a token) the products of groups ≥ 1 groups of a
-// panel of Q2 with rows of activation records that are lda bytes apart. It prefetches
-// groups · lines ≥ 1 lines of 64 bytes that lie ahead bytes from fetch.
-//
-//go:noescape
-func groupedQ2PanelAVX2x3(y *float32, ld int, panel *byte, acts *byte, lda int, fetch *byte, ahead int, lines int, groups int, unit int)
-
 // groupedQ2PanelAVX2x4 adds to y[4][16] (ld values a token) the products of groups ≥ 1 groups of a
 // panel of Q2 with rows of activation records that are lda bytes apart. It prefetches
 // groups · lines ≥ 1 lines of 64 bytes that lie ahead bytes from fetch.
@@ -235,23 +167,11 @@ func groupedQ2AVXVNNIx1x3(y *float32, ld int, codes *byte, scales *byte, stride 
 //go:noescape
 func groupedQ2AVXVNNIx1x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, unit int)
 
-// groupedQ2AVXVNNIx1x5 adds to y[5][16] (ld values a token) the products of bands of Q2 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
-//
-//go:noescape
-func groupedQ2AVXVNNIx1x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, unit int)
-
 // groupedQ2AVXVNNIx1x6 adds to y[6][16] (ld values a token) the products of bands of Q2 that are
 // stride bytes apart with rows of activation records that are lda bytes apart.
 //
 //go:noescape
 func groupedQ2AVXVNNIx1x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, unit int)
-
-// groupedQ2AVXVNNIx1x7 adds to y[7][16] (ld values a token) the products of bands of Q2 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
-//
-//go:noescape
-func groupedQ2AVXVNNIx1x7(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, unit int)
 
 // groupedQ2AVXVNNIx1x8 adds to y[8][16] (ld values a token) the products of bands of Q2 that are
 // stride bytes apart with rows of activation records that are lda bytes apart.
@@ -264,30 +184,6 @@ func groupedQ2AVXVNNIx1x8(y *float32, ld int, codes *byte, scales *byte, stride 
 //
 //go:noescape
 func groupedQ2AVX512x4x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next uintptr, unit int)
-
-// groupedQ2AVX512x1x1 adds to y[1][16] (ld values a token) the products of bands of Q2 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
-//
-//go:noescape
-func groupedQ2AVX512x1x1(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, unit int)
-
-// groupedQ2AVX512x1x2 adds to y[2][16] (ld values a token) the products of bands of Q2 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
-//
-//go:noescape
-func groupedQ2AVX512x1x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, unit int)
-
-// groupedQ2AVX512x1x3 adds to y[3][16] (ld values a token) the products of bands of Q2 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
-//
-//go:noescape
-func groupedQ2AVX512x1x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, unit int)
-
-// groupedQ2AVX512x1x4 adds to y[4][16] (ld values a token) the products of bands of Q2 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
-//
-//go:noescape
-func groupedQ2AVX512x1x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, unit int)
 
 // groupedQ2AVX512x2x2 adds to y[2][32] (ld values a token) the products of two bands of Q2 that are
 // stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
@@ -309,13 +205,6 @@ func groupedQ2AVX512x2x3(y *float32, ld int, codes *byte, scales *byte, stride i
 //
 //go:noescape
 func groupedQ2AVX512x2x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr, unit int)
-
-// groupedQ2AVX512x2x5 adds to y[5][32] (ld values a token) the products of two bands of Q2 that are
-// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
-// next, which need not be memory at all.
-//
-//go:noescape
-func groupedQ2AVX512x2x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr, unit int)
 
 // groupedQ2AVX512x2x6 adds to y[6][32] (ld values a token) the products of two bands of Q2 that are
 // stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at

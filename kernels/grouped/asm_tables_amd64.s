@@ -17,6 +17,8 @@ GLOBL eighthTables<>(SB), RODATA|NOPTR, $64
 // func tablesQ1G128AVX2(tables *byte, acts *byte, groups int)
 // Requires: AVX, AVX2
 TEXT ·tablesQ1G128AVX2(SB), NOSPLIT, $0-24
+	PCALIGN $0x40
+
 	// tablesQ1G128AVX2 makes the tables of groups ≥ 1 groups of 16 tokens' lanes: [group][8][16][16] int16.
 	MOVQ tables+0(FP), AX
 	MOVQ acts+8(FP), CX
@@ -385,6 +387,8 @@ loop:
 // func lookupQ1G128AVX2(sums *float32, codes *byte, scales *byte, tables *byte, acts *byte, bands int, stride int)
 // Requires: AVX, AVX2, BMI2, F16C, FMA3, MMX+
 TEXT ·lookupQ1G128AVX2(SB), NOSPLIT, $64-56
+	PCALIGN $0x40
+
 	// lookupQ1G128AVX2 adds to sums[bands·16][2][8] (even tokens, odd tokens) the products of a unit of
 	// bands ≥ 1 bands of Q1G128, stride bytes apart, with the tokens whose lanes acts and tables are of.
 	MOVQ         sums+0(FP), AX
@@ -699,6 +703,8 @@ rows:
 // func storeSums16AVX2(y *float32, ld int, sums *float32, bands int)
 // Requires: AVX, AVX2
 TEXT ·storeSums16AVX2(SB), NOSPLIT, $0-32
+	PCALIGN $0x40
+
 	// storeSums16AVX2 sets y[16][16·bands] (ld values a token) to sums[bands·16][2][8], even tokens and odd ones.
 	MOVQ y+0(FP), AX
 	MOVQ ld+8(FP), CX
@@ -885,6 +891,8 @@ band:
 // func tablesQ1G128AVX512(tables *byte, acts *byte, groups int)
 // Requires: AVX, AVX512BW, AVX512F
 TEXT ·tablesQ1G128AVX512(SB), NOSPLIT, $0-24
+	PCALIGN $0x40
+
 	// tablesQ1G128AVX512 makes the tables of groups ≥ 1 groups of 32 tokens' lanes: [group][8][16][32] int16.
 	MOVQ tables+0(FP), AX
 	MOVQ acts+8(FP), CX
@@ -1253,6 +1261,8 @@ loop:
 // func lookupQ1G128AVX512(sums *float32, codes *byte, scales *byte, tables *byte, acts *byte, bands int, stride int)
 // Requires: AVX, AVX512BW, AVX512F, BMI2, F16C, MMX+
 TEXT ·lookupQ1G128AVX512(SB), NOSPLIT, $64-56
+	PCALIGN $0x40
+
 	// lookupQ1G128AVX512 adds to sums[bands·16][2][16] (even tokens, odd tokens) the products of a unit of
 	// bands ≥ 1 bands of Q1G128, stride bytes apart, with the tokens whose lanes acts and tables are of.
 	MOVQ         sums+0(FP), AX
@@ -1567,6 +1577,8 @@ rows:
 // func storeSums32AVX2(y *float32, ld int, sums *float32, bands int)
 // Requires: AVX, AVX2
 TEXT ·storeSums32AVX2(SB), NOSPLIT, $0-32
+	PCALIGN $0x40
+
 	// storeSums32AVX2 sets y[32][16·bands] (ld values a token) to sums[bands·16][2][16], even tokens and odd ones.
 	MOVQ y+0(FP), AX
 	MOVQ ld+8(FP), CX

@@ -59,11 +59,11 @@ func gfniOf(p matrix.Packing) *gfniTiles {
 func gfniPanelOf(p matrix.Packing) *gfniPanel {
 	switch write := gfniWriters[p]; p {
 	case matrix.Q4, matrix.Q8:
-		return &gfniPanel{29, write, 1280, gfniPanels["Bytes"]}
+		return &gfniPanel{25, write, 1280, gfniPanels["Bytes"]}
 	case matrix.FP4:
 		return &gfniPanel{10, write, 1280, gfniPanels["Bytes"]}
 	case matrix.Q4M, matrix.Q41:
-		return &gfniPanel{16, write, 1408, gfniPanels["Least"]}
+		return &gfniPanel{13, write, 1408, gfniPanels["Least"]}
 	case matrix.Q6:
 		return &gfniPanel{10, write, 1408, gfniPanels["Q6"]}
 	}

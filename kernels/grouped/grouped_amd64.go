@@ -61,7 +61,7 @@ type tileSet struct {
 	one     streamTile            // one token
 	bands   int                   // of one
 	nibbles bool                  // one reads nibble records
-	direct  bands.Tiles[tileFunc] // one band
+	direct  bands.Tiles[tileFunc] // one band; none: pair multiplies it too
 	pair    bands.Tiles[pairTile] // two bands, two tokens at least; none: one by one
 	gfni    *gfniTiles            // instead of pair at some widths; nil: there are none
 	ports   [len(widths)]bool     // which of widths gfni multiplies
@@ -178,11 +178,11 @@ func widthOf(n int) int {
 func (q *kernel) Prepare(p *pool.Pool, x *acts.Rows) {
 	q.quantise(p, x)
 	if h := q.tiles.halves; h != nil {
-		wide := h.panel != nil && h.panel.wide && x.N() >= halfPanelFrom
+		wide, last := h.panel != nil && h.panel.wide && x.N() >= halfPanelFrom, (x.N()-1)%tileTokens+1
 		if wide {
 			x.MakeWide(p)
 		}
-		if !wide || (x.N()-1)%tileTokens < halfPanelFrom-1 { // some are not multiplied by panels
+		if !wide || h.panel.tiles.Most(last) < last { // some are not multiplied by panels
 			x.MakeHalves(p, q.f.limit)
 		}
 	}
@@ -224,6 +224,12 @@ func (q *kernel) Add(scratch *bands.Scratch, y []float32, ld, s, n int, x *acts.
 			i += 2
 			continue
 		}
+		if !q.tiles.pair.None() && q.tiles.direct.None() {
+			take := min(2, n-i)
+			q.addOdd(scratch, y[i*bands.Rows:], ld, s+i, take, x, t, tEnd, gLo, gHi)
+			i += take
+			continue
+		}
 		q.addBand(scratch, y[i*bands.Rows:], ld, s+i, x, t, tEnd, gLo, gHi)
 		i++
 	}
@@ -247,6 +253,37 @@ func (q *kernel) addPair(y []float32, ld, s int, x *acts.Rows, t, tEnd, gLo, gHi
 		next = here
 		if t += n; t < tEnd {
 			y = y[n*ld:]
+		}
+	}
+}
+
+// addOdd adds groups [gLo, gHi) of an odd band, or of two bands and an odd token. Tiles multiply two of both:
+// what is alone goes in twice, and its sums count once.
+func (q *kernel) addOdd(scratch *bands.Scratch, y []float32, ld, s, take int, x *acts.Rows, t, tEnd, gLo, gHi int) {
+	const both = 2 * bands.Rows
+	f, lda, stride := q.f, x.GroupStride(), (take-1)*q.BandBytes()
+	codes, scales := bandOf(q.w, s)
+	_, last := bandOf(q.w, s+take-1)
+	codes, scales = codes[gLo*f.codeBytes:gHi*f.codeBytes], scales[gLo/f.unit*f.unitBytes:]
+	_ = last[gHi/f.unit*f.unitBytes-1]
+	for t < tEnd {
+		tile, n := q.tiles.pair.Next(max(tEnd-t, 2))
+		if tEnd-t == 1 {
+			lda = 0
+		}
+		counts := min(n, tEnd-t)
+		rec := x.Groups(f.limit)[t*x.GroupStride()+gLo*acts.RecordBytes:]
+		sums := scratch.Sums[:n*both]
+		_ = rec[(n-1)*lda+(gHi-gLo)*acts.RecordBytes-1]
+		for i := range counts {
+			copy(sums[i*both:], y[i*ld:][:take*bands.Rows])
+		}
+		tile(&sums[0], both, &codes[0], &scales[0], stride, &rec[0], lda, gHi-gLo, uintptr(unsafe.Pointer(unsafe.SliceData(codes))))
+		for i := range counts {
+			copy(y[i*ld:][:take*bands.Rows], sums[i*both:])
+		}
+		if t += counts; t < tEnd {
+			y = y[counts*ld:]
 		}
 	}
 }
@@ -292,8 +329,12 @@ func (q *kernel) addBand(scratch *bands.Scratch, y []float32, ld, s int, x *acts
 	case q.tiles.direct.None():
 		q.addGeneric(y, ld, s, x, t, tEnd, gLo, gHi)
 	case q.tiles.panel != nil && tEnd-t >= q.tiles.panel.from:
+		whole := t + q.tiles.panel.tiles.Most(tEnd-t)
 		for g := gLo; g < gHi; g += bands.PanelGroups {
-			q.addPanel(scratch.Panel, y, ld, s, x, t, tEnd, g, min(g+bands.PanelGroups, gHi))
+			q.addPanel(scratch.Panel, y, ld, s, x, t, whole, g, min(g+bands.PanelGroups, gHi))
+		}
+		if whole < tEnd {
+			q.addTiles(y[(whole-t)*ld:], ld, s, x, whole, tEnd, gLo, gHi)
 		}
 	default:
 		q.addTiles(y, ld, s, x, t, tEnd, gLo, gHi)

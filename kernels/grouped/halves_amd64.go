@@ -26,7 +26,7 @@ type halfWriter func(panel, codes *byte, levels *int8, halves int)
 type halfTileSet struct {
 	unfold unfolding
 	one    bands.Tiles[halfTile] // one token, of as many bands as the set's one
-	single bands.Tiles[halfTile] // one band
+	single bands.Tiles[halfTile] // one band; none: pair multiplies it too
 	pair   bands.Tiles[halfTile] // two bands, two tokens at least; none: one by one
 	panel  *halfPanel            // for halfPanelFrom tokens and more; nil: none
 }
@@ -77,8 +77,8 @@ const (
 func (q *kernel) addHalves(scratch *bands.Scratch, y []float32, ld, s, n int, x *acts.Rows, t, tEnd, gLo, gHi int) {
 	for n > 0 {
 		take, tiles := 1, q.tiles.halves.single
-		if n >= 2 && tEnd-t >= 2 && !q.tiles.halves.pair.None() {
-			take, tiles = 2, q.tiles.halves.pair
+		if !q.tiles.halves.pair.None() {
+			take, tiles = min(n, 2), q.tiles.halves.pair
 		}
 		f := q.f
 		here, _ := bandOf(q.w, s)
@@ -87,13 +87,53 @@ func (q *kernel) addHalves(scratch *bands.Scratch, y []float32, ld, s, n int, x 
 		for g := gLo; g < gHi; g += chunk {
 			end := min(g+chunk, gHi)
 			if q.tiles.halves.panel != nil && tEnd-t >= halfPanelFrom {
-				q.addHalfPanel(scratch.Panel, y, ld, s, x, t, tEnd, g, end, next+uintptr((g-gLo)*f.codeBytes))
+				whole := t + q.tiles.halves.panel.tiles.Most(tEnd-t)
+				q.addHalfPanel(scratch.Panel, y, ld, s, x, t, whole, g, end, next+uintptr((g-gLo)*f.codeBytes))
+				if whole < tEnd {
+					q.multiplyHalves(q.unfoldHalves(scratch, s, take, g, end, next, 0), tiles, y[(whole-t)*ld:], ld, x, whole, tEnd, g, end)
+				}
+				continue
+			}
+			if !q.tiles.halves.pair.None() && (take == 1 || tEnd-t == 1) {
+				q.addOddHalves(scratch, y, ld, s, take, x, t, tEnd, g, end)
 				continue
 			}
 			c := q.unfoldHalves(scratch, s, take, g, end, next+uintptr((g-gLo)*f.codeBytes), uintptr(q.BandBytes()))
 			q.multiplyHalves(c, tiles, y, ld, x, t, tEnd, g, end)
 		}
 		y, s, n = y[take*bands.Rows:], s+take, n-take
+	}
+}
+
+// addOddHalves does as addOdd, by halves of groups.
+func (q *kernel) addOddHalves(scratch *bands.Scratch, y []float32, ld, s, take int, x *acts.Rows, t, tEnd, g, end int) {
+	const both = 2 * bands.Rows
+	here, _ := bandOf(q.w, s)
+	next := uintptr(unsafe.Pointer(unsafe.SliceData(here)))
+	u := unfolded{bands: 2, stride: (take - 1) * q.BandBytes(), scales: scratch.Panel[:2*(end-g)*halfScaleBytes]}
+	for b := range 2 {
+		q.unfoldBand(&u, b, s+min(b, take-1), g, end, next)
+	}
+	for t < tEnd {
+		lda, counts := x.GroupStride(), tEnd-t
+		tile, n := q.tiles.halves.pair.Next(max(counts, 2))
+		if counts == 1 {
+			lda = 0
+		}
+		counts = min(counts, n)
+		rec := x.Halves(q.f.limit)[t*x.GroupStride()+g*acts.RecordBytes:]
+		sums := scratch.Sums[:n*both]
+		_ = rec[(n-1)*lda+(end-g)*acts.RecordBytes-1]
+		for i := range counts {
+			copy(sums[i*both:], y[i*ld:][:take*bands.Rows])
+		}
+		tile(&sums[0], both, &u.codes[0], u.stride, (*float32)(unsafe.Pointer(&u.scales[0])), &q.w.Levels.Of[0], &rec[0], lda, 2*(end-g))
+		for i := range counts {
+			copy(y[i*ld:][:take*bands.Rows], sums[i*both:])
+		}
+		if t += counts; t < tEnd {
+			y = y[counts*ld:]
+		}
 	}
 }
 
@@ -108,18 +148,24 @@ type unfolded struct {
 // unfoldHalves makes groups [g, end) of n bands ready; it prefetches as much from next on, for each band
 // ahead bytes further.
 func (q *kernel) unfoldHalves(scratch *bands.Scratch, s, n, g, end int, next, ahead uintptr) unfolded {
-	f, groups := q.f, end-g
+	groups := end - g
 	u := unfolded{bands: n, stride: q.BandBytes(), scales: scratch.Panel[:n*groups*halfScaleBytes]}
 	for b := range n {
-		codes, scales := bandOf(q.w, s+b)
-		codes, scales = codes[g*f.codeBytes:end*f.codeBytes], scales[g/f.unit*f.unitBytes:end/f.unit*f.unitBytes]
-		if b == 0 {
-			u.codes = codes
-		}
-		q.tiles.halves.unfold((*float32)(unsafe.Pointer(&u.scales[b*halfScaleBytes/2])), n*halfScaleBytes/2, &scales[0],
-			&q.w.Levels.Scale, next+uintptr(b)*ahead, halfLines, groups)
+		q.unfoldBand(&u, b, s+b, g, end, next+uintptr(b)*ahead)
 	}
 	return u
+}
+
+// unfoldBand makes groups [g, end) of band s ready, which is number b of u, and prefetches as much from next on.
+func (q *kernel) unfoldBand(u *unfolded, b, s, g, end int, next uintptr) {
+	f := q.f
+	codes, scales := bandOf(q.w, s)
+	codes, scales = codes[g*f.codeBytes:end*f.codeBytes], scales[g/f.unit*f.unitBytes:end/f.unit*f.unitBytes]
+	if b == 0 {
+		u.codes = codes
+	}
+	q.tiles.halves.unfold((*float32)(unsafe.Pointer(&u.scales[b*halfScaleBytes/2])), u.bands*halfScaleBytes/2, &scales[0],
+		&q.w.Levels.Scale, next, halfLines, end-g)
 }
 
 // multiplyHalves adds those groups for all tokens.

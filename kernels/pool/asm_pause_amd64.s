@@ -6,6 +6,8 @@
 
 // func pause(n int)
 TEXT ·pause(SB), NOSPLIT, $0-8
+	PCALIGN $0x40
+
 	// pause passes the time of n PAUSE instructions, n positive: the core's other thread has its units, and the end of polling costs no pipeline flush.
 	MOVQ n+0(FP), AX
 

@@ -34,215 +34,41 @@ func gfni4x64x4AVX512(w *byte, act *int8, blocks int, negSum *int32, tokens *flo
 //go:noescape
 func gfni5x64x4AVX512(w *byte, act *int8, blocks int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int)
 
-// gfni4x64x5AVX512 sets y[5][64] = float32(sum)·(tokens·rows) for as many first rows of w[blocks][64][4] and
-// act[blocks][4][5][4]; rows of y are ldy floats apart. blocks is positive.
-//
-//go:noescape
-func gfni4x64x5AVX512(w *byte, act *int8, blocks int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int)
-
-// gfni5x64x5AVX512 sets y[5][64] = float32(sum)·(tokens·rows) for as many first rows of w[blocks][64][4] and
-// act[blocks][5][5][4]; rows of y are ldy floats apart. blocks is positive.
-//
-//go:noescape
-func gfni5x64x5AVX512(w *byte, act *int8, blocks int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int)
-
 // gfni4x32x6AVX512 sets y[6][32] = float32(sum)·(tokens·rows) for as many first rows of w[blocks][64][4] and
-// act[blocks][4][6][4]; rows of y are ldy floats apart. blocks is positive.
+// act[blocks][4][6][4]; rows of y are ldy floats apart. blocks is positive. It sets panel[blocks][4][2][16][4] to the digits, unless panel is nil.
 //
 //go:noescape
-func gfni4x32x6AVX512(w *byte, act *int8, blocks int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int)
-
-// gfniKeep4x32x6AVX512 sets y[6][32] = float32(sum)·(tokens·rows) for as many first rows of w[blocks][64][4] and
-// act[blocks][4][6][4]; rows of y are ldy floats apart. blocks is positive. It sets panel[blocks][4][2][16][4] to the digits.
-//
-//go:noescape
-func gfniKeep4x32x6AVX512(w *byte, act *int8, blocks int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, panel *byte)
-
-// gfni4x32x7AVX512 sets y[7][32] = float32(sum)·(tokens·rows) for as many first rows of w[blocks][64][4] and
-// act[blocks][4][7][4]; rows of y are ldy floats apart. blocks is positive.
-//
-//go:noescape
-func gfni4x32x7AVX512(w *byte, act *int8, blocks int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int)
-
-// gfniKeep4x32x7AVX512 sets y[7][32] = float32(sum)·(tokens·rows) for as many first rows of w[blocks][64][4] and
-// act[blocks][4][7][4]; rows of y are ldy floats apart. blocks is positive. It sets panel[blocks][4][2][16][4] to the digits.
-//
-//go:noescape
-func gfniKeep4x32x7AVX512(w *byte, act *int8, blocks int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, panel *byte)
+func gfni4x32x6AVX512(w *byte, act *int8, blocks int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, panel *byte)
 
 // gfni4x32x8AVX512 sets y[8][32] = float32(sum)·(tokens·rows) for as many first rows of w[blocks][64][4] and
-// act[blocks][4][8][4]; rows of y are ldy floats apart. blocks is positive.
+// act[blocks][4][8][4]; rows of y are ldy floats apart. blocks is positive. It sets panel[blocks][4][2][16][4] to the digits, unless panel is nil.
 //
 //go:noescape
-func gfni4x32x8AVX512(w *byte, act *int8, blocks int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int)
-
-// gfniKeep4x32x8AVX512 sets y[8][32] = float32(sum)·(tokens·rows) for as many first rows of w[blocks][64][4] and
-// act[blocks][4][8][4]; rows of y are ldy floats apart. blocks is positive. It sets panel[blocks][4][2][16][4] to the digits.
-//
-//go:noescape
-func gfniKeep4x32x8AVX512(w *byte, act *int8, blocks int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, panel *byte)
-
-// gfni4x32x9AVX512 sets y[9][32] = float32(sum)·(tokens·rows) for as many first rows of w[blocks][64][4] and
-// act[blocks][4][9][4]; rows of y are ldy floats apart. blocks is positive.
-//
-//go:noescape
-func gfni4x32x9AVX512(w *byte, act *int8, blocks int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int)
-
-// gfniKeep4x32x9AVX512 sets y[9][32] = float32(sum)·(tokens·rows) for as many first rows of w[blocks][64][4] and
-// act[blocks][4][9][4]; rows of y are ldy floats apart. blocks is positive. It sets panel[blocks][4][2][16][4] to the digits.
-//
-//go:noescape
-func gfniKeep4x32x9AVX512(w *byte, act *int8, blocks int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, panel *byte)
-
-// gfni4x32x10AVX512 sets y[10][32] = float32(sum)·(tokens·rows) for as many first rows of w[blocks][64][4] and
-// act[blocks][4][10][4]; rows of y are ldy floats apart. blocks is positive.
-//
-//go:noescape
-func gfni4x32x10AVX512(w *byte, act *int8, blocks int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int)
-
-// gfniKeep4x32x10AVX512 sets y[10][32] = float32(sum)·(tokens·rows) for as many first rows of w[blocks][64][4] and
-// act[blocks][4][10][4]; rows of y are ldy floats apart. blocks is positive. It sets panel[blocks][4][2][16][4] to the digits.
-//
-//go:noescape
-func gfniKeep4x32x10AVX512(w *byte, act *int8, blocks int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, panel *byte)
-
-// gfni4x32x11AVX512 sets y[11][32] = float32(sum)·(tokens·rows) for as many first rows of w[blocks][64][4] and
-// act[blocks][4][11][4]; rows of y are ldy floats apart. blocks is positive.
-//
-//go:noescape
-func gfni4x32x11AVX512(w *byte, act *int8, blocks int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int)
-
-// gfniKeep4x32x11AVX512 sets y[11][32] = float32(sum)·(tokens·rows) for as many first rows of w[blocks][64][4] and
-// act[blocks][4][11][4]; rows of y are ldy floats apart. blocks is positive. It sets panel[blocks][4][2][16][4] to the digits.
-//
-//go:noescape
-func gfniKeep4x32x11AVX512(w *byte, act *int8, blocks int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, panel *byte)
+func gfni4x32x8AVX512(w *byte, act *int8, blocks int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, panel *byte)
 
 // gfni4x32x12AVX512 sets y[12][32] = float32(sum)·(tokens·rows) for as many first rows of w[blocks][64][4] and
-// act[blocks][4][12][4]; rows of y are ldy floats apart. blocks is positive.
+// act[blocks][4][12][4]; rows of y are ldy floats apart. blocks is positive. It sets panel[blocks][4][2][16][4] to the digits, unless panel is nil.
 //
 //go:noescape
-func gfni4x32x12AVX512(w *byte, act *int8, blocks int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int)
-
-// gfniKeep4x32x12AVX512 sets y[12][32] = float32(sum)·(tokens·rows) for as many first rows of w[blocks][64][4] and
-// act[blocks][4][12][4]; rows of y are ldy floats apart. blocks is positive. It sets panel[blocks][4][2][16][4] to the digits.
-//
-//go:noescape
-func gfniKeep4x32x12AVX512(w *byte, act *int8, blocks int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, panel *byte)
-
-// gfni4x32x13AVX512 sets y[13][32] = float32(sum)·(tokens·rows) for as many first rows of w[blocks][64][4] and
-// act[blocks][4][13][4]; rows of y are ldy floats apart. blocks is positive.
-//
-//go:noescape
-func gfni4x32x13AVX512(w *byte, act *int8, blocks int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int)
-
-// gfniKeep4x32x13AVX512 sets y[13][32] = float32(sum)·(tokens·rows) for as many first rows of w[blocks][64][4] and
-// act[blocks][4][13][4]; rows of y are ldy floats apart. blocks is positive. It sets panel[blocks][4][2][16][4] to the digits.
-//
-//go:noescape
-func gfniKeep4x32x13AVX512(w *byte, act *int8, blocks int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, panel *byte)
-
-// gfni4x16x14AVX512 sets y[14][16] = float32(sum)·(tokens·rows) for as many first rows of w[blocks][64][4] and
-// act[blocks][4][14][4]; rows of y are ldy floats apart. blocks is positive.
-//
-//go:noescape
-func gfni4x16x14AVX512(w *byte, act *int8, blocks int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int)
+func gfni4x32x12AVX512(w *byte, act *int8, blocks int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, panel *byte)
 
 // gfni5x32x6AVX512 sets y[6][32] = float32(sum)·(tokens·rows) for as many first rows of w[blocks][64][4] and
-// act[blocks][5][6][4]; rows of y are ldy floats apart. blocks is positive.
+// act[blocks][5][6][4]; rows of y are ldy floats apart. blocks is positive. It sets panel[blocks][5][2][16][4] to the digits, unless panel is nil.
 //
 //go:noescape
-func gfni5x32x6AVX512(w *byte, act *int8, blocks int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int)
-
-// gfniKeep5x32x6AVX512 sets y[6][32] = float32(sum)·(tokens·rows) for as many first rows of w[blocks][64][4] and
-// act[blocks][5][6][4]; rows of y are ldy floats apart. blocks is positive. It sets panel[blocks][5][2][16][4] to the digits.
-//
-//go:noescape
-func gfniKeep5x32x6AVX512(w *byte, act *int8, blocks int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, panel *byte)
-
-// gfni5x32x7AVX512 sets y[7][32] = float32(sum)·(tokens·rows) for as many first rows of w[blocks][64][4] and
-// act[blocks][5][7][4]; rows of y are ldy floats apart. blocks is positive.
-//
-//go:noescape
-func gfni5x32x7AVX512(w *byte, act *int8, blocks int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int)
-
-// gfniKeep5x32x7AVX512 sets y[7][32] = float32(sum)·(tokens·rows) for as many first rows of w[blocks][64][4] and
-// act[blocks][5][7][4]; rows of y are ldy floats apart. blocks is positive. It sets panel[blocks][5][2][16][4] to the digits.
-//
-//go:noescape
-func gfniKeep5x32x7AVX512(w *byte, act *int8, blocks int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, panel *byte)
+func gfni5x32x6AVX512(w *byte, act *int8, blocks int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, panel *byte)
 
 // gfni5x32x8AVX512 sets y[8][32] = float32(sum)·(tokens·rows) for as many first rows of w[blocks][64][4] and
-// act[blocks][5][8][4]; rows of y are ldy floats apart. blocks is positive.
+// act[blocks][5][8][4]; rows of y are ldy floats apart. blocks is positive. It sets panel[blocks][5][2][16][4] to the digits, unless panel is nil.
 //
 //go:noescape
-func gfni5x32x8AVX512(w *byte, act *int8, blocks int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int)
-
-// gfniKeep5x32x8AVX512 sets y[8][32] = float32(sum)·(tokens·rows) for as many first rows of w[blocks][64][4] and
-// act[blocks][5][8][4]; rows of y are ldy floats apart. blocks is positive. It sets panel[blocks][5][2][16][4] to the digits.
-//
-//go:noescape
-func gfniKeep5x32x8AVX512(w *byte, act *int8, blocks int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, panel *byte)
-
-// gfni5x32x9AVX512 sets y[9][32] = float32(sum)·(tokens·rows) for as many first rows of w[blocks][64][4] and
-// act[blocks][5][9][4]; rows of y are ldy floats apart. blocks is positive.
-//
-//go:noescape
-func gfni5x32x9AVX512(w *byte, act *int8, blocks int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int)
-
-// gfniKeep5x32x9AVX512 sets y[9][32] = float32(sum)·(tokens·rows) for as many first rows of w[blocks][64][4] and
-// act[blocks][5][9][4]; rows of y are ldy floats apart. blocks is positive. It sets panel[blocks][5][2][16][4] to the digits.
-//
-//go:noescape
-func gfniKeep5x32x9AVX512(w *byte, act *int8, blocks int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, panel *byte)
-
-// gfni5x32x10AVX512 sets y[10][32] = float32(sum)·(tokens·rows) for as many first rows of w[blocks][64][4] and
-// act[blocks][5][10][4]; rows of y are ldy floats apart. blocks is positive.
-//
-//go:noescape
-func gfni5x32x10AVX512(w *byte, act *int8, blocks int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int)
-
-// gfniKeep5x32x10AVX512 sets y[10][32] = float32(sum)·(tokens·rows) for as many first rows of w[blocks][64][4] and
-// act[blocks][5][10][4]; rows of y are ldy floats apart. blocks is positive. It sets panel[blocks][5][2][16][4] to the digits.
-//
-//go:noescape
-func gfniKeep5x32x10AVX512(w *byte, act *int8, blocks int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, panel *byte)
-
-// gfni5x32x11AVX512 sets y[11][32] = float32(sum)·(tokens·rows) for as many first rows of w[blocks][64][4] and
-// act[blocks][5][11][4]; rows of y are ldy floats apart. blocks is positive.
-//
-//go:noescape
-func gfni5x32x11AVX512(w *byte, act *int8, blocks int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int)
-
-// gfniKeep5x32x11AVX512 sets y[11][32] = float32(sum)·(tokens·rows) for as many first rows of w[blocks][64][4] and
-// act[blocks][5][11][4]; rows of y are ldy floats apart. blocks is positive. It sets panel[blocks][5][2][16][4] to the digits.
-//
-//go:noescape
-func gfniKeep5x32x11AVX512(w *byte, act *int8, blocks int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, panel *byte)
+func gfni5x32x8AVX512(w *byte, act *int8, blocks int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, panel *byte)
 
 // gfni5x32x12AVX512 sets y[12][32] = float32(sum)·(tokens·rows) for as many first rows of w[blocks][64][4] and
-// act[blocks][5][12][4]; rows of y are ldy floats apart. blocks is positive.
+// act[blocks][5][12][4]; rows of y are ldy floats apart. blocks is positive. It sets panel[blocks][5][2][16][4] to the digits, unless panel is nil.
 //
 //go:noescape
-func gfni5x32x12AVX512(w *byte, act *int8, blocks int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int)
-
-// gfniKeep5x32x12AVX512 sets y[12][32] = float32(sum)·(tokens·rows) for as many first rows of w[blocks][64][4] and
-// act[blocks][5][12][4]; rows of y are ldy floats apart. blocks is positive. It sets panel[blocks][5][2][16][4] to the digits.
-//
-//go:noescape
-func gfniKeep5x32x12AVX512(w *byte, act *int8, blocks int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, panel *byte)
-
-// gfni5x16x13AVX512 sets y[13][16] = float32(sum)·(tokens·rows) for as many first rows of w[blocks][64][4] and
-// act[blocks][5][13][4]; rows of y are ldy floats apart. blocks is positive.
-//
-//go:noescape
-func gfni5x16x13AVX512(w *byte, act *int8, blocks int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int)
-
-// gfni5x16x14AVX512 sets y[14][16] = float32(sum)·(tokens·rows) for as many first rows of w[blocks][64][4] and
-// act[blocks][5][14][4]; rows of y are ldy floats apart. blocks is positive.
-//
-//go:noescape
-func gfni5x16x14AVX512(w *byte, act *int8, blocks int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int)
+func gfni5x32x12AVX512(w *byte, act *int8, blocks int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, panel *byte)
 
 // gfniPanel32x1AVX512 sets y[1][32] = float32(sum)·(tokens·rows) for panel[words][2][16][4] and
 // act[words][1][4]; rows of y are ldy floats apart. words is positive.
@@ -268,23 +94,11 @@ func gfniPanel32x3AVX512(panel *byte, act *int8, words int, negSum *int32, token
 //go:noescape
 func gfniPanel32x4AVX512(panel *byte, act *int8, words int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int)
 
-// gfniPanel32x5AVX512 sets y[5][32] = float32(sum)·(tokens·rows) for panel[words][2][16][4] and
-// act[words][5][4]; rows of y are ldy floats apart. words is positive.
-//
-//go:noescape
-func gfniPanel32x5AVX512(panel *byte, act *int8, words int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int)
-
 // gfniPanel32x6AVX512 sets y[6][32] = float32(sum)·(tokens·rows) for panel[words][2][16][4] and
 // act[words][6][4]; rows of y are ldy floats apart. words is positive.
 //
 //go:noescape
 func gfniPanel32x6AVX512(panel *byte, act *int8, words int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int)
-
-// gfniPanel32x7AVX512 sets y[7][32] = float32(sum)·(tokens·rows) for panel[words][2][16][4] and
-// act[words][7][4]; rows of y are ldy floats apart. words is positive.
-//
-//go:noescape
-func gfniPanel32x7AVX512(panel *byte, act *int8, words int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int)
 
 // gfniPanel32x8AVX512 sets y[8][32] = float32(sum)·(tokens·rows) for panel[words][2][16][4] and
 // act[words][8][4]; rows of y are ldy floats apart. words is positive.
@@ -292,32 +106,8 @@ func gfniPanel32x7AVX512(panel *byte, act *int8, words int, negSum *int32, token
 //go:noescape
 func gfniPanel32x8AVX512(panel *byte, act *int8, words int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int)
 
-// gfniPanel32x9AVX512 sets y[9][32] = float32(sum)·(tokens·rows) for panel[words][2][16][4] and
-// act[words][9][4]; rows of y are ldy floats apart. words is positive.
-//
-//go:noescape
-func gfniPanel32x9AVX512(panel *byte, act *int8, words int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int)
-
-// gfniPanel32x10AVX512 sets y[10][32] = float32(sum)·(tokens·rows) for panel[words][2][16][4] and
-// act[words][10][4]; rows of y are ldy floats apart. words is positive.
-//
-//go:noescape
-func gfniPanel32x10AVX512(panel *byte, act *int8, words int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int)
-
-// gfniPanel32x11AVX512 sets y[11][32] = float32(sum)·(tokens·rows) for panel[words][2][16][4] and
-// act[words][11][4]; rows of y are ldy floats apart. words is positive.
-//
-//go:noescape
-func gfniPanel32x11AVX512(panel *byte, act *int8, words int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int)
-
 // gfniPanel32x12AVX512 sets y[12][32] = float32(sum)·(tokens·rows) for panel[words][2][16][4] and
 // act[words][12][4]; rows of y are ldy floats apart. words is positive.
 //
 //go:noescape
 func gfniPanel32x12AVX512(panel *byte, act *int8, words int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int)
-
-// gfniPanel32x13AVX512 sets y[13][32] = float32(sum)·(tokens·rows) for panel[words][2][16][4] and
-// act[words][13][4]; rows of y are ldy floats apart. words is positive.
-//
-//go:noescape
-func gfniPanel32x13AVX512(panel *byte, act *int8, words int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int)

@@ -25,6 +25,8 @@ GLOBL crumbs<>(SB), RODATA|NOPTR, $128
 // func hybrid4x2AVX512(acc *int32, w *byte, act *int8, steps int, wide *int32, sums *int16, tables *int16, index *byte, left int, strip int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, BMI2, MMX+
 TEXT ·hybrid4x2AVX512(SB), NOSPLIT, $0-80
+	PCALIGN $0x40
+
 	// hybrid4x2AVX512 adds to acc[4][64] the products of w[steps][64][4] and act[steps][4][4][4],
 	// digits times codes, and to 4·steps rows of sums[][32] what 8 bytes of each of 4·steps rows name in as
 	// many tables of 185 rows. index is where the first row's bytes stand, 4·left rows before the end
@@ -325,6 +327,8 @@ same:
 // func hybrid4x1AVX512(acc *int32, w *byte, act *int8, steps int, wide *int32, sums *int16, tables *int16, index *byte, left int, strip int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, BMI2, MMX+
 TEXT ·hybrid4x1AVX512(SB), NOSPLIT, $0-80
+	PCALIGN $0x40
+
 	// hybrid4x1AVX512 adds to acc[4][64] the products of w[steps][64][4] and act[steps][4][4][4],
 	// digits times codes, and to 8·steps rows of sums[][32] what 4 bytes of each of 8·steps rows name in as
 	// many tables of 185 rows. index is where the first row's bytes stand, 8·left rows before the end
@@ -629,6 +633,8 @@ same:
 // func hybrid5x1AVX512(acc *int32, w *byte, act *int8, steps int, wide *int32, sums *int16, tables *int16, index *byte, left int, strip int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, BMI2, MMX+
 TEXT ·hybrid5x1AVX512(SB), NOSPLIT, $0-80
+	PCALIGN $0x40
+
 	// hybrid5x1AVX512 adds to acc[4][64] the products of w[steps][64][4] and act[steps][5][4][4],
 	// digits times codes, and to 8·steps rows of sums[][32] what 4 bytes of each of 8·steps rows name in as
 	// many tables of 243 rows. index is where the first row's bytes stand, 8·left rows before the end
@@ -987,6 +993,8 @@ same:
 // func hybridWiden4x2AVX512(acc *int32, w *byte, act *int8, steps int, wide *int32, sums *int16, tables *int16, index *byte, left int, strip int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, BMI2, MMX+
 TEXT ·hybridWiden4x2AVX512(SB), NOSPLIT, $0-80
+	PCALIGN $0x40
+
 	// hybridWiden4x2AVX512 adds to acc[4][64] the products of w[steps][64][4] and act[steps][4][4][4],
 	// digits times codes, and to as many rows of wide[][32], with those of sums[][32], which it clears, what 8 bytes of each of 4·steps rows name in as
 	// many tables of 185 rows. index is where the first row's bytes stand, 4·left rows before the end
@@ -1321,6 +1329,8 @@ same:
 // func hybridWiden4x1AVX512(acc *int32, w *byte, act *int8, steps int, wide *int32, sums *int16, tables *int16, index *byte, left int, strip int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, BMI2, MMX+
 TEXT ·hybridWiden4x1AVX512(SB), NOSPLIT, $0-80
+	PCALIGN $0x40
+
 	// hybridWiden4x1AVX512 adds to acc[4][64] the products of w[steps][64][4] and act[steps][4][4][4],
 	// digits times codes, and to as many rows of wide[][32], with those of sums[][32], which it clears, what 4 bytes of each of 8·steps rows name in as
 	// many tables of 185 rows. index is where the first row's bytes stand, 8·left rows before the end
@@ -1691,6 +1701,8 @@ same:
 // func hybridWiden5x1AVX512(acc *int32, w *byte, act *int8, steps int, wide *int32, sums *int16, tables *int16, index *byte, left int, strip int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, BMI2, MMX+
 TEXT ·hybridWiden5x1AVX512(SB), NOSPLIT, $0-80
+	PCALIGN $0x40
+
 	// hybridWiden5x1AVX512 adds to acc[4][64] the products of w[steps][64][4] and act[steps][5][4][4],
 	// digits times codes, and to as many rows of wide[][32], with those of sums[][32], which it clears, what 4 bytes of each of 8·steps rows name in as
 	// many tables of 243 rows. index is where the first row's bytes stand, 8·left rows before the end
@@ -2115,6 +2127,8 @@ same:
 // func hybridFinishAVX512(y *float32, ldy int, acc *int32, negSum *int32, tokens *float32, rows *float32)
 // Requires: AVX, AVX512F
 TEXT ·hybridFinishAVX512(SB), NOSPLIT, $0-48
+	PCALIGN $0x40
+
 	// hybridFinishAVX512 sets y[4][64] = float32(acc[4][64]+negSum[4])·(tokens[4]·rows[64]); rows of y are ldy floats apart.
 	MOVQ         y+0(FP), AX
 	MOVQ         ldy+8(FP), CX
@@ -2220,6 +2234,8 @@ TEXT ·hybridFinishAVX512(SB), NOSPLIT, $0-48
 // func wideBuild4AVX512(tables *int16, act *int8, groups int)
 // Requires: AVX, AVX512BW, AVX512F
 TEXT ·wideBuild4AVX512(SB), NOSPLIT, $0-24
+	PCALIGN $0x40
+
 	// wideBuild4AVX512 writes groups tables of 185 rows [32] from act[groups][4][32]: the row that the
 	// byte of some trits w[j] names holds Σ w·act[j]. groups is positive.
 	MOVQ tables+0(FP), AX
@@ -2405,6 +2421,8 @@ loop:
 // func wideBuild5AVX512(tables *int16, act *int8, groups int)
 // Requires: AVX, AVX512BW, AVX512F
 TEXT ·wideBuild5AVX512(SB), NOSPLIT, $0-24
+	PCALIGN $0x40
+
 	// wideBuild5AVX512 writes groups tables of 243 rows [32] from act[groups][5][32]: the row that the
 	// byte of some trits w[j] names holds Σ w·act[j]. groups is positive.
 	MOVQ tables+0(FP), AX
@@ -2915,6 +2933,8 @@ loop:
 // func wideFinishAVX512(y *float32, ldy int, acc *int32, tokens *float32, rows *float32)
 // Requires: AVX, AVX512F
 TEXT ·wideFinishAVX512(SB), NOSPLIT, $0-40
+	PCALIGN $0x40
+
 	// wideFinishAVX512 sets y[32][64] = float32(acc[64][32])·(tokens[32]·rows[64]); rows of y are ldy floats apart.
 	MOVQ y+0(FP), AX
 	MOVQ ldy+8(FP), CX

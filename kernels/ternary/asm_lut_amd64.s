@@ -7,6 +7,8 @@
 // func lutBuild4AVX2(tables *int16, act *int8, groups int, w *byte)
 // Requires: AVX, AVX2, MMX+
 TEXT ·lutBuild4AVX2(SB), NOSPLIT, $0-32
+	PCALIGN $0x40
+
 	// lutBuild4AVX2 writes groups tables from act[groups][4][16]: row Σ (w+1)·4^j holds Σ w·act[j].
 	// groups is positive. Meanwhile the lines at w, one a table, come into the cache.
 	MOVQ tables+0(FP), AX
@@ -201,6 +203,8 @@ loop:
 // func lutBuild5AVX2(tables *int16, act *int8, groups int, w *byte)
 // Requires: AVX, AVX2, MMX+
 TEXT ·lutBuild5AVX2(SB), NOSPLIT, $0-32
+	PCALIGN $0x40
+
 	// lutBuild5AVX2 writes groups tables from act[groups][5][16]: row Σ (w+1)·3^j holds Σ w·act[j].
 	// groups is positive. Meanwhile the lines at w, one a table, come into the cache.
 	MOVQ tables+0(FP), AX
@@ -714,6 +718,8 @@ loop:
 // func lutSet4x2AVX2(acc32 *int32, acc16 *int16, tables *int16, w *byte, strips int, strip int)
 // Requires: AVX, AVX2, BMI2, MMX+
 TEXT ·lutSet4x2AVX2(SB), NOSPLIT, $0-48
+	PCALIGN $0x40
+
 	// lutSet4x2AVX2 sets acc16 to what 2 blocks contribute by 8 tables of lutBuild4AVX2: acc[strips·64][16].
 	// strip is the distance of strips in bytes. strips is positive.
 	MOVQ acc16+8(FP), AX
@@ -856,6 +862,8 @@ loop:
 // func lutSet4x1AVX2(acc32 *int32, acc16 *int16, tables *int16, w *byte, strips int, strip int)
 // Requires: AVX, AVX2, BMI2, MMX+
 TEXT ·lutSet4x1AVX2(SB), NOSPLIT, $0-48
+	PCALIGN $0x40
+
 	// lutSet4x1AVX2 sets acc16 to what 1 blocks contribute by 4 tables of lutBuild4AVX2: acc[strips·64][16].
 	// strip is the distance of strips in bytes. strips is positive.
 	MOVQ acc16+8(FP), AX
@@ -944,6 +952,8 @@ loop:
 // func lutSet5x1AVX2(acc32 *int32, acc16 *int16, tables *int16, w *byte, strips int, strip int)
 // Requires: AVX, AVX2, BMI2, MMX+
 TEXT ·lutSet5x1AVX2(SB), NOSPLIT, $0-48
+	PCALIGN $0x40
+
 	// lutSet5x1AVX2 sets acc16 to what 1 blocks contribute by 4 tables of lutBuild5AVX2: acc[strips·64][16].
 	// strip is the distance of strips in bytes. strips is positive.
 	MOVQ acc16+8(FP), AX
@@ -1032,6 +1042,8 @@ loop:
 // func lutAdd4x2AVX2(acc32 *int32, acc16 *int16, tables *int16, w *byte, strips int, strip int)
 // Requires: AVX, AVX2, BMI2, MMX+
 TEXT ·lutAdd4x2AVX2(SB), NOSPLIT, $0-48
+	PCALIGN $0x40
+
 	// lutAdd4x2AVX2 adds to acc16 what 2 blocks contribute by 8 tables of lutBuild4AVX2: acc[strips·64][16].
 	// strip is the distance of strips in bytes. strips is positive.
 	MOVQ acc16+8(FP), AX
@@ -1178,6 +1190,8 @@ loop:
 // func lutAdd4x1AVX2(acc32 *int32, acc16 *int16, tables *int16, w *byte, strips int, strip int)
 // Requires: AVX, AVX2, BMI2, MMX+
 TEXT ·lutAdd4x1AVX2(SB), NOSPLIT, $0-48
+	PCALIGN $0x40
+
 	// lutAdd4x1AVX2 adds to acc16 what 1 blocks contribute by 4 tables of lutBuild4AVX2: acc[strips·64][16].
 	// strip is the distance of strips in bytes. strips is positive.
 	MOVQ acc16+8(FP), AX
@@ -1270,6 +1284,8 @@ loop:
 // func lutAdd5x1AVX2(acc32 *int32, acc16 *int16, tables *int16, w *byte, strips int, strip int)
 // Requires: AVX, AVX2, BMI2, MMX+
 TEXT ·lutAdd5x1AVX2(SB), NOSPLIT, $0-48
+	PCALIGN $0x40
+
 	// lutAdd5x1AVX2 adds to acc16 what 1 blocks contribute by 4 tables of lutBuild5AVX2: acc[strips·64][16].
 	// strip is the distance of strips in bytes. strips is positive.
 	MOVQ acc16+8(FP), AX
@@ -1362,6 +1378,8 @@ loop:
 // func lutBegin4x2AVX2(acc32 *int32, acc16 *int16, tables *int16, w *byte, strips int, strip int)
 // Requires: AVX, AVX2, BMI2, MMX+
 TEXT ·lutBegin4x2AVX2(SB), NOSPLIT, $0-48
+	PCALIGN $0x40
+
 	// lutBegin4x2AVX2 sets acc32 to what acc16 holds and what 2 blocks contribute by 8 tables of lutBuild4AVX2: acc[strips·64][16].
 	// strip is the distance of strips in bytes. strips is positive.
 	MOVQ acc16+8(FP), AX
@@ -1534,6 +1552,8 @@ loop:
 // func lutBegin4x1AVX2(acc32 *int32, acc16 *int16, tables *int16, w *byte, strips int, strip int)
 // Requires: AVX, AVX2, BMI2, MMX+
 TEXT ·lutBegin4x1AVX2(SB), NOSPLIT, $0-48
+	PCALIGN $0x40
+
 	// lutBegin4x1AVX2 sets acc32 to what acc16 holds and what 1 blocks contribute by 4 tables of lutBuild4AVX2: acc[strips·64][16].
 	// strip is the distance of strips in bytes. strips is positive.
 	MOVQ acc16+8(FP), AX
@@ -1652,6 +1672,8 @@ loop:
 // func lutBegin5x1AVX2(acc32 *int32, acc16 *int16, tables *int16, w *byte, strips int, strip int)
 // Requires: AVX, AVX2, BMI2, MMX+
 TEXT ·lutBegin5x1AVX2(SB), NOSPLIT, $0-48
+	PCALIGN $0x40
+
 	// lutBegin5x1AVX2 sets acc32 to what acc16 holds and what 1 blocks contribute by 4 tables of lutBuild5AVX2: acc[strips·64][16].
 	// strip is the distance of strips in bytes. strips is positive.
 	MOVQ acc16+8(FP), AX
@@ -1770,6 +1792,8 @@ loop:
 // func lutWiden4x2AVX2(acc32 *int32, acc16 *int16, tables *int16, w *byte, strips int, strip int)
 // Requires: AVX, AVX2, BMI2, MMX+
 TEXT ·lutWiden4x2AVX2(SB), NOSPLIT, $0-48
+	PCALIGN $0x40
+
 	// lutWiden4x2AVX2 adds to acc32 what acc16 holds and what 2 blocks contribute by 8 tables of lutBuild4AVX2: acc[strips·64][16].
 	// strip is the distance of strips in bytes. strips is positive.
 	MOVQ acc16+8(FP), AX
@@ -1950,6 +1974,8 @@ loop:
 // func lutWiden4x1AVX2(acc32 *int32, acc16 *int16, tables *int16, w *byte, strips int, strip int)
 // Requires: AVX, AVX2, BMI2, MMX+
 TEXT ·lutWiden4x1AVX2(SB), NOSPLIT, $0-48
+	PCALIGN $0x40
+
 	// lutWiden4x1AVX2 adds to acc32 what acc16 holds and what 1 blocks contribute by 4 tables of lutBuild4AVX2: acc[strips·64][16].
 	// strip is the distance of strips in bytes. strips is positive.
 	MOVQ acc16+8(FP), AX
@@ -2076,6 +2102,8 @@ loop:
 // func lutWiden5x1AVX2(acc32 *int32, acc16 *int16, tables *int16, w *byte, strips int, strip int)
 // Requires: AVX, AVX2, BMI2, MMX+
 TEXT ·lutWiden5x1AVX2(SB), NOSPLIT, $0-48
+	PCALIGN $0x40
+
 	// lutWiden5x1AVX2 adds to acc32 what acc16 holds and what 1 blocks contribute by 4 tables of lutBuild5AVX2: acc[strips·64][16].
 	// strip is the distance of strips in bytes. strips is positive.
 	MOVQ acc16+8(FP), AX
@@ -2202,6 +2230,8 @@ loop:
 // func lutFinishAVX2(y *float32, ldy int, acc *int32, tokens *float32, rows *float32)
 // Requires: AVX, AVX2, MMX+
 TEXT ·lutFinishAVX2(SB), NOSPLIT, $0-40
+	PCALIGN $0x40
+
 	// lutFinishAVX2 sets y[16][64] = float32(acc[64][16])·(tokens[16]·rows[64]); rows of y are ldy floats apart.
 	MOVQ y+0(FP), AX
 	MOVQ ldy+8(FP), CX
@@ -2541,6 +2571,8 @@ loop:
 // func lutMergeAVX2(acc *int32, other *int32)
 // Requires: AVX, AVX2
 TEXT ·lutMergeAVX2(SB), NOSPLIT, $0-16
+	PCALIGN $0x40
+
 	// lutMergeAVX2 adds other[64][16] to acc[64][16].
 	MOVQ acc+0(FP), AX
 	MOVQ other+8(FP), CX

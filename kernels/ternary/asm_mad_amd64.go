@@ -28,30 +28,6 @@ func mad4x3AVX2(w *byte, act *int8, blocks int, strips int, negSum *int32, token
 //go:noescape
 func mad4x4AVX2(w *byte, act *int8, blocks int, strips int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, acc *int32)
 
-// mad4x5AVX2 sets y[5][strips·64] = float32(sum)·(tokens·rows) for strips w[strips][blocks][64][4] and
-// act[blocks][4][5][4]; rows of y are ldy floats apart. acc[5][64] is scratch. strips and blocks are positive.
-//
-//go:noescape
-func mad4x5AVX2(w *byte, act *int8, blocks int, strips int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, acc *int32)
-
-// mad4x6AVX2 sets y[6][strips·64] = float32(sum)·(tokens·rows) for strips w[strips][blocks][64][4] and
-// act[blocks][4][6][4]; rows of y are ldy floats apart. acc[6][64] is scratch. strips and blocks are positive.
-//
-//go:noescape
-func mad4x6AVX2(w *byte, act *int8, blocks int, strips int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, acc *int32)
-
-// mad4x7AVX2 sets y[7][strips·64] = float32(sum)·(tokens·rows) for strips w[strips][blocks][64][4] and
-// act[blocks][4][7][4]; rows of y are ldy floats apart. acc[7][64] is scratch. strips and blocks are positive.
-//
-//go:noescape
-func mad4x7AVX2(w *byte, act *int8, blocks int, strips int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, acc *int32)
-
-// mad4x8AVX2 sets y[8][strips·64] = float32(sum)·(tokens·rows) for strips w[strips][blocks][64][4] and
-// act[blocks][4][8][4]; rows of y are ldy floats apart. acc[8][64] is scratch. strips and blocks are positive.
-//
-//go:noescape
-func mad4x8AVX2(w *byte, act *int8, blocks int, strips int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, acc *int32)
-
 // mad5x1AVX2 sets y[1][strips·64] = float32(sum)·(tokens·rows) for strips w[strips][blocks][64][4] and
 // act[blocks][5][1][4]; rows of y are ldy floats apart. acc[1][64] is scratch. strips and blocks are positive.
 //
@@ -76,23 +52,11 @@ func mad5x3AVX2(w *byte, act *int8, blocks int, strips int, negSum *int32, token
 //go:noescape
 func mad5x4AVX2(w *byte, act *int8, blocks int, strips int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, acc *int32)
 
-// mad5x5AVX2 sets y[5][strips·64] = float32(sum)·(tokens·rows) for strips w[strips][blocks][64][4] and
-// act[blocks][5][5][4]; rows of y are ldy floats apart. acc[5][64] is scratch. strips and blocks are positive.
-//
-//go:noescape
-func mad5x5AVX2(w *byte, act *int8, blocks int, strips int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, acc *int32)
-
 // mad5x6AVX2 sets y[6][strips·64] = float32(sum)·(tokens·rows) for strips w[strips][blocks][64][4] and
 // act[blocks][5][6][4]; rows of y are ldy floats apart. acc[6][64] is scratch. strips and blocks are positive.
 //
 //go:noescape
 func mad5x6AVX2(w *byte, act *int8, blocks int, strips int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, acc *int32)
-
-// mad5x7AVX2 sets y[7][strips·64] = float32(sum)·(tokens·rows) for strips w[strips][blocks][64][4] and
-// act[blocks][5][7][4]; rows of y are ldy floats apart. acc[7][64] is scratch. strips and blocks are positive.
-//
-//go:noescape
-func mad5x7AVX2(w *byte, act *int8, blocks int, strips int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, acc *int32)
 
 // mad5x8AVX2 sets y[8][strips·64] = float32(sum)·(tokens·rows) for strips w[strips][blocks][64][4] and
 // act[blocks][5][8][4]; rows of y are ldy floats apart. acc[8][64] is scratch. strips and blocks are positive.

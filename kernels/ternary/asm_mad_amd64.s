@@ -73,6 +73,8 @@ GLOBL twentySevens<>(SB), RODATA|NOPTR, $32
 // func mad4x1AVX2(w *byte, act *int8, blocks int, strips int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, acc *int32, next uintptr)
 // Requires: AVX, AVX2, CMOV, MMX+
 TEXT ·mad4x1AVX2(SB), NOSPLIT, $0-88
+	PCALIGN $0x40
+
 	// mad4x1AVX2 sets y[1][strips·64] = float32(sum)·(tokens·rows) for strips w[strips][blocks][64][4] and
 	// act[blocks][4][1][4]; rows of y are ldy floats apart. acc[1][64] is scratch. strips and blocks are positive.
 	// As many bytes from next on are prefetched as w has; they need not be memory
@@ -121,7 +123,7 @@ chunk:
 	VPXOR Y8, Y8, Y8
 	MOVQ  R12, R15
 
-loop0:
+loop:
 	PREFETCHT1   (AX)
 	PREFETCHT1   64(AX)
 	PREFETCHT1   128(AX)
@@ -254,7 +256,7 @@ loop0:
 	ADDQ         $0x00000100, R9
 	ADDQ         $0x10, R13
 	DECQ         R15
-	JNE          loop0
+	JNE          loop
 
 	// Widen the sums into acc
 	VPMADDWD ones<>+0(SB), Y1, Y1
@@ -338,6 +340,8 @@ loop0:
 // func mad4x2AVX2(w *byte, act *int8, blocks int, strips int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, acc *int32)
 // Requires: AVX, AVX2, CMOV, MMX+
 TEXT ·mad4x2AVX2(SB), NOSPLIT, $8-80
+	PCALIGN $0x40
+
 	// mad4x2AVX2 sets y[2][strips·64] = float32(sum)·(tokens·rows) for strips w[strips][blocks][64][4] and
 	// act[blocks][4][2][4]; rows of y are ldy floats apart. acc[2][64] is scratch. strips and blocks are positive.
 	MOVQ w+0(FP), CX
@@ -383,7 +387,7 @@ chunk:
 	MOVQ    R8, R14
 	MOVQ    $0x00000002, R15
 
-group0:
+group:
 	// These rows of the blocks
 	VPXOR Y0, Y0, Y0
 	VPXOR Y1, Y1, Y1
@@ -395,7 +399,7 @@ group0:
 	VPXOR Y7, Y7, Y7
 	MOVQ  R12, BP
 
-loop0:
+loop:
 	PREFETCHT0   (AX)
 	PREFETCHT0   64(AX)
 	ADDQ         $0x00000080, AX
@@ -506,7 +510,7 @@ loop0:
 	ADDQ         $0x00000100, R9
 	ADDQ         $0x20, R13
 	DECQ         BP
-	JNE          loop0
+	JNE          loop
 
 	// Widen the sums into acc
 	VPMADDWD ones<>+0(SB), Y0, Y0
@@ -542,7 +546,7 @@ loop0:
 	MOVQ R10, R13
 	ADDQ $0x00000080, R14
 	DECQ R15
-	JNE  group0
+	JNE  group
 
 	// On to the next blocks
 	MOVQ   R12, R9
@@ -634,6 +638,8 @@ loop0:
 // func mad4x3AVX2(w *byte, act *int8, blocks int, strips int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, acc *int32)
 // Requires: AVX, AVX2, CMOV, MMX+
 TEXT ·mad4x3AVX2(SB), NOSPLIT, $8-80
+	PCALIGN $0x40
+
 	// mad4x3AVX2 sets y[3][strips·64] = float32(sum)·(tokens·rows) for strips w[strips][blocks][64][4] and
 	// act[blocks][4][3][4]; rows of y are ldy floats apart. acc[3][64] is scratch. strips and blocks are positive.
 	MOVQ w+0(FP), CX
@@ -689,7 +695,7 @@ chunk:
 	MOVQ    R8, R14
 	MOVQ    $0x00000004, R15
 
-group0:
+group:
 	// These rows of the blocks
 	VPXOR Y1, Y1, Y1
 	VPXOR Y2, Y2, Y2
@@ -699,7 +705,7 @@ group0:
 	VPXOR Y6, Y6, Y6
 	MOVQ  R12, BP
 
-loop0:
+loop:
 	PREFETCHT0   (AX)
 	ADDQ         $0x00000040, AX
 	VMOVDQU      (R9), Y7
@@ -781,7 +787,7 @@ loop0:
 	ADDQ         $0x00000100, R9
 	ADDQ         $0x30, R13
 	DECQ         BP
-	JNE          loop0
+	JNE          loop
 
 	// Widen the sums into acc
 	VPMADDWD ones<>+0(SB), Y1, Y1
@@ -811,7 +817,7 @@ loop0:
 	MOVQ R10, R13
 	ADDQ $0x00000040, R14
 	DECQ R15
-	JNE  group0
+	JNE  group
 
 	// On to the next blocks
 	MOVQ   R12, R9
@@ -937,6 +943,8 @@ loop0:
 // func mad4x4AVX2(w *byte, act *int8, blocks int, strips int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, acc *int32)
 // Requires: AVX, AVX2, CMOV, MMX+
 TEXT ·mad4x4AVX2(SB), NOSPLIT, $8-80
+	PCALIGN $0x40
+
 	// mad4x4AVX2 sets y[4][strips·64] = float32(sum)·(tokens·rows) for strips w[strips][blocks][64][4] and
 	// act[blocks][4][4][4]; rows of y are ldy floats apart. acc[4][64] is scratch. strips and blocks are positive.
 	MOVQ w+0(FP), CX
@@ -1001,7 +1009,7 @@ chunk:
 	MOVQ    R8, R14
 	MOVQ    $0x00000004, R15
 
-group0:
+group:
 	// These rows of the blocks
 	VPXOR Y1, Y1, Y1
 	VPXOR Y2, Y2, Y2
@@ -1013,7 +1021,7 @@ group0:
 	VPXOR Y8, Y8, Y8
 	MOVQ  R12, BP
 
-loop0:
+loop:
 	PREFETCHT0   (AX)
 	ADDQ         $0x00000040, AX
 	VMOVDQU      (R9), Y9
@@ -1115,7 +1123,7 @@ loop0:
 	ADDQ         $0x00000100, R9
 	ADDQ         $0x40, R13
 	DECQ         BP
-	JNE          loop0
+	JNE          loop
 
 	// Widen the sums into acc
 	VPMADDWD ones<>+0(SB), Y1, Y1
@@ -1151,7 +1159,7 @@ loop0:
 	MOVQ R10, R13
 	ADDQ $0x00000040, R14
 	DECQ R15
-	JNE  group0
+	JNE  group
 
 	// On to the next blocks
 	MOVQ   R12, R9
@@ -1308,2340 +1316,11 @@ loop0:
 	VZEROUPPER
 	RET
 
-// func mad4x5AVX2(w *byte, act *int8, blocks int, strips int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, acc *int32)
-// Requires: AVX, AVX2, CMOV, MMX+
-TEXT ·mad4x5AVX2(SB), NOSPLIT, $8-80
-	// mad4x5AVX2 sets y[5][strips·64] = float32(sum)·(tokens·rows) for strips w[strips][blocks][64][4] and
-	// act[blocks][4][5][4]; rows of y are ldy floats apart. acc[5][64] is scratch. strips and blocks are positive.
-	MOVQ w+0(FP), CX
-	MOVQ act+8(FP), DX
-	MOVQ strips+24(FP), BX
-	MOVQ rows+48(FP), SI
-	MOVQ y+56(FP), DI
-	MOVQ acc+72(FP), R8
-
-strip:
-	// Sums begin at −Σa, which takes the digits' offset of 1 out again
-	MOVQ         negSum+32(FP), R9
-	VPBROADCASTD (R9), Y0
-	VMOVDQU      Y0, (R8)
-	VMOVDQU      Y0, 32(R8)
-	VMOVDQU      Y0, 64(R8)
-	VMOVDQU      Y0, 96(R8)
-	VMOVDQU      Y0, 128(R8)
-	VMOVDQU      Y0, 160(R8)
-	VMOVDQU      Y0, 192(R8)
-	VMOVDQU      Y0, 224(R8)
-	VPBROADCASTD 4(R9), Y0
-	VMOVDQU      Y0, 256(R8)
-	VMOVDQU      Y0, 288(R8)
-	VMOVDQU      Y0, 320(R8)
-	VMOVDQU      Y0, 352(R8)
-	VMOVDQU      Y0, 384(R8)
-	VMOVDQU      Y0, 416(R8)
-	VMOVDQU      Y0, 448(R8)
-	VMOVDQU      Y0, 480(R8)
-	VPBROADCASTD 8(R9), Y0
-	VMOVDQU      Y0, 512(R8)
-	VMOVDQU      Y0, 544(R8)
-	VMOVDQU      Y0, 576(R8)
-	VMOVDQU      Y0, 608(R8)
-	VMOVDQU      Y0, 640(R8)
-	VMOVDQU      Y0, 672(R8)
-	VMOVDQU      Y0, 704(R8)
-	VMOVDQU      Y0, 736(R8)
-	VPBROADCASTD 12(R9), Y0
-	VMOVDQU      Y0, 768(R8)
-	VMOVDQU      Y0, 800(R8)
-	VMOVDQU      Y0, 832(R8)
-	VMOVDQU      Y0, 864(R8)
-	VMOVDQU      Y0, 896(R8)
-	VMOVDQU      Y0, 928(R8)
-	VMOVDQU      Y0, 960(R8)
-	VMOVDQU      Y0, 992(R8)
-	VPBROADCASTD 16(R9), Y0
-	VMOVDQU      Y0, 1024(R8)
-	VMOVDQU      Y0, 1056(R8)
-	VMOVDQU      Y0, 1088(R8)
-	VMOVDQU      Y0, 1120(R8)
-	VMOVDQU      Y0, 1152(R8)
-	VMOVDQU      Y0, 1184(R8)
-	VMOVDQU      Y0, 1216(R8)
-	VMOVDQU      Y0, 1248(R8)
-	MOVQ         DX, R10
-	LEAQ         4096(CX), AX
-	MOVQ         blocks+16(FP), R11
-
-chunk:
-	// As many blocks as int16 sums have room for
-	MOVQ    $0x00000010, R12
-	CMPQ    R11, R12
-	CMOVQLT R11, R12
-	SUBQ    R12, R11
-	MOVQ    CX, R9
-	MOVQ    R10, R13
-	MOVQ    R8, R14
-	MOVQ    $0x00000004, R15
-
-group0:
-	// These rows of the blocks
-	VPXOR Y0, Y0, Y0
-	VPXOR Y1, Y1, Y1
-	VPXOR Y2, Y2, Y2
-	VPXOR Y3, Y3, Y3
-	VPXOR Y4, Y4, Y4
-	VPXOR Y5, Y5, Y5
-	VPXOR Y6, Y6, Y6
-	VPXOR Y7, Y7, Y7
-	VPXOR Y8, Y8, Y8
-	VPXOR Y9, Y9, Y9
-	MOVQ  R12, BP
-
-loop0:
-	PREFETCHT0   (AX)
-	ADDQ         $0x00000040, AX
-	VMOVDQU      (R9), Y10
-	VMOVDQU      32(R9), Y12
-	VPAND        crumb0<>+0(SB), Y10, Y11
-	VPAND        crumb0<>+0(SB), Y12, Y13
-	VPBROADCASTD (R13), Y14
-	VPMADDUBSW   Y14, Y11, Y15
-	VPADDW       Y15, Y0, Y0
-	VPMADDUBSW   Y14, Y13, Y14
-	VPADDW       Y14, Y5, Y5
-	VPBROADCASTD 4(R13), Y14
-	VPMADDUBSW   Y14, Y11, Y15
-	VPADDW       Y15, Y1, Y1
-	VPMADDUBSW   Y14, Y13, Y14
-	VPADDW       Y14, Y6, Y6
-	VPBROADCASTD 8(R13), Y14
-	VPMADDUBSW   Y14, Y11, Y15
-	VPADDW       Y15, Y2, Y2
-	VPMADDUBSW   Y14, Y13, Y14
-	VPADDW       Y14, Y7, Y7
-	VPBROADCASTD 12(R13), Y14
-	VPMADDUBSW   Y14, Y11, Y15
-	VPADDW       Y15, Y3, Y3
-	VPMADDUBSW   Y14, Y13, Y14
-	VPADDW       Y14, Y8, Y8
-	VPBROADCASTD 16(R13), Y14
-	VPMADDUBSW   Y14, Y11, Y11
-	VPADDW       Y11, Y4, Y4
-	VPMADDUBSW   Y14, Y13, Y14
-	VPADDW       Y14, Y9, Y9
-	VPSRLW       $0x02, Y10, Y10
-	VPAND        crumb0<>+0(SB), Y10, Y11
-	VPSRLW       $0x02, Y12, Y12
-	VPAND        crumb0<>+0(SB), Y12, Y13
-	VPBROADCASTD 20(R13), Y14
-	VPMADDUBSW   Y14, Y11, Y15
-	VPADDW       Y15, Y0, Y0
-	VPMADDUBSW   Y14, Y13, Y14
-	VPADDW       Y14, Y5, Y5
-	VPBROADCASTD 24(R13), Y14
-	VPMADDUBSW   Y14, Y11, Y15
-	VPADDW       Y15, Y1, Y1
-	VPMADDUBSW   Y14, Y13, Y14
-	VPADDW       Y14, Y6, Y6
-	VPBROADCASTD 28(R13), Y14
-	VPMADDUBSW   Y14, Y11, Y15
-	VPADDW       Y15, Y2, Y2
-	VPMADDUBSW   Y14, Y13, Y14
-	VPADDW       Y14, Y7, Y7
-	VPBROADCASTD 32(R13), Y14
-	VPMADDUBSW   Y14, Y11, Y15
-	VPADDW       Y15, Y3, Y3
-	VPMADDUBSW   Y14, Y13, Y14
-	VPADDW       Y14, Y8, Y8
-	VPBROADCASTD 36(R13), Y14
-	VPMADDUBSW   Y14, Y11, Y11
-	VPADDW       Y11, Y4, Y4
-	VPMADDUBSW   Y14, Y13, Y14
-	VPADDW       Y14, Y9, Y9
-	VPSRLW       $0x02, Y10, Y10
-	VPAND        crumb0<>+0(SB), Y10, Y11
-	VPSRLW       $0x02, Y12, Y12
-	VPAND        crumb0<>+0(SB), Y12, Y13
-	VPBROADCASTD 40(R13), Y14
-	VPMADDUBSW   Y14, Y11, Y15
-	VPADDW       Y15, Y0, Y0
-	VPMADDUBSW   Y14, Y13, Y14
-	VPADDW       Y14, Y5, Y5
-	VPBROADCASTD 44(R13), Y14
-	VPMADDUBSW   Y14, Y11, Y15
-	VPADDW       Y15, Y1, Y1
-	VPMADDUBSW   Y14, Y13, Y14
-	VPADDW       Y14, Y6, Y6
-	VPBROADCASTD 48(R13), Y14
-	VPMADDUBSW   Y14, Y11, Y15
-	VPADDW       Y15, Y2, Y2
-	VPMADDUBSW   Y14, Y13, Y14
-	VPADDW       Y14, Y7, Y7
-	VPBROADCASTD 52(R13), Y14
-	VPMADDUBSW   Y14, Y11, Y15
-	VPADDW       Y15, Y3, Y3
-	VPMADDUBSW   Y14, Y13, Y14
-	VPADDW       Y14, Y8, Y8
-	VPBROADCASTD 56(R13), Y14
-	VPMADDUBSW   Y14, Y11, Y11
-	VPADDW       Y11, Y4, Y4
-	VPMADDUBSW   Y14, Y13, Y14
-	VPADDW       Y14, Y9, Y9
-	VPSRLW       $0x02, Y10, Y10
-	VPAND        crumb0<>+0(SB), Y10, Y11
-	VPSRLW       $0x02, Y12, Y12
-	VPAND        crumb0<>+0(SB), Y12, Y13
-	VPBROADCASTD 60(R13), Y10
-	VPMADDUBSW   Y10, Y11, Y12
-	VPADDW       Y12, Y0, Y0
-	VPMADDUBSW   Y10, Y13, Y10
-	VPADDW       Y10, Y5, Y5
-	VPBROADCASTD 64(R13), Y10
-	VPMADDUBSW   Y10, Y11, Y12
-	VPADDW       Y12, Y1, Y1
-	VPMADDUBSW   Y10, Y13, Y10
-	VPADDW       Y10, Y6, Y6
-	VPBROADCASTD 68(R13), Y10
-	VPMADDUBSW   Y10, Y11, Y12
-	VPADDW       Y12, Y2, Y2
-	VPMADDUBSW   Y10, Y13, Y10
-	VPADDW       Y10, Y7, Y7
-	VPBROADCASTD 72(R13), Y10
-	VPMADDUBSW   Y10, Y11, Y12
-	VPADDW       Y12, Y3, Y3
-	VPMADDUBSW   Y10, Y13, Y10
-	VPADDW       Y10, Y8, Y8
-	VPBROADCASTD 76(R13), Y10
-	VPMADDUBSW   Y10, Y11, Y11
-	VPADDW       Y11, Y4, Y4
-	VPMADDUBSW   Y10, Y13, Y10
-	VPADDW       Y10, Y9, Y9
-	ADDQ         $0x00000100, R9
-	ADDQ         $0x50, R13
-	DECQ         BP
-	JNE          loop0
-
-	// Widen the sums into acc
-	VPMADDWD ones<>+0(SB), Y0, Y0
-	VPADDD   (R14), Y0, Y0
-	VMOVDQU  Y0, (R14)
-	VPMADDWD ones<>+0(SB), Y1, Y1
-	VPADDD   256(R14), Y1, Y1
-	VMOVDQU  Y1, 256(R14)
-	VPMADDWD ones<>+0(SB), Y2, Y2
-	VPADDD   512(R14), Y2, Y2
-	VMOVDQU  Y2, 512(R14)
-	VPMADDWD ones<>+0(SB), Y3, Y3
-	VPADDD   768(R14), Y3, Y3
-	VMOVDQU  Y3, 768(R14)
-	VPMADDWD ones<>+0(SB), Y4, Y4
-	VPADDD   1024(R14), Y4, Y4
-	VMOVDQU  Y4, 1024(R14)
-	VPMADDWD ones<>+0(SB), Y5, Y5
-	VPADDD   32(R14), Y5, Y5
-	VMOVDQU  Y5, 32(R14)
-	VPMADDWD ones<>+0(SB), Y6, Y6
-	VPADDD   288(R14), Y6, Y6
-	VMOVDQU  Y6, 288(R14)
-	VPMADDWD ones<>+0(SB), Y7, Y7
-	VPADDD   544(R14), Y7, Y7
-	VMOVDQU  Y7, 544(R14)
-	VPMADDWD ones<>+0(SB), Y8, Y8
-	VPADDD   800(R14), Y8, Y8
-	VMOVDQU  Y8, 800(R14)
-	VPMADDWD ones<>+0(SB), Y9, Y9
-	VPADDD   1056(R14), Y9, Y9
-	VMOVDQU  Y9, 1056(R14)
-
-	// Back to the next rows of the same blocks, which L1 holds
-	MOVQ R12, BP
-	SHLQ $0x08, BP
-	SUBQ BP, R9
-	ADDQ $0x00000040, R9
-	MOVQ R10, R13
-	ADDQ $0x00000040, R14
-	DECQ R15
-	JNE  group0
-
-	// On to the next blocks
-	MOVQ   R12, R9
-	SHLQ   $0x08, R9
-	ADDQ   R9, CX
-	IMUL3Q $0x00000050, R12, R9
-	ADDQ   R9, R10
-	TESTQ  R11, R11
-	JNE    chunk
-
-	// Scale and store the sums
-	MOVQ         tokens+40(FP), AX
-	MOVQ         ldy+64(FP), R9
-	MOVQ         DI, R10
-	VBROADCASTSS (AX), Y0
-	VMULPS       (SI), Y0, Y1
-	VCVTDQ2PS    (R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (R10)
-	VMULPS       32(SI), Y0, Y1
-	VCVTDQ2PS    32(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(SI), Y0, Y1
-	VCVTDQ2PS    64(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(SI), Y0, Y1
-	VCVTDQ2PS    96(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(SI), Y0, Y1
-	VCVTDQ2PS    128(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(SI), Y0, Y1
-	VCVTDQ2PS    160(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(SI), Y0, Y1
-	VCVTDQ2PS    192(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(SI), Y0, Y0
-	VCVTDQ2PS    224(R8), Y1
-	VMULPS       Y0, Y1, Y1
-	VMOVUPS      Y1, 224(R10)
-	LEAQ         (R10)(R9*4), R10
-	VBROADCASTSS 4(AX), Y0
-	VMULPS       (SI), Y0, Y1
-	VCVTDQ2PS    256(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (R10)
-	VMULPS       32(SI), Y0, Y1
-	VCVTDQ2PS    288(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(SI), Y0, Y1
-	VCVTDQ2PS    320(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(SI), Y0, Y1
-	VCVTDQ2PS    352(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(SI), Y0, Y1
-	VCVTDQ2PS    384(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(SI), Y0, Y1
-	VCVTDQ2PS    416(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(SI), Y0, Y1
-	VCVTDQ2PS    448(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(SI), Y0, Y0
-	VCVTDQ2PS    480(R8), Y1
-	VMULPS       Y0, Y1, Y1
-	VMOVUPS      Y1, 224(R10)
-	LEAQ         (R10)(R9*4), R10
-	VBROADCASTSS 8(AX), Y0
-	VMULPS       (SI), Y0, Y1
-	VCVTDQ2PS    512(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (R10)
-	VMULPS       32(SI), Y0, Y1
-	VCVTDQ2PS    544(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(SI), Y0, Y1
-	VCVTDQ2PS    576(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(SI), Y0, Y1
-	VCVTDQ2PS    608(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(SI), Y0, Y1
-	VCVTDQ2PS    640(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(SI), Y0, Y1
-	VCVTDQ2PS    672(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(SI), Y0, Y1
-	VCVTDQ2PS    704(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(SI), Y0, Y0
-	VCVTDQ2PS    736(R8), Y1
-	VMULPS       Y0, Y1, Y1
-	VMOVUPS      Y1, 224(R10)
-	LEAQ         (R10)(R9*4), R10
-	VBROADCASTSS 12(AX), Y0
-	VMULPS       (SI), Y0, Y1
-	VCVTDQ2PS    768(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (R10)
-	VMULPS       32(SI), Y0, Y1
-	VCVTDQ2PS    800(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(SI), Y0, Y1
-	VCVTDQ2PS    832(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(SI), Y0, Y1
-	VCVTDQ2PS    864(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(SI), Y0, Y1
-	VCVTDQ2PS    896(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(SI), Y0, Y1
-	VCVTDQ2PS    928(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(SI), Y0, Y1
-	VCVTDQ2PS    960(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(SI), Y0, Y0
-	VCVTDQ2PS    992(R8), Y1
-	VMULPS       Y0, Y1, Y1
-	VMOVUPS      Y1, 224(R10)
-	LEAQ         (R10)(R9*4), R10
-	VBROADCASTSS 16(AX), Y0
-	VMULPS       (SI), Y0, Y1
-	VCVTDQ2PS    1024(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (R10)
-	VMULPS       32(SI), Y0, Y1
-	VCVTDQ2PS    1056(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(SI), Y0, Y1
-	VCVTDQ2PS    1088(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(SI), Y0, Y1
-	VCVTDQ2PS    1120(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(SI), Y0, Y1
-	VCVTDQ2PS    1152(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(SI), Y0, Y1
-	VCVTDQ2PS    1184(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(SI), Y0, Y1
-	VCVTDQ2PS    1216(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(SI), Y0, Y0
-	VCVTDQ2PS    1248(R8), Y1
-	VMULPS       Y0, Y1, Y1
-	VMOVUPS      Y1, 224(R10)
-	ADDQ         $0x00000100, SI
-	ADDQ         $0x00000100, DI
-	DECQ         BX
-	JNE          strip
-	VZEROUPPER
-	RET
-
-// func mad4x6AVX2(w *byte, act *int8, blocks int, strips int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, acc *int32)
-// Requires: AVX, AVX2, CMOV, MMX+
-TEXT ·mad4x6AVX2(SB), NOSPLIT, $8-80
-	// mad4x6AVX2 sets y[6][strips·64] = float32(sum)·(tokens·rows) for strips w[strips][blocks][64][4] and
-	// act[blocks][4][6][4]; rows of y are ldy floats apart. acc[6][64] is scratch. strips and blocks are positive.
-	MOVQ w+0(FP), CX
-	MOVQ act+8(FP), DX
-	MOVQ strips+24(FP), BX
-	MOVQ rows+48(FP), SI
-	MOVQ y+56(FP), DI
-	MOVQ acc+72(FP), R8
-
-strip:
-	// Sums begin at −Σa, which takes the digits' offset of 1 out again
-	MOVQ         negSum+32(FP), R9
-	VPBROADCASTD (R9), Y0
-	VMOVDQU      Y0, (R8)
-	VMOVDQU      Y0, 32(R8)
-	VMOVDQU      Y0, 64(R8)
-	VMOVDQU      Y0, 96(R8)
-	VMOVDQU      Y0, 128(R8)
-	VMOVDQU      Y0, 160(R8)
-	VMOVDQU      Y0, 192(R8)
-	VMOVDQU      Y0, 224(R8)
-	VPBROADCASTD 4(R9), Y0
-	VMOVDQU      Y0, 256(R8)
-	VMOVDQU      Y0, 288(R8)
-	VMOVDQU      Y0, 320(R8)
-	VMOVDQU      Y0, 352(R8)
-	VMOVDQU      Y0, 384(R8)
-	VMOVDQU      Y0, 416(R8)
-	VMOVDQU      Y0, 448(R8)
-	VMOVDQU      Y0, 480(R8)
-	VPBROADCASTD 8(R9), Y0
-	VMOVDQU      Y0, 512(R8)
-	VMOVDQU      Y0, 544(R8)
-	VMOVDQU      Y0, 576(R8)
-	VMOVDQU      Y0, 608(R8)
-	VMOVDQU      Y0, 640(R8)
-	VMOVDQU      Y0, 672(R8)
-	VMOVDQU      Y0, 704(R8)
-	VMOVDQU      Y0, 736(R8)
-	VPBROADCASTD 12(R9), Y0
-	VMOVDQU      Y0, 768(R8)
-	VMOVDQU      Y0, 800(R8)
-	VMOVDQU      Y0, 832(R8)
-	VMOVDQU      Y0, 864(R8)
-	VMOVDQU      Y0, 896(R8)
-	VMOVDQU      Y0, 928(R8)
-	VMOVDQU      Y0, 960(R8)
-	VMOVDQU      Y0, 992(R8)
-	VPBROADCASTD 16(R9), Y0
-	VMOVDQU      Y0, 1024(R8)
-	VMOVDQU      Y0, 1056(R8)
-	VMOVDQU      Y0, 1088(R8)
-	VMOVDQU      Y0, 1120(R8)
-	VMOVDQU      Y0, 1152(R8)
-	VMOVDQU      Y0, 1184(R8)
-	VMOVDQU      Y0, 1216(R8)
-	VMOVDQU      Y0, 1248(R8)
-	VPBROADCASTD 20(R9), Y0
-	VMOVDQU      Y0, 1280(R8)
-	VMOVDQU      Y0, 1312(R8)
-	VMOVDQU      Y0, 1344(R8)
-	VMOVDQU      Y0, 1376(R8)
-	VMOVDQU      Y0, 1408(R8)
-	VMOVDQU      Y0, 1440(R8)
-	VMOVDQU      Y0, 1472(R8)
-	VMOVDQU      Y0, 1504(R8)
-	VMOVDQU      crumb0<>+0(SB), Y0
-	MOVQ         DX, R10
-	LEAQ         4096(CX), AX
-	MOVQ         blocks+16(FP), R11
-
-chunk:
-	// As many blocks as int16 sums have room for
-	MOVQ    $0x00000010, R12
-	CMPQ    R11, R12
-	CMOVQLT R11, R12
-	SUBQ    R12, R11
-	MOVQ    CX, R9
-	MOVQ    R10, R13
-	MOVQ    R8, R14
-	MOVQ    $0x00000004, R15
-
-group0:
-	// These rows of the blocks
-	VPXOR Y1, Y1, Y1
-	VPXOR Y2, Y2, Y2
-	VPXOR Y3, Y3, Y3
-	VPXOR Y4, Y4, Y4
-	VPXOR Y5, Y5, Y5
-	VPXOR Y6, Y6, Y6
-	MOVQ  R12, BP
-
-loop0:
-	PREFETCHT0   (AX)
-	ADDQ         $0x00000040, AX
-	VMOVDQU      (R9), Y7
-	VMOVDQU      32(R9), Y9
-	VPAND        Y0, Y7, Y8
-	VPAND        Y0, Y9, Y10
-	VPBROADCASTD (R13), Y11
-	VPMADDUBSW   Y11, Y8, Y12
-	VPADDW       Y12, Y1, Y1
-	VPMADDUBSW   Y11, Y10, Y11
-	VPADDW       Y11, Y4, Y4
-	VPBROADCASTD 4(R13), Y11
-	VPMADDUBSW   Y11, Y8, Y12
-	VPADDW       Y12, Y2, Y2
-	VPMADDUBSW   Y11, Y10, Y11
-	VPADDW       Y11, Y5, Y5
-	VPBROADCASTD 8(R13), Y11
-	VPMADDUBSW   Y11, Y8, Y8
-	VPADDW       Y8, Y3, Y3
-	VPMADDUBSW   Y11, Y10, Y11
-	VPADDW       Y11, Y6, Y6
-	VPSRLW       $0x02, Y7, Y7
-	VPAND        Y0, Y7, Y8
-	VPSRLW       $0x02, Y9, Y9
-	VPAND        Y0, Y9, Y10
-	VPBROADCASTD 24(R13), Y11
-	VPMADDUBSW   Y11, Y8, Y12
-	VPADDW       Y12, Y1, Y1
-	VPMADDUBSW   Y11, Y10, Y11
-	VPADDW       Y11, Y4, Y4
-	VPBROADCASTD 28(R13), Y11
-	VPMADDUBSW   Y11, Y8, Y12
-	VPADDW       Y12, Y2, Y2
-	VPMADDUBSW   Y11, Y10, Y11
-	VPADDW       Y11, Y5, Y5
-	VPBROADCASTD 32(R13), Y11
-	VPMADDUBSW   Y11, Y8, Y8
-	VPADDW       Y8, Y3, Y3
-	VPMADDUBSW   Y11, Y10, Y11
-	VPADDW       Y11, Y6, Y6
-	VPSRLW       $0x02, Y7, Y7
-	VPAND        Y0, Y7, Y8
-	VPSRLW       $0x02, Y9, Y9
-	VPAND        Y0, Y9, Y10
-	VPBROADCASTD 48(R13), Y11
-	VPMADDUBSW   Y11, Y8, Y12
-	VPADDW       Y12, Y1, Y1
-	VPMADDUBSW   Y11, Y10, Y11
-	VPADDW       Y11, Y4, Y4
-	VPBROADCASTD 52(R13), Y11
-	VPMADDUBSW   Y11, Y8, Y12
-	VPADDW       Y12, Y2, Y2
-	VPMADDUBSW   Y11, Y10, Y11
-	VPADDW       Y11, Y5, Y5
-	VPBROADCASTD 56(R13), Y11
-	VPMADDUBSW   Y11, Y8, Y8
-	VPADDW       Y8, Y3, Y3
-	VPMADDUBSW   Y11, Y10, Y11
-	VPADDW       Y11, Y6, Y6
-	VPSRLW       $0x02, Y7, Y7
-	VPAND        Y0, Y7, Y8
-	VPSRLW       $0x02, Y9, Y9
-	VPAND        Y0, Y9, Y10
-	VPBROADCASTD 72(R13), Y7
-	VPMADDUBSW   Y7, Y8, Y9
-	VPADDW       Y9, Y1, Y1
-	VPMADDUBSW   Y7, Y10, Y7
-	VPADDW       Y7, Y4, Y4
-	VPBROADCASTD 76(R13), Y7
-	VPMADDUBSW   Y7, Y8, Y9
-	VPADDW       Y9, Y2, Y2
-	VPMADDUBSW   Y7, Y10, Y7
-	VPADDW       Y7, Y5, Y5
-	VPBROADCASTD 80(R13), Y7
-	VPMADDUBSW   Y7, Y8, Y8
-	VPADDW       Y8, Y3, Y3
-	VPMADDUBSW   Y7, Y10, Y7
-	VPADDW       Y7, Y6, Y6
-	ADDQ         $0x00000100, R9
-	ADDQ         $0x60, R13
-	DECQ         BP
-	JNE          loop0
-
-	// Widen the sums into acc
-	VPMADDWD ones<>+0(SB), Y1, Y1
-	VPADDD   (R14), Y1, Y1
-	VMOVDQU  Y1, (R14)
-	VPMADDWD ones<>+0(SB), Y2, Y2
-	VPADDD   256(R14), Y2, Y2
-	VMOVDQU  Y2, 256(R14)
-	VPMADDWD ones<>+0(SB), Y3, Y3
-	VPADDD   512(R14), Y3, Y3
-	VMOVDQU  Y3, 512(R14)
-	VPMADDWD ones<>+0(SB), Y4, Y4
-	VPADDD   32(R14), Y4, Y4
-	VMOVDQU  Y4, 32(R14)
-	VPMADDWD ones<>+0(SB), Y5, Y5
-	VPADDD   288(R14), Y5, Y5
-	VMOVDQU  Y5, 288(R14)
-	VPMADDWD ones<>+0(SB), Y6, Y6
-	VPADDD   544(R14), Y6, Y6
-	VMOVDQU  Y6, 544(R14)
-
-	// Back to the next rows of the same blocks, which L1 holds
-	MOVQ R12, BP
-	SHLQ $0x08, BP
-	SUBQ BP, R9
-	ADDQ $0x00000040, R9
-	MOVQ R10, R13
-	ADDQ $0x00000040, R14
-	DECQ R15
-	JNE  group0
-	MOVQ CX, R9
-	MOVQ R10, R13
-	MOVQ R8, R14
-	MOVQ $0x00000004, R15
-
-group1:
-	// These rows of the blocks
-	VPXOR Y1, Y1, Y1
-	VPXOR Y2, Y2, Y2
-	VPXOR Y3, Y3, Y3
-	VPXOR Y4, Y4, Y4
-	VPXOR Y5, Y5, Y5
-	VPXOR Y6, Y6, Y6
-	MOVQ  R12, BP
-
-loop1:
-	VMOVDQU      (R9), Y7
-	VMOVDQU      32(R9), Y9
-	VPAND        Y0, Y7, Y8
-	VPAND        Y0, Y9, Y10
-	VPBROADCASTD 12(R13), Y11
-	VPMADDUBSW   Y11, Y8, Y12
-	VPADDW       Y12, Y1, Y1
-	VPMADDUBSW   Y11, Y10, Y11
-	VPADDW       Y11, Y4, Y4
-	VPBROADCASTD 16(R13), Y11
-	VPMADDUBSW   Y11, Y8, Y12
-	VPADDW       Y12, Y2, Y2
-	VPMADDUBSW   Y11, Y10, Y11
-	VPADDW       Y11, Y5, Y5
-	VPBROADCASTD 20(R13), Y11
-	VPMADDUBSW   Y11, Y8, Y8
-	VPADDW       Y8, Y3, Y3
-	VPMADDUBSW   Y11, Y10, Y11
-	VPADDW       Y11, Y6, Y6
-	VPSRLW       $0x02, Y7, Y7
-	VPAND        Y0, Y7, Y8
-	VPSRLW       $0x02, Y9, Y9
-	VPAND        Y0, Y9, Y10
-	VPBROADCASTD 36(R13), Y11
-	VPMADDUBSW   Y11, Y8, Y12
-	VPADDW       Y12, Y1, Y1
-	VPMADDUBSW   Y11, Y10, Y11
-	VPADDW       Y11, Y4, Y4
-	VPBROADCASTD 40(R13), Y11
-	VPMADDUBSW   Y11, Y8, Y12
-	VPADDW       Y12, Y2, Y2
-	VPMADDUBSW   Y11, Y10, Y11
-	VPADDW       Y11, Y5, Y5
-	VPBROADCASTD 44(R13), Y11
-	VPMADDUBSW   Y11, Y8, Y8
-	VPADDW       Y8, Y3, Y3
-	VPMADDUBSW   Y11, Y10, Y11
-	VPADDW       Y11, Y6, Y6
-	VPSRLW       $0x02, Y7, Y7
-	VPAND        Y0, Y7, Y8
-	VPSRLW       $0x02, Y9, Y9
-	VPAND        Y0, Y9, Y10
-	VPBROADCASTD 60(R13), Y11
-	VPMADDUBSW   Y11, Y8, Y12
-	VPADDW       Y12, Y1, Y1
-	VPMADDUBSW   Y11, Y10, Y11
-	VPADDW       Y11, Y4, Y4
-	VPBROADCASTD 64(R13), Y11
-	VPMADDUBSW   Y11, Y8, Y12
-	VPADDW       Y12, Y2, Y2
-	VPMADDUBSW   Y11, Y10, Y11
-	VPADDW       Y11, Y5, Y5
-	VPBROADCASTD 68(R13), Y11
-	VPMADDUBSW   Y11, Y8, Y8
-	VPADDW       Y8, Y3, Y3
-	VPMADDUBSW   Y11, Y10, Y11
-	VPADDW       Y11, Y6, Y6
-	VPSRLW       $0x02, Y7, Y7
-	VPAND        Y0, Y7, Y8
-	VPSRLW       $0x02, Y9, Y9
-	VPAND        Y0, Y9, Y10
-	VPBROADCASTD 84(R13), Y7
-	VPMADDUBSW   Y7, Y8, Y9
-	VPADDW       Y9, Y1, Y1
-	VPMADDUBSW   Y7, Y10, Y7
-	VPADDW       Y7, Y4, Y4
-	VPBROADCASTD 88(R13), Y7
-	VPMADDUBSW   Y7, Y8, Y9
-	VPADDW       Y9, Y2, Y2
-	VPMADDUBSW   Y7, Y10, Y7
-	VPADDW       Y7, Y5, Y5
-	VPBROADCASTD 92(R13), Y7
-	VPMADDUBSW   Y7, Y8, Y8
-	VPADDW       Y8, Y3, Y3
-	VPMADDUBSW   Y7, Y10, Y7
-	VPADDW       Y7, Y6, Y6
-	ADDQ         $0x00000100, R9
-	ADDQ         $0x60, R13
-	DECQ         BP
-	JNE          loop1
-
-	// Widen the sums into acc
-	VPMADDWD ones<>+0(SB), Y1, Y1
-	VPADDD   768(R14), Y1, Y1
-	VMOVDQU  Y1, 768(R14)
-	VPMADDWD ones<>+0(SB), Y2, Y2
-	VPADDD   1024(R14), Y2, Y2
-	VMOVDQU  Y2, 1024(R14)
-	VPMADDWD ones<>+0(SB), Y3, Y3
-	VPADDD   1280(R14), Y3, Y3
-	VMOVDQU  Y3, 1280(R14)
-	VPMADDWD ones<>+0(SB), Y4, Y4
-	VPADDD   800(R14), Y4, Y4
-	VMOVDQU  Y4, 800(R14)
-	VPMADDWD ones<>+0(SB), Y5, Y5
-	VPADDD   1056(R14), Y5, Y5
-	VMOVDQU  Y5, 1056(R14)
-	VPMADDWD ones<>+0(SB), Y6, Y6
-	VPADDD   1312(R14), Y6, Y6
-	VMOVDQU  Y6, 1312(R14)
-
-	// Back to the next rows of the same blocks, which L1 holds
-	MOVQ R12, BP
-	SHLQ $0x08, BP
-	SUBQ BP, R9
-	ADDQ $0x00000040, R9
-	MOVQ R10, R13
-	ADDQ $0x00000040, R14
-	DECQ R15
-	JNE  group1
-
-	// On to the next blocks
-	MOVQ   R12, R9
-	SHLQ   $0x08, R9
-	ADDQ   R9, CX
-	IMUL3Q $0x00000060, R12, R9
-	ADDQ   R9, R10
-	TESTQ  R11, R11
-	JNE    chunk
-
-	// Scale and store the sums
-	MOVQ         tokens+40(FP), AX
-	MOVQ         ldy+64(FP), R9
-	MOVQ         DI, R10
-	VBROADCASTSS (AX), Y0
-	VMULPS       (SI), Y0, Y1
-	VCVTDQ2PS    (R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (R10)
-	VMULPS       32(SI), Y0, Y1
-	VCVTDQ2PS    32(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(SI), Y0, Y1
-	VCVTDQ2PS    64(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(SI), Y0, Y1
-	VCVTDQ2PS    96(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(SI), Y0, Y1
-	VCVTDQ2PS    128(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(SI), Y0, Y1
-	VCVTDQ2PS    160(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(SI), Y0, Y1
-	VCVTDQ2PS    192(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(SI), Y0, Y0
-	VCVTDQ2PS    224(R8), Y1
-	VMULPS       Y0, Y1, Y1
-	VMOVUPS      Y1, 224(R10)
-	LEAQ         (R10)(R9*4), R10
-	VBROADCASTSS 4(AX), Y0
-	VMULPS       (SI), Y0, Y1
-	VCVTDQ2PS    256(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (R10)
-	VMULPS       32(SI), Y0, Y1
-	VCVTDQ2PS    288(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(SI), Y0, Y1
-	VCVTDQ2PS    320(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(SI), Y0, Y1
-	VCVTDQ2PS    352(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(SI), Y0, Y1
-	VCVTDQ2PS    384(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(SI), Y0, Y1
-	VCVTDQ2PS    416(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(SI), Y0, Y1
-	VCVTDQ2PS    448(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(SI), Y0, Y0
-	VCVTDQ2PS    480(R8), Y1
-	VMULPS       Y0, Y1, Y1
-	VMOVUPS      Y1, 224(R10)
-	LEAQ         (R10)(R9*4), R10
-	VBROADCASTSS 8(AX), Y0
-	VMULPS       (SI), Y0, Y1
-	VCVTDQ2PS    512(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (R10)
-	VMULPS       32(SI), Y0, Y1
-	VCVTDQ2PS    544(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(SI), Y0, Y1
-	VCVTDQ2PS    576(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(SI), Y0, Y1
-	VCVTDQ2PS    608(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(SI), Y0, Y1
-	VCVTDQ2PS    640(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(SI), Y0, Y1
-	VCVTDQ2PS    672(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(SI), Y0, Y1
-	VCVTDQ2PS    704(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(SI), Y0, Y0
-	VCVTDQ2PS    736(R8), Y1
-	VMULPS       Y0, Y1, Y1
-	VMOVUPS      Y1, 224(R10)
-	LEAQ         (R10)(R9*4), R10
-	VBROADCASTSS 12(AX), Y0
-	VMULPS       (SI), Y0, Y1
-	VCVTDQ2PS    768(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (R10)
-	VMULPS       32(SI), Y0, Y1
-	VCVTDQ2PS    800(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(SI), Y0, Y1
-	VCVTDQ2PS    832(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(SI), Y0, Y1
-	VCVTDQ2PS    864(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(SI), Y0, Y1
-	VCVTDQ2PS    896(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(SI), Y0, Y1
-	VCVTDQ2PS    928(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(SI), Y0, Y1
-	VCVTDQ2PS    960(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(SI), Y0, Y0
-	VCVTDQ2PS    992(R8), Y1
-	VMULPS       Y0, Y1, Y1
-	VMOVUPS      Y1, 224(R10)
-	LEAQ         (R10)(R9*4), R10
-	VBROADCASTSS 16(AX), Y0
-	VMULPS       (SI), Y0, Y1
-	VCVTDQ2PS    1024(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (R10)
-	VMULPS       32(SI), Y0, Y1
-	VCVTDQ2PS    1056(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(SI), Y0, Y1
-	VCVTDQ2PS    1088(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(SI), Y0, Y1
-	VCVTDQ2PS    1120(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(SI), Y0, Y1
-	VCVTDQ2PS    1152(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(SI), Y0, Y1
-	VCVTDQ2PS    1184(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(SI), Y0, Y1
-	VCVTDQ2PS    1216(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(SI), Y0, Y0
-	VCVTDQ2PS    1248(R8), Y1
-	VMULPS       Y0, Y1, Y1
-	VMOVUPS      Y1, 224(R10)
-	LEAQ         (R10)(R9*4), R10
-	VBROADCASTSS 20(AX), Y0
-	VMULPS       (SI), Y0, Y1
-	VCVTDQ2PS    1280(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (R10)
-	VMULPS       32(SI), Y0, Y1
-	VCVTDQ2PS    1312(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(SI), Y0, Y1
-	VCVTDQ2PS    1344(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(SI), Y0, Y1
-	VCVTDQ2PS    1376(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(SI), Y0, Y1
-	VCVTDQ2PS    1408(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(SI), Y0, Y1
-	VCVTDQ2PS    1440(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(SI), Y0, Y1
-	VCVTDQ2PS    1472(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(SI), Y0, Y0
-	VCVTDQ2PS    1504(R8), Y1
-	VMULPS       Y0, Y1, Y1
-	VMOVUPS      Y1, 224(R10)
-	ADDQ         $0x00000100, SI
-	ADDQ         $0x00000100, DI
-	DECQ         BX
-	JNE          strip
-	VZEROUPPER
-	RET
-
-// func mad4x7AVX2(w *byte, act *int8, blocks int, strips int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, acc *int32)
-// Requires: AVX, AVX2, CMOV, MMX+
-TEXT ·mad4x7AVX2(SB), NOSPLIT, $8-80
-	// mad4x7AVX2 sets y[7][strips·64] = float32(sum)·(tokens·rows) for strips w[strips][blocks][64][4] and
-	// act[blocks][4][7][4]; rows of y are ldy floats apart. acc[7][64] is scratch. strips and blocks are positive.
-	MOVQ w+0(FP), CX
-	MOVQ act+8(FP), DX
-	MOVQ strips+24(FP), BX
-	MOVQ rows+48(FP), SI
-	MOVQ y+56(FP), DI
-	MOVQ acc+72(FP), R8
-
-strip:
-	// Sums begin at −Σa, which takes the digits' offset of 1 out again
-	MOVQ         negSum+32(FP), R9
-	VPBROADCASTD (R9), Y0
-	VMOVDQU      Y0, (R8)
-	VMOVDQU      Y0, 32(R8)
-	VMOVDQU      Y0, 64(R8)
-	VMOVDQU      Y0, 96(R8)
-	VMOVDQU      Y0, 128(R8)
-	VMOVDQU      Y0, 160(R8)
-	VMOVDQU      Y0, 192(R8)
-	VMOVDQU      Y0, 224(R8)
-	VPBROADCASTD 4(R9), Y0
-	VMOVDQU      Y0, 256(R8)
-	VMOVDQU      Y0, 288(R8)
-	VMOVDQU      Y0, 320(R8)
-	VMOVDQU      Y0, 352(R8)
-	VMOVDQU      Y0, 384(R8)
-	VMOVDQU      Y0, 416(R8)
-	VMOVDQU      Y0, 448(R8)
-	VMOVDQU      Y0, 480(R8)
-	VPBROADCASTD 8(R9), Y0
-	VMOVDQU      Y0, 512(R8)
-	VMOVDQU      Y0, 544(R8)
-	VMOVDQU      Y0, 576(R8)
-	VMOVDQU      Y0, 608(R8)
-	VMOVDQU      Y0, 640(R8)
-	VMOVDQU      Y0, 672(R8)
-	VMOVDQU      Y0, 704(R8)
-	VMOVDQU      Y0, 736(R8)
-	VPBROADCASTD 12(R9), Y0
-	VMOVDQU      Y0, 768(R8)
-	VMOVDQU      Y0, 800(R8)
-	VMOVDQU      Y0, 832(R8)
-	VMOVDQU      Y0, 864(R8)
-	VMOVDQU      Y0, 896(R8)
-	VMOVDQU      Y0, 928(R8)
-	VMOVDQU      Y0, 960(R8)
-	VMOVDQU      Y0, 992(R8)
-	VPBROADCASTD 16(R9), Y0
-	VMOVDQU      Y0, 1024(R8)
-	VMOVDQU      Y0, 1056(R8)
-	VMOVDQU      Y0, 1088(R8)
-	VMOVDQU      Y0, 1120(R8)
-	VMOVDQU      Y0, 1152(R8)
-	VMOVDQU      Y0, 1184(R8)
-	VMOVDQU      Y0, 1216(R8)
-	VMOVDQU      Y0, 1248(R8)
-	VPBROADCASTD 20(R9), Y0
-	VMOVDQU      Y0, 1280(R8)
-	VMOVDQU      Y0, 1312(R8)
-	VMOVDQU      Y0, 1344(R8)
-	VMOVDQU      Y0, 1376(R8)
-	VMOVDQU      Y0, 1408(R8)
-	VMOVDQU      Y0, 1440(R8)
-	VMOVDQU      Y0, 1472(R8)
-	VMOVDQU      Y0, 1504(R8)
-	VPBROADCASTD 24(R9), Y0
-	VMOVDQU      Y0, 1536(R8)
-	VMOVDQU      Y0, 1568(R8)
-	VMOVDQU      Y0, 1600(R8)
-	VMOVDQU      Y0, 1632(R8)
-	VMOVDQU      Y0, 1664(R8)
-	VMOVDQU      Y0, 1696(R8)
-	VMOVDQU      Y0, 1728(R8)
-	VMOVDQU      Y0, 1760(R8)
-	VMOVDQU      crumb0<>+0(SB), Y0
-	MOVQ         DX, R10
-	LEAQ         4096(CX), AX
-	MOVQ         blocks+16(FP), R11
-
-chunk:
-	// As many blocks as int16 sums have room for
-	MOVQ    $0x00000010, R12
-	CMPQ    R11, R12
-	CMOVQLT R11, R12
-	SUBQ    R12, R11
-	MOVQ    CX, R9
-	MOVQ    R10, R13
-	MOVQ    R8, R14
-	MOVQ    $0x00000004, R15
-
-group0:
-	// These rows of the blocks
-	VPXOR Y1, Y1, Y1
-	VPXOR Y2, Y2, Y2
-	VPXOR Y3, Y3, Y3
-	VPXOR Y4, Y4, Y4
-	VPXOR Y5, Y5, Y5
-	VPXOR Y6, Y6, Y6
-	VPXOR Y7, Y7, Y7
-	VPXOR Y8, Y8, Y8
-	MOVQ  R12, BP
-
-loop0:
-	PREFETCHT0   (AX)
-	ADDQ         $0x00000040, AX
-	VMOVDQU      (R9), Y9
-	VMOVDQU      32(R9), Y11
-	VPAND        Y0, Y9, Y10
-	VPAND        Y0, Y11, Y12
-	VPBROADCASTD (R13), Y13
-	VPMADDUBSW   Y13, Y10, Y14
-	VPADDW       Y14, Y1, Y1
-	VPMADDUBSW   Y13, Y12, Y13
-	VPADDW       Y13, Y5, Y5
-	VPBROADCASTD 4(R13), Y13
-	VPMADDUBSW   Y13, Y10, Y14
-	VPADDW       Y14, Y2, Y2
-	VPMADDUBSW   Y13, Y12, Y13
-	VPADDW       Y13, Y6, Y6
-	VPBROADCASTD 8(R13), Y13
-	VPMADDUBSW   Y13, Y10, Y14
-	VPADDW       Y14, Y3, Y3
-	VPMADDUBSW   Y13, Y12, Y13
-	VPADDW       Y13, Y7, Y7
-	VPBROADCASTD 12(R13), Y13
-	VPMADDUBSW   Y13, Y10, Y10
-	VPADDW       Y10, Y4, Y4
-	VPMADDUBSW   Y13, Y12, Y13
-	VPADDW       Y13, Y8, Y8
-	VPSRLW       $0x02, Y9, Y9
-	VPAND        Y0, Y9, Y10
-	VPSRLW       $0x02, Y11, Y11
-	VPAND        Y0, Y11, Y12
-	VPBROADCASTD 28(R13), Y13
-	VPMADDUBSW   Y13, Y10, Y14
-	VPADDW       Y14, Y1, Y1
-	VPMADDUBSW   Y13, Y12, Y13
-	VPADDW       Y13, Y5, Y5
-	VPBROADCASTD 32(R13), Y13
-	VPMADDUBSW   Y13, Y10, Y14
-	VPADDW       Y14, Y2, Y2
-	VPMADDUBSW   Y13, Y12, Y13
-	VPADDW       Y13, Y6, Y6
-	VPBROADCASTD 36(R13), Y13
-	VPMADDUBSW   Y13, Y10, Y14
-	VPADDW       Y14, Y3, Y3
-	VPMADDUBSW   Y13, Y12, Y13
-	VPADDW       Y13, Y7, Y7
-	VPBROADCASTD 40(R13), Y13
-	VPMADDUBSW   Y13, Y10, Y10
-	VPADDW       Y10, Y4, Y4
-	VPMADDUBSW   Y13, Y12, Y13
-	VPADDW       Y13, Y8, Y8
-	VPSRLW       $0x02, Y9, Y9
-	VPAND        Y0, Y9, Y10
-	VPSRLW       $0x02, Y11, Y11
-	VPAND        Y0, Y11, Y12
-	VPBROADCASTD 56(R13), Y13
-	VPMADDUBSW   Y13, Y10, Y14
-	VPADDW       Y14, Y1, Y1
-	VPMADDUBSW   Y13, Y12, Y13
-	VPADDW       Y13, Y5, Y5
-	VPBROADCASTD 60(R13), Y13
-	VPMADDUBSW   Y13, Y10, Y14
-	VPADDW       Y14, Y2, Y2
-	VPMADDUBSW   Y13, Y12, Y13
-	VPADDW       Y13, Y6, Y6
-	VPBROADCASTD 64(R13), Y13
-	VPMADDUBSW   Y13, Y10, Y14
-	VPADDW       Y14, Y3, Y3
-	VPMADDUBSW   Y13, Y12, Y13
-	VPADDW       Y13, Y7, Y7
-	VPBROADCASTD 68(R13), Y13
-	VPMADDUBSW   Y13, Y10, Y10
-	VPADDW       Y10, Y4, Y4
-	VPMADDUBSW   Y13, Y12, Y13
-	VPADDW       Y13, Y8, Y8
-	VPSRLW       $0x02, Y9, Y9
-	VPAND        Y0, Y9, Y10
-	VPSRLW       $0x02, Y11, Y11
-	VPAND        Y0, Y11, Y12
-	VPBROADCASTD 84(R13), Y9
-	VPMADDUBSW   Y9, Y10, Y11
-	VPADDW       Y11, Y1, Y1
-	VPMADDUBSW   Y9, Y12, Y9
-	VPADDW       Y9, Y5, Y5
-	VPBROADCASTD 88(R13), Y9
-	VPMADDUBSW   Y9, Y10, Y11
-	VPADDW       Y11, Y2, Y2
-	VPMADDUBSW   Y9, Y12, Y9
-	VPADDW       Y9, Y6, Y6
-	VPBROADCASTD 92(R13), Y9
-	VPMADDUBSW   Y9, Y10, Y11
-	VPADDW       Y11, Y3, Y3
-	VPMADDUBSW   Y9, Y12, Y9
-	VPADDW       Y9, Y7, Y7
-	VPBROADCASTD 96(R13), Y9
-	VPMADDUBSW   Y9, Y10, Y10
-	VPADDW       Y10, Y4, Y4
-	VPMADDUBSW   Y9, Y12, Y9
-	VPADDW       Y9, Y8, Y8
-	ADDQ         $0x00000100, R9
-	ADDQ         $0x70, R13
-	DECQ         BP
-	JNE          loop0
-
-	// Widen the sums into acc
-	VPMADDWD ones<>+0(SB), Y1, Y1
-	VPADDD   (R14), Y1, Y1
-	VMOVDQU  Y1, (R14)
-	VPMADDWD ones<>+0(SB), Y2, Y2
-	VPADDD   256(R14), Y2, Y2
-	VMOVDQU  Y2, 256(R14)
-	VPMADDWD ones<>+0(SB), Y3, Y3
-	VPADDD   512(R14), Y3, Y3
-	VMOVDQU  Y3, 512(R14)
-	VPMADDWD ones<>+0(SB), Y4, Y4
-	VPADDD   768(R14), Y4, Y4
-	VMOVDQU  Y4, 768(R14)
-	VPMADDWD ones<>+0(SB), Y5, Y5
-	VPADDD   32(R14), Y5, Y5
-	VMOVDQU  Y5, 32(R14)
-	VPMADDWD ones<>+0(SB), Y6, Y6
-	VPADDD   288(R14), Y6, Y6
-	VMOVDQU  Y6, 288(R14)
-	VPMADDWD ones<>+0(SB), Y7, Y7
-	VPADDD   544(R14), Y7, Y7
-	VMOVDQU  Y7, 544(R14)
-	VPMADDWD ones<>+0(SB), Y8, Y8
-	VPADDD   800(R14), Y8, Y8
-	VMOVDQU  Y8, 800(R14)
-
-	// Back to the next rows of the same blocks, which L1 holds
-	MOVQ R12, BP
-	SHLQ $0x08, BP
-	SUBQ BP, R9
-	ADDQ $0x00000040, R9
-	MOVQ R10, R13
-	ADDQ $0x00000040, R14
-	DECQ R15
-	JNE  group0
-	MOVQ CX, R9
-	MOVQ R10, R13
-	MOVQ R8, R14
-	MOVQ $0x00000004, R15
-
-group1:
-	// These rows of the blocks
-	VPXOR Y1, Y1, Y1
-	VPXOR Y2, Y2, Y2
-	VPXOR Y3, Y3, Y3
-	VPXOR Y4, Y4, Y4
-	VPXOR Y5, Y5, Y5
-	VPXOR Y6, Y6, Y6
-	MOVQ  R12, BP
-
-loop1:
-	VMOVDQU      (R9), Y7
-	VMOVDQU      32(R9), Y9
-	VPAND        Y0, Y7, Y8
-	VPAND        Y0, Y9, Y10
-	VPBROADCASTD 16(R13), Y11
-	VPMADDUBSW   Y11, Y8, Y12
-	VPADDW       Y12, Y1, Y1
-	VPMADDUBSW   Y11, Y10, Y11
-	VPADDW       Y11, Y4, Y4
-	VPBROADCASTD 20(R13), Y11
-	VPMADDUBSW   Y11, Y8, Y12
-	VPADDW       Y12, Y2, Y2
-	VPMADDUBSW   Y11, Y10, Y11
-	VPADDW       Y11, Y5, Y5
-	VPBROADCASTD 24(R13), Y11
-	VPMADDUBSW   Y11, Y8, Y8
-	VPADDW       Y8, Y3, Y3
-	VPMADDUBSW   Y11, Y10, Y11
-	VPADDW       Y11, Y6, Y6
-	VPSRLW       $0x02, Y7, Y7
-	VPAND        Y0, Y7, Y8
-	VPSRLW       $0x02, Y9, Y9
-	VPAND        Y0, Y9, Y10
-	VPBROADCASTD 44(R13), Y11
-	VPMADDUBSW   Y11, Y8, Y12
-	VPADDW       Y12, Y1, Y1
-	VPMADDUBSW   Y11, Y10, Y11
-	VPADDW       Y11, Y4, Y4
-	VPBROADCASTD 48(R13), Y11
-	VPMADDUBSW   Y11, Y8, Y12
-	VPADDW       Y12, Y2, Y2
-	VPMADDUBSW   Y11, Y10, Y11
-	VPADDW       Y11, Y5, Y5
-	VPBROADCASTD 52(R13), Y11
-	VPMADDUBSW   Y11, Y8, Y8
-	VPADDW       Y8, Y3, Y3
-	VPMADDUBSW   Y11, Y10, Y11
-	VPADDW       Y11, Y6, Y6
-	VPSRLW       $0x02, Y7, Y7
-	VPAND        Y0, Y7, Y8
-	VPSRLW       $0x02, Y9, Y9
-	VPAND        Y0, Y9, Y10
-	VPBROADCASTD 72(R13), Y11
-	VPMADDUBSW   Y11, Y8, Y12
-	VPADDW       Y12, Y1, Y1
-	VPMADDUBSW   Y11, Y10, Y11
-	VPADDW       Y11, Y4, Y4
-	VPBROADCASTD 76(R13), Y11
-	VPMADDUBSW   Y11, Y8, Y12
-	VPADDW       Y12, Y2, Y2
-	VPMADDUBSW   Y11, Y10, Y11
-	VPADDW       Y11, Y5, Y5
-	VPBROADCASTD 80(R13), Y11
-	VPMADDUBSW   Y11, Y8, Y8
-	VPADDW       Y8, Y3, Y3
-	VPMADDUBSW   Y11, Y10, Y11
-	VPADDW       Y11, Y6, Y6
-	VPSRLW       $0x02, Y7, Y7
-	VPAND        Y0, Y7, Y8
-	VPSRLW       $0x02, Y9, Y9
-	VPAND        Y0, Y9, Y10
-	VPBROADCASTD 100(R13), Y7
-	VPMADDUBSW   Y7, Y8, Y9
-	VPADDW       Y9, Y1, Y1
-	VPMADDUBSW   Y7, Y10, Y7
-	VPADDW       Y7, Y4, Y4
-	VPBROADCASTD 104(R13), Y7
-	VPMADDUBSW   Y7, Y8, Y9
-	VPADDW       Y9, Y2, Y2
-	VPMADDUBSW   Y7, Y10, Y7
-	VPADDW       Y7, Y5, Y5
-	VPBROADCASTD 108(R13), Y7
-	VPMADDUBSW   Y7, Y8, Y8
-	VPADDW       Y8, Y3, Y3
-	VPMADDUBSW   Y7, Y10, Y7
-	VPADDW       Y7, Y6, Y6
-	ADDQ         $0x00000100, R9
-	ADDQ         $0x70, R13
-	DECQ         BP
-	JNE          loop1
-
-	// Widen the sums into acc
-	VPMADDWD ones<>+0(SB), Y1, Y1
-	VPADDD   1024(R14), Y1, Y1
-	VMOVDQU  Y1, 1024(R14)
-	VPMADDWD ones<>+0(SB), Y2, Y2
-	VPADDD   1280(R14), Y2, Y2
-	VMOVDQU  Y2, 1280(R14)
-	VPMADDWD ones<>+0(SB), Y3, Y3
-	VPADDD   1536(R14), Y3, Y3
-	VMOVDQU  Y3, 1536(R14)
-	VPMADDWD ones<>+0(SB), Y4, Y4
-	VPADDD   1056(R14), Y4, Y4
-	VMOVDQU  Y4, 1056(R14)
-	VPMADDWD ones<>+0(SB), Y5, Y5
-	VPADDD   1312(R14), Y5, Y5
-	VMOVDQU  Y5, 1312(R14)
-	VPMADDWD ones<>+0(SB), Y6, Y6
-	VPADDD   1568(R14), Y6, Y6
-	VMOVDQU  Y6, 1568(R14)
-
-	// Back to the next rows of the same blocks, which L1 holds
-	MOVQ R12, BP
-	SHLQ $0x08, BP
-	SUBQ BP, R9
-	ADDQ $0x00000040, R9
-	MOVQ R10, R13
-	ADDQ $0x00000040, R14
-	DECQ R15
-	JNE  group1
-
-	// On to the next blocks
-	MOVQ   R12, R9
-	SHLQ   $0x08, R9
-	ADDQ   R9, CX
-	IMUL3Q $0x00000070, R12, R9
-	ADDQ   R9, R10
-	TESTQ  R11, R11
-	JNE    chunk
-
-	// Scale and store the sums
-	MOVQ         tokens+40(FP), AX
-	MOVQ         ldy+64(FP), R9
-	MOVQ         DI, R10
-	VBROADCASTSS (AX), Y0
-	VMULPS       (SI), Y0, Y1
-	VCVTDQ2PS    (R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (R10)
-	VMULPS       32(SI), Y0, Y1
-	VCVTDQ2PS    32(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(SI), Y0, Y1
-	VCVTDQ2PS    64(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(SI), Y0, Y1
-	VCVTDQ2PS    96(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(SI), Y0, Y1
-	VCVTDQ2PS    128(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(SI), Y0, Y1
-	VCVTDQ2PS    160(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(SI), Y0, Y1
-	VCVTDQ2PS    192(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(SI), Y0, Y0
-	VCVTDQ2PS    224(R8), Y1
-	VMULPS       Y0, Y1, Y1
-	VMOVUPS      Y1, 224(R10)
-	LEAQ         (R10)(R9*4), R10
-	VBROADCASTSS 4(AX), Y0
-	VMULPS       (SI), Y0, Y1
-	VCVTDQ2PS    256(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (R10)
-	VMULPS       32(SI), Y0, Y1
-	VCVTDQ2PS    288(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(SI), Y0, Y1
-	VCVTDQ2PS    320(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(SI), Y0, Y1
-	VCVTDQ2PS    352(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(SI), Y0, Y1
-	VCVTDQ2PS    384(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(SI), Y0, Y1
-	VCVTDQ2PS    416(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(SI), Y0, Y1
-	VCVTDQ2PS    448(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(SI), Y0, Y0
-	VCVTDQ2PS    480(R8), Y1
-	VMULPS       Y0, Y1, Y1
-	VMOVUPS      Y1, 224(R10)
-	LEAQ         (R10)(R9*4), R10
-	VBROADCASTSS 8(AX), Y0
-	VMULPS       (SI), Y0, Y1
-	VCVTDQ2PS    512(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (R10)
-	VMULPS       32(SI), Y0, Y1
-	VCVTDQ2PS    544(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(SI), Y0, Y1
-	VCVTDQ2PS    576(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(SI), Y0, Y1
-	VCVTDQ2PS    608(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(SI), Y0, Y1
-	VCVTDQ2PS    640(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(SI), Y0, Y1
-	VCVTDQ2PS    672(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(SI), Y0, Y1
-	VCVTDQ2PS    704(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(SI), Y0, Y0
-	VCVTDQ2PS    736(R8), Y1
-	VMULPS       Y0, Y1, Y1
-	VMOVUPS      Y1, 224(R10)
-	LEAQ         (R10)(R9*4), R10
-	VBROADCASTSS 12(AX), Y0
-	VMULPS       (SI), Y0, Y1
-	VCVTDQ2PS    768(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (R10)
-	VMULPS       32(SI), Y0, Y1
-	VCVTDQ2PS    800(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(SI), Y0, Y1
-	VCVTDQ2PS    832(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(SI), Y0, Y1
-	VCVTDQ2PS    864(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(SI), Y0, Y1
-	VCVTDQ2PS    896(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(SI), Y0, Y1
-	VCVTDQ2PS    928(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(SI), Y0, Y1
-	VCVTDQ2PS    960(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(SI), Y0, Y0
-	VCVTDQ2PS    992(R8), Y1
-	VMULPS       Y0, Y1, Y1
-	VMOVUPS      Y1, 224(R10)
-	LEAQ         (R10)(R9*4), R10
-	VBROADCASTSS 16(AX), Y0
-	VMULPS       (SI), Y0, Y1
-	VCVTDQ2PS    1024(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (R10)
-	VMULPS       32(SI), Y0, Y1
-	VCVTDQ2PS    1056(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(SI), Y0, Y1
-	VCVTDQ2PS    1088(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(SI), Y0, Y1
-	VCVTDQ2PS    1120(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(SI), Y0, Y1
-	VCVTDQ2PS    1152(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(SI), Y0, Y1
-	VCVTDQ2PS    1184(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(SI), Y0, Y1
-	VCVTDQ2PS    1216(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(SI), Y0, Y0
-	VCVTDQ2PS    1248(R8), Y1
-	VMULPS       Y0, Y1, Y1
-	VMOVUPS      Y1, 224(R10)
-	LEAQ         (R10)(R9*4), R10
-	VBROADCASTSS 20(AX), Y0
-	VMULPS       (SI), Y0, Y1
-	VCVTDQ2PS    1280(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (R10)
-	VMULPS       32(SI), Y0, Y1
-	VCVTDQ2PS    1312(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(SI), Y0, Y1
-	VCVTDQ2PS    1344(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(SI), Y0, Y1
-	VCVTDQ2PS    1376(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(SI), Y0, Y1
-	VCVTDQ2PS    1408(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(SI), Y0, Y1
-	VCVTDQ2PS    1440(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(SI), Y0, Y1
-	VCVTDQ2PS    1472(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(SI), Y0, Y0
-	VCVTDQ2PS    1504(R8), Y1
-	VMULPS       Y0, Y1, Y1
-	VMOVUPS      Y1, 224(R10)
-	LEAQ         (R10)(R9*4), R10
-	VBROADCASTSS 24(AX), Y0
-	VMULPS       (SI), Y0, Y1
-	VCVTDQ2PS    1536(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (R10)
-	VMULPS       32(SI), Y0, Y1
-	VCVTDQ2PS    1568(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(SI), Y0, Y1
-	VCVTDQ2PS    1600(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(SI), Y0, Y1
-	VCVTDQ2PS    1632(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(SI), Y0, Y1
-	VCVTDQ2PS    1664(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(SI), Y0, Y1
-	VCVTDQ2PS    1696(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(SI), Y0, Y1
-	VCVTDQ2PS    1728(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(SI), Y0, Y0
-	VCVTDQ2PS    1760(R8), Y1
-	VMULPS       Y0, Y1, Y1
-	VMOVUPS      Y1, 224(R10)
-	ADDQ         $0x00000100, SI
-	ADDQ         $0x00000100, DI
-	DECQ         BX
-	JNE          strip
-	VZEROUPPER
-	RET
-
-// func mad4x8AVX2(w *byte, act *int8, blocks int, strips int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, acc *int32)
-// Requires: AVX, AVX2, CMOV, MMX+
-TEXT ·mad4x8AVX2(SB), NOSPLIT, $8-80
-	// mad4x8AVX2 sets y[8][strips·64] = float32(sum)·(tokens·rows) for strips w[strips][blocks][64][4] and
-	// act[blocks][4][8][4]; rows of y are ldy floats apart. acc[8][64] is scratch. strips and blocks are positive.
-	MOVQ w+0(FP), CX
-	MOVQ act+8(FP), DX
-	MOVQ strips+24(FP), BX
-	MOVQ rows+48(FP), SI
-	MOVQ y+56(FP), DI
-	MOVQ acc+72(FP), R8
-
-strip:
-	// Sums begin at −Σa, which takes the digits' offset of 1 out again
-	MOVQ         negSum+32(FP), R9
-	VPBROADCASTD (R9), Y0
-	VMOVDQU      Y0, (R8)
-	VMOVDQU      Y0, 32(R8)
-	VMOVDQU      Y0, 64(R8)
-	VMOVDQU      Y0, 96(R8)
-	VMOVDQU      Y0, 128(R8)
-	VMOVDQU      Y0, 160(R8)
-	VMOVDQU      Y0, 192(R8)
-	VMOVDQU      Y0, 224(R8)
-	VPBROADCASTD 4(R9), Y0
-	VMOVDQU      Y0, 256(R8)
-	VMOVDQU      Y0, 288(R8)
-	VMOVDQU      Y0, 320(R8)
-	VMOVDQU      Y0, 352(R8)
-	VMOVDQU      Y0, 384(R8)
-	VMOVDQU      Y0, 416(R8)
-	VMOVDQU      Y0, 448(R8)
-	VMOVDQU      Y0, 480(R8)
-	VPBROADCASTD 8(R9), Y0
-	VMOVDQU      Y0, 512(R8)
-	VMOVDQU      Y0, 544(R8)
-	VMOVDQU      Y0, 576(R8)
-	VMOVDQU      Y0, 608(R8)
-	VMOVDQU      Y0, 640(R8)
-	VMOVDQU      Y0, 672(R8)
-	VMOVDQU      Y0, 704(R8)
-	VMOVDQU      Y0, 736(R8)
-	VPBROADCASTD 12(R9), Y0
-	VMOVDQU      Y0, 768(R8)
-	VMOVDQU      Y0, 800(R8)
-	VMOVDQU      Y0, 832(R8)
-	VMOVDQU      Y0, 864(R8)
-	VMOVDQU      Y0, 896(R8)
-	VMOVDQU      Y0, 928(R8)
-	VMOVDQU      Y0, 960(R8)
-	VMOVDQU      Y0, 992(R8)
-	VPBROADCASTD 16(R9), Y0
-	VMOVDQU      Y0, 1024(R8)
-	VMOVDQU      Y0, 1056(R8)
-	VMOVDQU      Y0, 1088(R8)
-	VMOVDQU      Y0, 1120(R8)
-	VMOVDQU      Y0, 1152(R8)
-	VMOVDQU      Y0, 1184(R8)
-	VMOVDQU      Y0, 1216(R8)
-	VMOVDQU      Y0, 1248(R8)
-	VPBROADCASTD 20(R9), Y0
-	VMOVDQU      Y0, 1280(R8)
-	VMOVDQU      Y0, 1312(R8)
-	VMOVDQU      Y0, 1344(R8)
-	VMOVDQU      Y0, 1376(R8)
-	VMOVDQU      Y0, 1408(R8)
-	VMOVDQU      Y0, 1440(R8)
-	VMOVDQU      Y0, 1472(R8)
-	VMOVDQU      Y0, 1504(R8)
-	VPBROADCASTD 24(R9), Y0
-	VMOVDQU      Y0, 1536(R8)
-	VMOVDQU      Y0, 1568(R8)
-	VMOVDQU      Y0, 1600(R8)
-	VMOVDQU      Y0, 1632(R8)
-	VMOVDQU      Y0, 1664(R8)
-	VMOVDQU      Y0, 1696(R8)
-	VMOVDQU      Y0, 1728(R8)
-	VMOVDQU      Y0, 1760(R8)
-	VPBROADCASTD 28(R9), Y0
-	VMOVDQU      Y0, 1792(R8)
-	VMOVDQU      Y0, 1824(R8)
-	VMOVDQU      Y0, 1856(R8)
-	VMOVDQU      Y0, 1888(R8)
-	VMOVDQU      Y0, 1920(R8)
-	VMOVDQU      Y0, 1952(R8)
-	VMOVDQU      Y0, 1984(R8)
-	VMOVDQU      Y0, 2016(R8)
-	VMOVDQU      crumb0<>+0(SB), Y0
-	MOVQ         DX, R10
-	LEAQ         4096(CX), AX
-	MOVQ         blocks+16(FP), R11
-
-chunk:
-	// As many blocks as int16 sums have room for
-	MOVQ    $0x00000010, R12
-	CMPQ    R11, R12
-	CMOVQLT R11, R12
-	SUBQ    R12, R11
-	MOVQ    CX, R9
-	MOVQ    R10, R13
-	MOVQ    R8, R14
-	MOVQ    $0x00000004, R15
-
-group0:
-	// These rows of the blocks
-	VPXOR Y1, Y1, Y1
-	VPXOR Y2, Y2, Y2
-	VPXOR Y3, Y3, Y3
-	VPXOR Y4, Y4, Y4
-	VPXOR Y5, Y5, Y5
-	VPXOR Y6, Y6, Y6
-	VPXOR Y7, Y7, Y7
-	VPXOR Y8, Y8, Y8
-	MOVQ  R12, BP
-
-loop0:
-	PREFETCHT0   (AX)
-	ADDQ         $0x00000040, AX
-	VMOVDQU      (R9), Y9
-	VMOVDQU      32(R9), Y11
-	VPAND        Y0, Y9, Y10
-	VPAND        Y0, Y11, Y12
-	VPBROADCASTD (R13), Y13
-	VPMADDUBSW   Y13, Y10, Y14
-	VPADDW       Y14, Y1, Y1
-	VPMADDUBSW   Y13, Y12, Y13
-	VPADDW       Y13, Y5, Y5
-	VPBROADCASTD 4(R13), Y13
-	VPMADDUBSW   Y13, Y10, Y14
-	VPADDW       Y14, Y2, Y2
-	VPMADDUBSW   Y13, Y12, Y13
-	VPADDW       Y13, Y6, Y6
-	VPBROADCASTD 8(R13), Y13
-	VPMADDUBSW   Y13, Y10, Y14
-	VPADDW       Y14, Y3, Y3
-	VPMADDUBSW   Y13, Y12, Y13
-	VPADDW       Y13, Y7, Y7
-	VPBROADCASTD 12(R13), Y13
-	VPMADDUBSW   Y13, Y10, Y10
-	VPADDW       Y10, Y4, Y4
-	VPMADDUBSW   Y13, Y12, Y13
-	VPADDW       Y13, Y8, Y8
-	VPSRLW       $0x02, Y9, Y9
-	VPAND        Y0, Y9, Y10
-	VPSRLW       $0x02, Y11, Y11
-	VPAND        Y0, Y11, Y12
-	VPBROADCASTD 32(R13), Y13
-	VPMADDUBSW   Y13, Y10, Y14
-	VPADDW       Y14, Y1, Y1
-	VPMADDUBSW   Y13, Y12, Y13
-	VPADDW       Y13, Y5, Y5
-	VPBROADCASTD 36(R13), Y13
-	VPMADDUBSW   Y13, Y10, Y14
-	VPADDW       Y14, Y2, Y2
-	VPMADDUBSW   Y13, Y12, Y13
-	VPADDW       Y13, Y6, Y6
-	VPBROADCASTD 40(R13), Y13
-	VPMADDUBSW   Y13, Y10, Y14
-	VPADDW       Y14, Y3, Y3
-	VPMADDUBSW   Y13, Y12, Y13
-	VPADDW       Y13, Y7, Y7
-	VPBROADCASTD 44(R13), Y13
-	VPMADDUBSW   Y13, Y10, Y10
-	VPADDW       Y10, Y4, Y4
-	VPMADDUBSW   Y13, Y12, Y13
-	VPADDW       Y13, Y8, Y8
-	VPSRLW       $0x02, Y9, Y9
-	VPAND        Y0, Y9, Y10
-	VPSRLW       $0x02, Y11, Y11
-	VPAND        Y0, Y11, Y12
-	VPBROADCASTD 64(R13), Y13
-	VPMADDUBSW   Y13, Y10, Y14
-	VPADDW       Y14, Y1, Y1
-	VPMADDUBSW   Y13, Y12, Y13
-	VPADDW       Y13, Y5, Y5
-	VPBROADCASTD 68(R13), Y13
-	VPMADDUBSW   Y13, Y10, Y14
-	VPADDW       Y14, Y2, Y2
-	VPMADDUBSW   Y13, Y12, Y13
-	VPADDW       Y13, Y6, Y6
-	VPBROADCASTD 72(R13), Y13
-	VPMADDUBSW   Y13, Y10, Y14
-	VPADDW       Y14, Y3, Y3
-	VPMADDUBSW   Y13, Y12, Y13
-	VPADDW       Y13, Y7, Y7
-	VPBROADCASTD 76(R13), Y13
-	VPMADDUBSW   Y13, Y10, Y10
-	VPADDW       Y10, Y4, Y4
-	VPMADDUBSW   Y13, Y12, Y13
-	VPADDW       Y13, Y8, Y8
-	VPSRLW       $0x02, Y9, Y9
-	VPAND        Y0, Y9, Y10
-	VPSRLW       $0x02, Y11, Y11
-	VPAND        Y0, Y11, Y12
-	VPBROADCASTD 96(R13), Y9
-	VPMADDUBSW   Y9, Y10, Y11
-	VPADDW       Y11, Y1, Y1
-	VPMADDUBSW   Y9, Y12, Y9
-	VPADDW       Y9, Y5, Y5
-	VPBROADCASTD 100(R13), Y9
-	VPMADDUBSW   Y9, Y10, Y11
-	VPADDW       Y11, Y2, Y2
-	VPMADDUBSW   Y9, Y12, Y9
-	VPADDW       Y9, Y6, Y6
-	VPBROADCASTD 104(R13), Y9
-	VPMADDUBSW   Y9, Y10, Y11
-	VPADDW       Y11, Y3, Y3
-	VPMADDUBSW   Y9, Y12, Y9
-	VPADDW       Y9, Y7, Y7
-	VPBROADCASTD 108(R13), Y9
-	VPMADDUBSW   Y9, Y10, Y10
-	VPADDW       Y10, Y4, Y4
-	VPMADDUBSW   Y9, Y12, Y9
-	VPADDW       Y9, Y8, Y8
-	ADDQ         $0x00000100, R9
-	ADDQ         $0x80, R13
-	DECQ         BP
-	JNE          loop0
-
-	// Widen the sums into acc
-	VPMADDWD ones<>+0(SB), Y1, Y1
-	VPADDD   (R14), Y1, Y1
-	VMOVDQU  Y1, (R14)
-	VPMADDWD ones<>+0(SB), Y2, Y2
-	VPADDD   256(R14), Y2, Y2
-	VMOVDQU  Y2, 256(R14)
-	VPMADDWD ones<>+0(SB), Y3, Y3
-	VPADDD   512(R14), Y3, Y3
-	VMOVDQU  Y3, 512(R14)
-	VPMADDWD ones<>+0(SB), Y4, Y4
-	VPADDD   768(R14), Y4, Y4
-	VMOVDQU  Y4, 768(R14)
-	VPMADDWD ones<>+0(SB), Y5, Y5
-	VPADDD   32(R14), Y5, Y5
-	VMOVDQU  Y5, 32(R14)
-	VPMADDWD ones<>+0(SB), Y6, Y6
-	VPADDD   288(R14), Y6, Y6
-	VMOVDQU  Y6, 288(R14)
-	VPMADDWD ones<>+0(SB), Y7, Y7
-	VPADDD   544(R14), Y7, Y7
-	VMOVDQU  Y7, 544(R14)
-	VPMADDWD ones<>+0(SB), Y8, Y8
-	VPADDD   800(R14), Y8, Y8
-	VMOVDQU  Y8, 800(R14)
-
-	// Back to the next rows of the same blocks, which L1 holds
-	MOVQ R12, BP
-	SHLQ $0x08, BP
-	SUBQ BP, R9
-	ADDQ $0x00000040, R9
-	MOVQ R10, R13
-	ADDQ $0x00000040, R14
-	DECQ R15
-	JNE  group0
-	MOVQ CX, R9
-	MOVQ R10, R13
-	MOVQ R8, R14
-	MOVQ $0x00000004, R15
-
-group1:
-	// These rows of the blocks
-	VPXOR Y1, Y1, Y1
-	VPXOR Y2, Y2, Y2
-	VPXOR Y3, Y3, Y3
-	VPXOR Y4, Y4, Y4
-	VPXOR Y5, Y5, Y5
-	VPXOR Y6, Y6, Y6
-	VPXOR Y7, Y7, Y7
-	VPXOR Y8, Y8, Y8
-	MOVQ  R12, BP
-
-loop1:
-	VMOVDQU      (R9), Y9
-	VMOVDQU      32(R9), Y11
-	VPAND        Y0, Y9, Y10
-	VPAND        Y0, Y11, Y12
-	VPBROADCASTD 16(R13), Y13
-	VPMADDUBSW   Y13, Y10, Y14
-	VPADDW       Y14, Y1, Y1
-	VPMADDUBSW   Y13, Y12, Y13
-	VPADDW       Y13, Y5, Y5
-	VPBROADCASTD 20(R13), Y13
-	VPMADDUBSW   Y13, Y10, Y14
-	VPADDW       Y14, Y2, Y2
-	VPMADDUBSW   Y13, Y12, Y13
-	VPADDW       Y13, Y6, Y6
-	VPBROADCASTD 24(R13), Y13
-	VPMADDUBSW   Y13, Y10, Y14
-	VPADDW       Y14, Y3, Y3
-	VPMADDUBSW   Y13, Y12, Y13
-	VPADDW       Y13, Y7, Y7
-	VPBROADCASTD 28(R13), Y13
-	VPMADDUBSW   Y13, Y10, Y10
-	VPADDW       Y10, Y4, Y4
-	VPMADDUBSW   Y13, Y12, Y13
-	VPADDW       Y13, Y8, Y8
-	VPSRLW       $0x02, Y9, Y9
-	VPAND        Y0, Y9, Y10
-	VPSRLW       $0x02, Y11, Y11
-	VPAND        Y0, Y11, Y12
-	VPBROADCASTD 48(R13), Y13
-	VPMADDUBSW   Y13, Y10, Y14
-	VPADDW       Y14, Y1, Y1
-	VPMADDUBSW   Y13, Y12, Y13
-	VPADDW       Y13, Y5, Y5
-	VPBROADCASTD 52(R13), Y13
-	VPMADDUBSW   Y13, Y10, Y14
-	VPADDW       Y14, Y2, Y2
-	VPMADDUBSW   Y13, Y12, Y13
-	VPADDW       Y13, Y6, Y6
-	VPBROADCASTD 56(R13), Y13
-	VPMADDUBSW   Y13, Y10, Y14
-	VPADDW       Y14, Y3, Y3
-	VPMADDUBSW   Y13, Y12, Y13
-	VPADDW       Y13, Y7, Y7
-	VPBROADCASTD 60(R13), Y13
-	VPMADDUBSW   Y13, Y10, Y10
-	VPADDW       Y10, Y4, Y4
-	VPMADDUBSW   Y13, Y12, Y13
-	VPADDW       Y13, Y8, Y8
-	VPSRLW       $0x02, Y9, Y9
-	VPAND        Y0, Y9, Y10
-	VPSRLW       $0x02, Y11, Y11
-	VPAND        Y0, Y11, Y12
-	VPBROADCASTD 80(R13), Y13
-	VPMADDUBSW   Y13, Y10, Y14
-	VPADDW       Y14, Y1, Y1
-	VPMADDUBSW   Y13, Y12, Y13
-	VPADDW       Y13, Y5, Y5
-	VPBROADCASTD 84(R13), Y13
-	VPMADDUBSW   Y13, Y10, Y14
-	VPADDW       Y14, Y2, Y2
-	VPMADDUBSW   Y13, Y12, Y13
-	VPADDW       Y13, Y6, Y6
-	VPBROADCASTD 88(R13), Y13
-	VPMADDUBSW   Y13, Y10, Y14
-	VPADDW       Y14, Y3, Y3
-	VPMADDUBSW   Y13, Y12, Y13
-	VPADDW       Y13, Y7, Y7
-	VPBROADCASTD 92(R13), Y13
-	VPMADDUBSW   Y13, Y10, Y10
-	VPADDW       Y10, Y4, Y4
-	VPMADDUBSW   Y13, Y12, Y13
-	VPADDW       Y13, Y8, Y8
-	VPSRLW       $0x02, Y9, Y9
-	VPAND        Y0, Y9, Y10
-	VPSRLW       $0x02, Y11, Y11
-	VPAND        Y0, Y11, Y12
-	VPBROADCASTD 112(R13), Y9
-	VPMADDUBSW   Y9, Y10, Y11
-	VPADDW       Y11, Y1, Y1
-	VPMADDUBSW   Y9, Y12, Y9
-	VPADDW       Y9, Y5, Y5
-	VPBROADCASTD 116(R13), Y9
-	VPMADDUBSW   Y9, Y10, Y11
-	VPADDW       Y11, Y2, Y2
-	VPMADDUBSW   Y9, Y12, Y9
-	VPADDW       Y9, Y6, Y6
-	VPBROADCASTD 120(R13), Y9
-	VPMADDUBSW   Y9, Y10, Y11
-	VPADDW       Y11, Y3, Y3
-	VPMADDUBSW   Y9, Y12, Y9
-	VPADDW       Y9, Y7, Y7
-	VPBROADCASTD 124(R13), Y9
-	VPMADDUBSW   Y9, Y10, Y10
-	VPADDW       Y10, Y4, Y4
-	VPMADDUBSW   Y9, Y12, Y9
-	VPADDW       Y9, Y8, Y8
-	ADDQ         $0x00000100, R9
-	ADDQ         $0x80, R13
-	DECQ         BP
-	JNE          loop1
-
-	// Widen the sums into acc
-	VPMADDWD ones<>+0(SB), Y1, Y1
-	VPADDD   1024(R14), Y1, Y1
-	VMOVDQU  Y1, 1024(R14)
-	VPMADDWD ones<>+0(SB), Y2, Y2
-	VPADDD   1280(R14), Y2, Y2
-	VMOVDQU  Y2, 1280(R14)
-	VPMADDWD ones<>+0(SB), Y3, Y3
-	VPADDD   1536(R14), Y3, Y3
-	VMOVDQU  Y3, 1536(R14)
-	VPMADDWD ones<>+0(SB), Y4, Y4
-	VPADDD   1792(R14), Y4, Y4
-	VMOVDQU  Y4, 1792(R14)
-	VPMADDWD ones<>+0(SB), Y5, Y5
-	VPADDD   1056(R14), Y5, Y5
-	VMOVDQU  Y5, 1056(R14)
-	VPMADDWD ones<>+0(SB), Y6, Y6
-	VPADDD   1312(R14), Y6, Y6
-	VMOVDQU  Y6, 1312(R14)
-	VPMADDWD ones<>+0(SB), Y7, Y7
-	VPADDD   1568(R14), Y7, Y7
-	VMOVDQU  Y7, 1568(R14)
-	VPMADDWD ones<>+0(SB), Y8, Y8
-	VPADDD   1824(R14), Y8, Y8
-	VMOVDQU  Y8, 1824(R14)
-
-	// Back to the next rows of the same blocks, which L1 holds
-	MOVQ R12, BP
-	SHLQ $0x08, BP
-	SUBQ BP, R9
-	ADDQ $0x00000040, R9
-	MOVQ R10, R13
-	ADDQ $0x00000040, R14
-	DECQ R15
-	JNE  group1
-
-	// On to the next blocks
-	MOVQ   R12, R9
-	SHLQ   $0x08, R9
-	ADDQ   R9, CX
-	IMUL3Q $0x00000080, R12, R9
-	ADDQ   R9, R10
-	TESTQ  R11, R11
-	JNE    chunk
-
-	// Scale and store the sums
-	MOVQ         tokens+40(FP), AX
-	MOVQ         ldy+64(FP), R9
-	MOVQ         DI, R10
-	VBROADCASTSS (AX), Y0
-	VMULPS       (SI), Y0, Y1
-	VCVTDQ2PS    (R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (R10)
-	VMULPS       32(SI), Y0, Y1
-	VCVTDQ2PS    32(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(SI), Y0, Y1
-	VCVTDQ2PS    64(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(SI), Y0, Y1
-	VCVTDQ2PS    96(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(SI), Y0, Y1
-	VCVTDQ2PS    128(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(SI), Y0, Y1
-	VCVTDQ2PS    160(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(SI), Y0, Y1
-	VCVTDQ2PS    192(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(SI), Y0, Y0
-	VCVTDQ2PS    224(R8), Y1
-	VMULPS       Y0, Y1, Y1
-	VMOVUPS      Y1, 224(R10)
-	LEAQ         (R10)(R9*4), R10
-	VBROADCASTSS 4(AX), Y0
-	VMULPS       (SI), Y0, Y1
-	VCVTDQ2PS    256(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (R10)
-	VMULPS       32(SI), Y0, Y1
-	VCVTDQ2PS    288(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(SI), Y0, Y1
-	VCVTDQ2PS    320(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(SI), Y0, Y1
-	VCVTDQ2PS    352(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(SI), Y0, Y1
-	VCVTDQ2PS    384(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(SI), Y0, Y1
-	VCVTDQ2PS    416(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(SI), Y0, Y1
-	VCVTDQ2PS    448(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(SI), Y0, Y0
-	VCVTDQ2PS    480(R8), Y1
-	VMULPS       Y0, Y1, Y1
-	VMOVUPS      Y1, 224(R10)
-	LEAQ         (R10)(R9*4), R10
-	VBROADCASTSS 8(AX), Y0
-	VMULPS       (SI), Y0, Y1
-	VCVTDQ2PS    512(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (R10)
-	VMULPS       32(SI), Y0, Y1
-	VCVTDQ2PS    544(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(SI), Y0, Y1
-	VCVTDQ2PS    576(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(SI), Y0, Y1
-	VCVTDQ2PS    608(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(SI), Y0, Y1
-	VCVTDQ2PS    640(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(SI), Y0, Y1
-	VCVTDQ2PS    672(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(SI), Y0, Y1
-	VCVTDQ2PS    704(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(SI), Y0, Y0
-	VCVTDQ2PS    736(R8), Y1
-	VMULPS       Y0, Y1, Y1
-	VMOVUPS      Y1, 224(R10)
-	LEAQ         (R10)(R9*4), R10
-	VBROADCASTSS 12(AX), Y0
-	VMULPS       (SI), Y0, Y1
-	VCVTDQ2PS    768(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (R10)
-	VMULPS       32(SI), Y0, Y1
-	VCVTDQ2PS    800(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(SI), Y0, Y1
-	VCVTDQ2PS    832(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(SI), Y0, Y1
-	VCVTDQ2PS    864(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(SI), Y0, Y1
-	VCVTDQ2PS    896(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(SI), Y0, Y1
-	VCVTDQ2PS    928(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(SI), Y0, Y1
-	VCVTDQ2PS    960(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(SI), Y0, Y0
-	VCVTDQ2PS    992(R8), Y1
-	VMULPS       Y0, Y1, Y1
-	VMOVUPS      Y1, 224(R10)
-	LEAQ         (R10)(R9*4), R10
-	VBROADCASTSS 16(AX), Y0
-	VMULPS       (SI), Y0, Y1
-	VCVTDQ2PS    1024(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (R10)
-	VMULPS       32(SI), Y0, Y1
-	VCVTDQ2PS    1056(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(SI), Y0, Y1
-	VCVTDQ2PS    1088(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(SI), Y0, Y1
-	VCVTDQ2PS    1120(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(SI), Y0, Y1
-	VCVTDQ2PS    1152(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(SI), Y0, Y1
-	VCVTDQ2PS    1184(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(SI), Y0, Y1
-	VCVTDQ2PS    1216(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(SI), Y0, Y0
-	VCVTDQ2PS    1248(R8), Y1
-	VMULPS       Y0, Y1, Y1
-	VMOVUPS      Y1, 224(R10)
-	LEAQ         (R10)(R9*4), R10
-	VBROADCASTSS 20(AX), Y0
-	VMULPS       (SI), Y0, Y1
-	VCVTDQ2PS    1280(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (R10)
-	VMULPS       32(SI), Y0, Y1
-	VCVTDQ2PS    1312(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(SI), Y0, Y1
-	VCVTDQ2PS    1344(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(SI), Y0, Y1
-	VCVTDQ2PS    1376(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(SI), Y0, Y1
-	VCVTDQ2PS    1408(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(SI), Y0, Y1
-	VCVTDQ2PS    1440(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(SI), Y0, Y1
-	VCVTDQ2PS    1472(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(SI), Y0, Y0
-	VCVTDQ2PS    1504(R8), Y1
-	VMULPS       Y0, Y1, Y1
-	VMOVUPS      Y1, 224(R10)
-	LEAQ         (R10)(R9*4), R10
-	VBROADCASTSS 24(AX), Y0
-	VMULPS       (SI), Y0, Y1
-	VCVTDQ2PS    1536(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (R10)
-	VMULPS       32(SI), Y0, Y1
-	VCVTDQ2PS    1568(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(SI), Y0, Y1
-	VCVTDQ2PS    1600(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(SI), Y0, Y1
-	VCVTDQ2PS    1632(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(SI), Y0, Y1
-	VCVTDQ2PS    1664(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(SI), Y0, Y1
-	VCVTDQ2PS    1696(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(SI), Y0, Y1
-	VCVTDQ2PS    1728(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(SI), Y0, Y0
-	VCVTDQ2PS    1760(R8), Y1
-	VMULPS       Y0, Y1, Y1
-	VMOVUPS      Y1, 224(R10)
-	LEAQ         (R10)(R9*4), R10
-	VBROADCASTSS 28(AX), Y0
-	VMULPS       (SI), Y0, Y1
-	VCVTDQ2PS    1792(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (R10)
-	VMULPS       32(SI), Y0, Y1
-	VCVTDQ2PS    1824(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(SI), Y0, Y1
-	VCVTDQ2PS    1856(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(SI), Y0, Y1
-	VCVTDQ2PS    1888(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(SI), Y0, Y1
-	VCVTDQ2PS    1920(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(SI), Y0, Y1
-	VCVTDQ2PS    1952(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(SI), Y0, Y1
-	VCVTDQ2PS    1984(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(SI), Y0, Y0
-	VCVTDQ2PS    2016(R8), Y1
-	VMULPS       Y0, Y1, Y1
-	VMOVUPS      Y1, 224(R10)
-	ADDQ         $0x00000100, SI
-	ADDQ         $0x00000100, DI
-	DECQ         BX
-	JNE          strip
-	VZEROUPPER
-	RET
-
 // func mad5x1AVX2(w *byte, act *int8, blocks int, strips int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, acc *int32, next uintptr)
 // Requires: AVX, AVX2, CMOV, MMX+
 TEXT ·mad5x1AVX2(SB), NOSPLIT, $0-88
+	PCALIGN $0x40
+
 	// mad5x1AVX2 sets y[1][strips·64] = float32(sum)·(tokens·rows) for strips w[strips][blocks][64][4] and
 	// act[blocks][5][1][4]; rows of y are ldy floats apart. acc[1][64] is scratch. strips and blocks are positive.
 	// As many bytes from next on are prefetched as w has; they need not be memory
@@ -3693,7 +1372,7 @@ chunk:
 	VPXOR Y11, Y11, Y11
 	MOVQ  R12, R15
 
-loop0:
+loop:
 	PREFETCHT1 (AX)
 	PREFETCHT1 64(AX)
 	PREFETCHT1 128(AX)
@@ -4006,7 +1685,7 @@ loop0:
 	ADDQ         $0x00000100, R9
 	ADDQ         $0x14, R13
 	DECQ         R15
-	JNE          loop0
+	JNE          loop
 
 	// Widen the sums into acc
 	VPMADDWD ones<>+0(SB), Y4, Y4
@@ -4090,6 +1769,8 @@ loop0:
 // func mad5x2AVX2(w *byte, act *int8, blocks int, strips int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, acc *int32)
 // Requires: AVX, AVX2, CMOV, MMX+
 TEXT ·mad5x2AVX2(SB), NOSPLIT, $8-80
+	PCALIGN $0x40
+
 	// mad5x2AVX2 sets y[2][strips·64] = float32(sum)·(tokens·rows) for strips w[strips][blocks][64][4] and
 	// act[blocks][5][2][4]; rows of y are ldy floats apart. acc[2][64] is scratch. strips and blocks are positive.
 	MOVQ w+0(FP), CX
@@ -4139,7 +1820,7 @@ chunk:
 	MOVQ    R8, R14
 	MOVQ    $0x00000002, R15
 
-group0:
+group:
 	// These rows of the blocks
 	VPXOR Y4, Y4, Y4
 	VPXOR Y5, Y5, Y5
@@ -4151,7 +1832,7 @@ group0:
 	VPXOR Y11, Y11, Y11
 	MOVQ  R12, BP
 
-loop0:
+loop:
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
 	ADDQ       $0x00000080, AX
@@ -4370,7 +2051,7 @@ loop0:
 	ADDQ         $0x00000100, R9
 	ADDQ         $0x28, R13
 	DECQ         BP
-	JNE          loop0
+	JNE          loop
 
 	// Widen the sums into acc
 	VPMADDWD ones<>+0(SB), Y4, Y4
@@ -4406,7 +2087,7 @@ loop0:
 	MOVQ R10, R13
 	ADDQ $0x00000080, R14
 	DECQ R15
-	JNE  group0
+	JNE  group
 
 	// On to the next blocks
 	MOVQ   R12, R9
@@ -4498,6 +2179,8 @@ loop0:
 // func mad5x3AVX2(w *byte, act *int8, blocks int, strips int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, acc *int32)
 // Requires: AVX, AVX2, CMOV, MMX+
 TEXT ·mad5x3AVX2(SB), NOSPLIT, $8-80
+	PCALIGN $0x40
+
 	// mad5x3AVX2 sets y[3][strips·64] = float32(sum)·(tokens·rows) for strips w[strips][blocks][64][4] and
 	// act[blocks][5][3][4]; rows of y are ldy floats apart. acc[3][64] is scratch. strips and blocks are positive.
 	MOVQ w+0(FP), CX
@@ -4557,7 +2240,7 @@ chunk:
 	MOVQ    R8, R14
 	MOVQ    $0x00000004, R15
 
-group0:
+group:
 	// These rows of the blocks
 	VPXOR Y5, Y5, Y5
 	VPXOR Y6, Y6, Y6
@@ -4567,7 +2250,7 @@ group0:
 	VPXOR Y10, Y10, Y10
 	MOVQ  R12, BP
 
-loop0:
+loop:
 	PREFETCHT0 (AX)
 	ADDQ       $0x00000040, AX
 	VMOVDQU    (R9), Y11
@@ -4707,7 +2390,7 @@ loop0:
 	ADDQ         $0x00000100, R9
 	ADDQ         $0x3c, R13
 	DECQ         BP
-	JNE          loop0
+	JNE          loop
 
 	// Widen the sums into acc
 	VPMADDWD ones<>+0(SB), Y5, Y5
@@ -4737,7 +2420,7 @@ loop0:
 	MOVQ R10, R13
 	ADDQ $0x00000040, R14
 	DECQ R15
-	JNE  group0
+	JNE  group
 
 	// On to the next blocks
 	MOVQ   R12, R9
@@ -4863,6 +2546,8 @@ loop0:
 // func mad5x4AVX2(w *byte, act *int8, blocks int, strips int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, acc *int32)
 // Requires: AVX, AVX2, CMOV, MMX+
 TEXT ·mad5x4AVX2(SB), NOSPLIT, $8-80
+	PCALIGN $0x40
+
 	// mad5x4AVX2 sets y[4][strips·64] = float32(sum)·(tokens·rows) for strips w[strips][blocks][64][4] and
 	// act[blocks][5][4][4]; rows of y are ldy floats apart. acc[4][64] is scratch. strips and blocks are positive.
 	MOVQ w+0(FP), CX
@@ -4930,7 +2615,7 @@ chunk:
 	MOVQ    R8, R14
 	MOVQ    $0x00000004, R15
 
-group0:
+group:
 	// These rows of the blocks
 	VPXOR Y4, Y4, Y4
 	VPXOR Y5, Y5, Y5
@@ -4942,7 +2627,7 @@ group0:
 	VPXOR Y11, Y11, Y11
 	MOVQ  R12, BP
 
-loop0:
+loop:
 	PREFETCHT0 (AX)
 	ADDQ       $0x00000040, AX
 	VMOVDQU    (R9), Y12
@@ -5114,7 +2799,7 @@ loop0:
 	ADDQ         $0x00000100, R9
 	ADDQ         $0x50, R13
 	DECQ         BP
-	JNE          loop0
+	JNE          loop
 
 	// Widen the sums into acc
 	VPMADDWD ones<>+0(SB), Y4, Y4
@@ -5150,7 +2835,7 @@ loop0:
 	MOVQ R10, R13
 	ADDQ $0x00000040, R14
 	DECQ R15
-	JNE  group0
+	JNE  group
 
 	// On to the next blocks
 	MOVQ   R12, R9
@@ -5307,419 +2992,11 @@ loop0:
 	VZEROUPPER
 	RET
 
-// func mad5x5AVX2(w *byte, act *int8, blocks int, strips int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, acc *int32)
-// Requires: AVX, AVX2, CMOV, MMX+
-TEXT ·mad5x5AVX2(SB), NOSPLIT, $8-80
-	// mad5x5AVX2 sets y[5][strips·64] = float32(sum)·(tokens·rows) for strips w[strips][blocks][64][4] and
-	// act[blocks][5][5][4]; rows of y are ldy floats apart. acc[5][64] is scratch. strips and blocks are positive.
-	MOVQ w+0(FP), CX
-	MOVQ act+8(FP), DX
-	MOVQ strips+24(FP), BX
-	MOVQ rows+48(FP), SI
-	MOVQ y+56(FP), DI
-	MOVQ acc+72(FP), R8
-
-strip:
-	// Sums begin at −Σa, which takes the digits' offset of 1 out again
-	MOVQ         negSum+32(FP), R9
-	VPBROADCASTD (R9), Y0
-	VMOVDQU      Y0, (R8)
-	VMOVDQU      Y0, 32(R8)
-	VMOVDQU      Y0, 64(R8)
-	VMOVDQU      Y0, 96(R8)
-	VMOVDQU      Y0, 128(R8)
-	VMOVDQU      Y0, 160(R8)
-	VMOVDQU      Y0, 192(R8)
-	VMOVDQU      Y0, 224(R8)
-	VPBROADCASTD 4(R9), Y0
-	VMOVDQU      Y0, 256(R8)
-	VMOVDQU      Y0, 288(R8)
-	VMOVDQU      Y0, 320(R8)
-	VMOVDQU      Y0, 352(R8)
-	VMOVDQU      Y0, 384(R8)
-	VMOVDQU      Y0, 416(R8)
-	VMOVDQU      Y0, 448(R8)
-	VMOVDQU      Y0, 480(R8)
-	VPBROADCASTD 8(R9), Y0
-	VMOVDQU      Y0, 512(R8)
-	VMOVDQU      Y0, 544(R8)
-	VMOVDQU      Y0, 576(R8)
-	VMOVDQU      Y0, 608(R8)
-	VMOVDQU      Y0, 640(R8)
-	VMOVDQU      Y0, 672(R8)
-	VMOVDQU      Y0, 704(R8)
-	VMOVDQU      Y0, 736(R8)
-	VPBROADCASTD 12(R9), Y0
-	VMOVDQU      Y0, 768(R8)
-	VMOVDQU      Y0, 800(R8)
-	VMOVDQU      Y0, 832(R8)
-	VMOVDQU      Y0, 864(R8)
-	VMOVDQU      Y0, 896(R8)
-	VMOVDQU      Y0, 928(R8)
-	VMOVDQU      Y0, 960(R8)
-	VMOVDQU      Y0, 992(R8)
-	VPBROADCASTD 16(R9), Y0
-	VMOVDQU      Y0, 1024(R8)
-	VMOVDQU      Y0, 1056(R8)
-	VMOVDQU      Y0, 1088(R8)
-	VMOVDQU      Y0, 1120(R8)
-	VMOVDQU      Y0, 1152(R8)
-	VMOVDQU      Y0, 1184(R8)
-	VMOVDQU      Y0, 1216(R8)
-	VMOVDQU      Y0, 1248(R8)
-	VMOVDQU      even<>+0(SB), Y0
-	VMOVDQU      units<>+0(SB), Y1
-	VMOVDQU      threes<>+0(SB), Y2
-	VMOVDQU      nines<>+0(SB), Y3
-	VMOVDQU      twentySevens<>+0(SB), Y4
-	MOVQ         DX, R10
-	LEAQ         4096(CX), AX
-	MOVQ         blocks+16(FP), R11
-
-chunk:
-	// As many blocks as int16 sums have room for
-	MOVQ    $0x0000000c, R12
-	CMPQ    R11, R12
-	CMOVQLT R11, R12
-	SUBQ    R12, R11
-	MOVQ    CX, R9
-	MOVQ    R10, R13
-	MOVQ    R8, R14
-	MOVQ    $0x00000008, R15
-
-group0:
-	// These rows of the blocks
-	VPXOR Y5, Y5, Y5
-	VPXOR Y6, Y6, Y6
-	VPXOR Y7, Y7, Y7
-	VPXOR Y8, Y8, Y8
-	VPXOR Y9, Y9, Y9
-	MOVQ  R12, BP
-
-loop0:
-	PREFETCHT0 (AX)
-	ADDQ       $0x00000020, AX
-	VMOVDQU    (R9), Y10
-
-	// 32 indices: divide, look digits up, multiply
-	VPAND        Y0, Y10, Y12
-	VPANDN       Y10, Y0, Y11
-	VPMULHUW     by27<>+0(SB), Y11, Y11
-	VPMULHUW     by27<>+0(SB), Y12, Y12
-	VPBLENDVB    Y0, Y12, Y11, Y11
-	VPSHUFB      Y11, Y4, Y12
-	VPSUBB       Y12, Y10, Y10
-	VPSHUFB      Y11, Y1, Y12
-	VPBROADCASTD 60(R13), Y13
-	VPMADDUBSW   Y13, Y12, Y13
-	VPADDW       Y13, Y5, Y5
-	VPBROADCASTD 64(R13), Y13
-	VPMADDUBSW   Y13, Y12, Y13
-	VPADDW       Y13, Y6, Y6
-	VPBROADCASTD 68(R13), Y13
-	VPMADDUBSW   Y13, Y12, Y13
-	VPADDW       Y13, Y7, Y7
-	VPBROADCASTD 72(R13), Y13
-	VPMADDUBSW   Y13, Y12, Y13
-	VPADDW       Y13, Y8, Y8
-	VPBROADCASTD 76(R13), Y13
-	VPMADDUBSW   Y13, Y12, Y13
-	VPADDW       Y13, Y9, Y9
-	VPSHUFB      Y11, Y2, Y12
-	VPBROADCASTD 80(R13), Y11
-	VPMADDUBSW   Y11, Y12, Y11
-	VPADDW       Y11, Y5, Y5
-	VPBROADCASTD 84(R13), Y11
-	VPMADDUBSW   Y11, Y12, Y11
-	VPADDW       Y11, Y6, Y6
-	VPBROADCASTD 88(R13), Y11
-	VPMADDUBSW   Y11, Y12, Y11
-	VPADDW       Y11, Y7, Y7
-	VPBROADCASTD 92(R13), Y11
-	VPMADDUBSW   Y11, Y12, Y11
-	VPADDW       Y11, Y8, Y8
-	VPBROADCASTD 96(R13), Y11
-	VPMADDUBSW   Y11, Y12, Y11
-	VPADDW       Y11, Y9, Y9
-
-	// lo is 0..26 now; its ninths are counted by comparing
-	VPCMPGTB     eight<>+0(SB), Y10, Y11
-	VPCMPGTB     seventeen<>+0(SB), Y10, Y12
-	VPADDB       Y12, Y11, Y11
-	VPABSB       Y11, Y11
-	VPSHUFB      Y11, Y3, Y12
-	VPSUBB       Y12, Y10, Y10
-	VPBROADCASTD 40(R13), Y12
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y12, Y5, Y5
-	VPBROADCASTD 44(R13), Y12
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y12, Y6, Y6
-	VPBROADCASTD 48(R13), Y12
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y12, Y7, Y7
-	VPBROADCASTD 52(R13), Y12
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y12, Y8, Y8
-	VPBROADCASTD 56(R13), Y12
-	VPMADDUBSW   Y12, Y11, Y12
-	VPADDW       Y12, Y9, Y9
-	VPSHUFB      Y10, Y1, Y12
-	VPBROADCASTD (R13), Y11
-	VPMADDUBSW   Y11, Y12, Y11
-	VPADDW       Y11, Y5, Y5
-	VPBROADCASTD 4(R13), Y11
-	VPMADDUBSW   Y11, Y12, Y11
-	VPADDW       Y11, Y6, Y6
-	VPBROADCASTD 8(R13), Y11
-	VPMADDUBSW   Y11, Y12, Y11
-	VPADDW       Y11, Y7, Y7
-	VPBROADCASTD 12(R13), Y11
-	VPMADDUBSW   Y11, Y12, Y11
-	VPADDW       Y11, Y8, Y8
-	VPBROADCASTD 16(R13), Y11
-	VPMADDUBSW   Y11, Y12, Y11
-	VPADDW       Y11, Y9, Y9
-	VPSHUFB      Y10, Y2, Y12
-	VPBROADCASTD 20(R13), Y10
-	VPMADDUBSW   Y10, Y12, Y10
-	VPADDW       Y10, Y5, Y5
-	VPBROADCASTD 24(R13), Y10
-	VPMADDUBSW   Y10, Y12, Y10
-	VPADDW       Y10, Y6, Y6
-	VPBROADCASTD 28(R13), Y10
-	VPMADDUBSW   Y10, Y12, Y10
-	VPADDW       Y10, Y7, Y7
-	VPBROADCASTD 32(R13), Y10
-	VPMADDUBSW   Y10, Y12, Y10
-	VPADDW       Y10, Y8, Y8
-	VPBROADCASTD 36(R13), Y10
-	VPMADDUBSW   Y10, Y12, Y10
-	VPADDW       Y10, Y9, Y9
-	ADDQ         $0x00000100, R9
-	ADDQ         $0x64, R13
-	DECQ         BP
-	JNE          loop0
-
-	// Widen the sums into acc
-	VPMADDWD ones<>+0(SB), Y5, Y5
-	VPADDD   (R14), Y5, Y5
-	VMOVDQU  Y5, (R14)
-	VPMADDWD ones<>+0(SB), Y6, Y6
-	VPADDD   256(R14), Y6, Y6
-	VMOVDQU  Y6, 256(R14)
-	VPMADDWD ones<>+0(SB), Y7, Y7
-	VPADDD   512(R14), Y7, Y7
-	VMOVDQU  Y7, 512(R14)
-	VPMADDWD ones<>+0(SB), Y8, Y8
-	VPADDD   768(R14), Y8, Y8
-	VMOVDQU  Y8, 768(R14)
-	VPMADDWD ones<>+0(SB), Y9, Y9
-	VPADDD   1024(R14), Y9, Y9
-	VMOVDQU  Y9, 1024(R14)
-
-	// Back to the next rows of the same blocks, which L1 holds
-	MOVQ R12, BP
-	SHLQ $0x08, BP
-	SUBQ BP, R9
-	ADDQ $0x00000020, R9
-	MOVQ R10, R13
-	ADDQ $0x00000020, R14
-	DECQ R15
-	JNE  group0
-
-	// On to the next blocks
-	MOVQ   R12, R9
-	SHLQ   $0x08, R9
-	ADDQ   R9, CX
-	IMUL3Q $0x00000064, R12, R9
-	ADDQ   R9, R10
-	TESTQ  R11, R11
-	JNE    chunk
-
-	// Scale and store the sums
-	MOVQ         tokens+40(FP), AX
-	MOVQ         ldy+64(FP), R9
-	MOVQ         DI, R10
-	VBROADCASTSS (AX), Y0
-	VMULPS       (SI), Y0, Y1
-	VCVTDQ2PS    (R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (R10)
-	VMULPS       32(SI), Y0, Y1
-	VCVTDQ2PS    32(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(SI), Y0, Y1
-	VCVTDQ2PS    64(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(SI), Y0, Y1
-	VCVTDQ2PS    96(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(SI), Y0, Y1
-	VCVTDQ2PS    128(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(SI), Y0, Y1
-	VCVTDQ2PS    160(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(SI), Y0, Y1
-	VCVTDQ2PS    192(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(SI), Y0, Y0
-	VCVTDQ2PS    224(R8), Y1
-	VMULPS       Y0, Y1, Y1
-	VMOVUPS      Y1, 224(R10)
-	LEAQ         (R10)(R9*4), R10
-	VBROADCASTSS 4(AX), Y0
-	VMULPS       (SI), Y0, Y1
-	VCVTDQ2PS    256(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (R10)
-	VMULPS       32(SI), Y0, Y1
-	VCVTDQ2PS    288(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(SI), Y0, Y1
-	VCVTDQ2PS    320(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(SI), Y0, Y1
-	VCVTDQ2PS    352(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(SI), Y0, Y1
-	VCVTDQ2PS    384(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(SI), Y0, Y1
-	VCVTDQ2PS    416(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(SI), Y0, Y1
-	VCVTDQ2PS    448(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(SI), Y0, Y0
-	VCVTDQ2PS    480(R8), Y1
-	VMULPS       Y0, Y1, Y1
-	VMOVUPS      Y1, 224(R10)
-	LEAQ         (R10)(R9*4), R10
-	VBROADCASTSS 8(AX), Y0
-	VMULPS       (SI), Y0, Y1
-	VCVTDQ2PS    512(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (R10)
-	VMULPS       32(SI), Y0, Y1
-	VCVTDQ2PS    544(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(SI), Y0, Y1
-	VCVTDQ2PS    576(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(SI), Y0, Y1
-	VCVTDQ2PS    608(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(SI), Y0, Y1
-	VCVTDQ2PS    640(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(SI), Y0, Y1
-	VCVTDQ2PS    672(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(SI), Y0, Y1
-	VCVTDQ2PS    704(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(SI), Y0, Y0
-	VCVTDQ2PS    736(R8), Y1
-	VMULPS       Y0, Y1, Y1
-	VMOVUPS      Y1, 224(R10)
-	LEAQ         (R10)(R9*4), R10
-	VBROADCASTSS 12(AX), Y0
-	VMULPS       (SI), Y0, Y1
-	VCVTDQ2PS    768(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (R10)
-	VMULPS       32(SI), Y0, Y1
-	VCVTDQ2PS    800(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(SI), Y0, Y1
-	VCVTDQ2PS    832(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(SI), Y0, Y1
-	VCVTDQ2PS    864(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(SI), Y0, Y1
-	VCVTDQ2PS    896(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(SI), Y0, Y1
-	VCVTDQ2PS    928(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(SI), Y0, Y1
-	VCVTDQ2PS    960(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(SI), Y0, Y0
-	VCVTDQ2PS    992(R8), Y1
-	VMULPS       Y0, Y1, Y1
-	VMOVUPS      Y1, 224(R10)
-	LEAQ         (R10)(R9*4), R10
-	VBROADCASTSS 16(AX), Y0
-	VMULPS       (SI), Y0, Y1
-	VCVTDQ2PS    1024(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (R10)
-	VMULPS       32(SI), Y0, Y1
-	VCVTDQ2PS    1056(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(SI), Y0, Y1
-	VCVTDQ2PS    1088(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(SI), Y0, Y1
-	VCVTDQ2PS    1120(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(SI), Y0, Y1
-	VCVTDQ2PS    1152(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(SI), Y0, Y1
-	VCVTDQ2PS    1184(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(SI), Y0, Y1
-	VCVTDQ2PS    1216(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(SI), Y0, Y0
-	VCVTDQ2PS    1248(R8), Y1
-	VMULPS       Y0, Y1, Y1
-	VMOVUPS      Y1, 224(R10)
-	ADDQ         $0x00000100, SI
-	ADDQ         $0x00000100, DI
-	DECQ         BX
-	JNE          strip
-	VZEROUPPER
-	RET
-
 // func mad5x6AVX2(w *byte, act *int8, blocks int, strips int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, acc *int32)
 // Requires: AVX, AVX2, CMOV, MMX+
 TEXT ·mad5x6AVX2(SB), NOSPLIT, $8-80
+	PCALIGN $0x40
+
 	// mad5x6AVX2 sets y[6][strips·64] = float32(sum)·(tokens·rows) for strips w[strips][blocks][64][4] and
 	// act[blocks][5][6][4]; rows of y are ldy floats apart. acc[6][64] is scratch. strips and blocks are positive.
 	MOVQ w+0(FP), CX
@@ -5806,7 +3083,7 @@ chunk:
 	MOVQ    R8, R14
 	MOVQ    $0x00000008, R15
 
-group0:
+group:
 	// These rows of the blocks
 	VPXOR Y5, Y5, Y5
 	VPXOR Y6, Y6, Y6
@@ -5816,7 +3093,7 @@ group0:
 	VPXOR Y10, Y10, Y10
 	MOVQ  R12, BP
 
-loop0:
+loop:
 	PREFETCHT0 (AX)
 	ADDQ       $0x00000020, AX
 	VMOVDQU    (R9), Y11
@@ -5934,7 +3211,7 @@ loop0:
 	ADDQ         $0x00000100, R9
 	ADDQ         $0x78, R13
 	DECQ         BP
-	JNE          loop0
+	JNE          loop
 
 	// Widen the sums into acc
 	VPMADDWD ones<>+0(SB), Y5, Y5
@@ -5964,7 +3241,7 @@ loop0:
 	MOVQ R10, R13
 	ADDQ $0x00000020, R14
 	DECQ R15
-	JNE  group0
+	JNE  group
 
 	// On to the next blocks
 	MOVQ   R12, R9
@@ -6189,543 +3466,11 @@ loop0:
 	VZEROUPPER
 	RET
 
-// func mad5x7AVX2(w *byte, act *int8, blocks int, strips int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, acc *int32)
-// Requires: AVX, AVX2, CMOV, MMX+
-TEXT ·mad5x7AVX2(SB), NOSPLIT, $8-80
-	// mad5x7AVX2 sets y[7][strips·64] = float32(sum)·(tokens·rows) for strips w[strips][blocks][64][4] and
-	// act[blocks][5][7][4]; rows of y are ldy floats apart. acc[7][64] is scratch. strips and blocks are positive.
-	MOVQ w+0(FP), CX
-	MOVQ act+8(FP), DX
-	MOVQ strips+24(FP), BX
-	MOVQ rows+48(FP), SI
-	MOVQ y+56(FP), DI
-	MOVQ acc+72(FP), R8
-
-strip:
-	// Sums begin at −Σa, which takes the digits' offset of 1 out again
-	MOVQ         negSum+32(FP), R9
-	VPBROADCASTD (R9), Y0
-	VMOVDQU      Y0, (R8)
-	VMOVDQU      Y0, 32(R8)
-	VMOVDQU      Y0, 64(R8)
-	VMOVDQU      Y0, 96(R8)
-	VMOVDQU      Y0, 128(R8)
-	VMOVDQU      Y0, 160(R8)
-	VMOVDQU      Y0, 192(R8)
-	VMOVDQU      Y0, 224(R8)
-	VPBROADCASTD 4(R9), Y0
-	VMOVDQU      Y0, 256(R8)
-	VMOVDQU      Y0, 288(R8)
-	VMOVDQU      Y0, 320(R8)
-	VMOVDQU      Y0, 352(R8)
-	VMOVDQU      Y0, 384(R8)
-	VMOVDQU      Y0, 416(R8)
-	VMOVDQU      Y0, 448(R8)
-	VMOVDQU      Y0, 480(R8)
-	VPBROADCASTD 8(R9), Y0
-	VMOVDQU      Y0, 512(R8)
-	VMOVDQU      Y0, 544(R8)
-	VMOVDQU      Y0, 576(R8)
-	VMOVDQU      Y0, 608(R8)
-	VMOVDQU      Y0, 640(R8)
-	VMOVDQU      Y0, 672(R8)
-	VMOVDQU      Y0, 704(R8)
-	VMOVDQU      Y0, 736(R8)
-	VPBROADCASTD 12(R9), Y0
-	VMOVDQU      Y0, 768(R8)
-	VMOVDQU      Y0, 800(R8)
-	VMOVDQU      Y0, 832(R8)
-	VMOVDQU      Y0, 864(R8)
-	VMOVDQU      Y0, 896(R8)
-	VMOVDQU      Y0, 928(R8)
-	VMOVDQU      Y0, 960(R8)
-	VMOVDQU      Y0, 992(R8)
-	VPBROADCASTD 16(R9), Y0
-	VMOVDQU      Y0, 1024(R8)
-	VMOVDQU      Y0, 1056(R8)
-	VMOVDQU      Y0, 1088(R8)
-	VMOVDQU      Y0, 1120(R8)
-	VMOVDQU      Y0, 1152(R8)
-	VMOVDQU      Y0, 1184(R8)
-	VMOVDQU      Y0, 1216(R8)
-	VMOVDQU      Y0, 1248(R8)
-	VPBROADCASTD 20(R9), Y0
-	VMOVDQU      Y0, 1280(R8)
-	VMOVDQU      Y0, 1312(R8)
-	VMOVDQU      Y0, 1344(R8)
-	VMOVDQU      Y0, 1376(R8)
-	VMOVDQU      Y0, 1408(R8)
-	VMOVDQU      Y0, 1440(R8)
-	VMOVDQU      Y0, 1472(R8)
-	VMOVDQU      Y0, 1504(R8)
-	VPBROADCASTD 24(R9), Y0
-	VMOVDQU      Y0, 1536(R8)
-	VMOVDQU      Y0, 1568(R8)
-	VMOVDQU      Y0, 1600(R8)
-	VMOVDQU      Y0, 1632(R8)
-	VMOVDQU      Y0, 1664(R8)
-	VMOVDQU      Y0, 1696(R8)
-	VMOVDQU      Y0, 1728(R8)
-	VMOVDQU      Y0, 1760(R8)
-	VMOVDQU      even<>+0(SB), Y0
-	VMOVDQU      units<>+0(SB), Y1
-	VMOVDQU      threes<>+0(SB), Y2
-	VMOVDQU      nines<>+0(SB), Y3
-	VMOVDQU      twentySevens<>+0(SB), Y4
-	MOVQ         DX, R10
-	LEAQ         4096(CX), AX
-	MOVQ         blocks+16(FP), R11
-
-chunk:
-	// As many blocks as int16 sums have room for
-	MOVQ    $0x0000000c, R12
-	CMPQ    R11, R12
-	CMOVQLT R11, R12
-	SUBQ    R12, R11
-	MOVQ    CX, R9
-	MOVQ    R10, R13
-	MOVQ    R8, R14
-	MOVQ    $0x00000008, R15
-
-group0:
-	// These rows of the blocks
-	VPXOR Y5, Y5, Y5
-	VPXOR Y6, Y6, Y6
-	VPXOR Y7, Y7, Y7
-	VPXOR Y8, Y8, Y8
-	VPXOR Y9, Y9, Y9
-	VPXOR Y10, Y10, Y10
-	VPXOR Y11, Y11, Y11
-	MOVQ  R12, BP
-
-loop0:
-	PREFETCHT0 (AX)
-	ADDQ       $0x00000020, AX
-	VMOVDQU    (R9), Y12
-
-	// 32 indices: divide, look digits up, multiply
-	VPAND        Y0, Y12, Y14
-	VPANDN       Y12, Y0, Y13
-	VPMULHUW     by27<>+0(SB), Y13, Y13
-	VPMULHUW     by27<>+0(SB), Y14, Y14
-	VPBLENDVB    Y0, Y14, Y13, Y13
-	VPSHUFB      Y13, Y4, Y14
-	VPSUBB       Y14, Y12, Y12
-	VPSHUFB      Y13, Y1, Y14
-	VPBROADCASTD 84(R13), Y15
-	VPMADDUBSW   Y15, Y14, Y15
-	VPADDW       Y15, Y5, Y5
-	VPBROADCASTD 88(R13), Y15
-	VPMADDUBSW   Y15, Y14, Y15
-	VPADDW       Y15, Y6, Y6
-	VPBROADCASTD 92(R13), Y15
-	VPMADDUBSW   Y15, Y14, Y15
-	VPADDW       Y15, Y7, Y7
-	VPBROADCASTD 96(R13), Y15
-	VPMADDUBSW   Y15, Y14, Y15
-	VPADDW       Y15, Y8, Y8
-	VPBROADCASTD 100(R13), Y15
-	VPMADDUBSW   Y15, Y14, Y15
-	VPADDW       Y15, Y9, Y9
-	VPBROADCASTD 104(R13), Y15
-	VPMADDUBSW   Y15, Y14, Y15
-	VPADDW       Y15, Y10, Y10
-	VPBROADCASTD 108(R13), Y15
-	VPMADDUBSW   Y15, Y14, Y15
-	VPADDW       Y15, Y11, Y11
-	VPSHUFB      Y13, Y2, Y14
-	VPBROADCASTD 112(R13), Y13
-	VPMADDUBSW   Y13, Y14, Y13
-	VPADDW       Y13, Y5, Y5
-	VPBROADCASTD 116(R13), Y13
-	VPMADDUBSW   Y13, Y14, Y13
-	VPADDW       Y13, Y6, Y6
-	VPBROADCASTD 120(R13), Y13
-	VPMADDUBSW   Y13, Y14, Y13
-	VPADDW       Y13, Y7, Y7
-	VPBROADCASTD 124(R13), Y13
-	VPMADDUBSW   Y13, Y14, Y13
-	VPADDW       Y13, Y8, Y8
-	VPBROADCASTD 128(R13), Y13
-	VPMADDUBSW   Y13, Y14, Y13
-	VPADDW       Y13, Y9, Y9
-	VPBROADCASTD 132(R13), Y13
-	VPMADDUBSW   Y13, Y14, Y13
-	VPADDW       Y13, Y10, Y10
-	VPBROADCASTD 136(R13), Y13
-	VPMADDUBSW   Y13, Y14, Y13
-	VPADDW       Y13, Y11, Y11
-
-	// lo is 0..26 now; its ninths are counted by comparing
-	VPCMPGTB     eight<>+0(SB), Y12, Y13
-	VPCMPGTB     seventeen<>+0(SB), Y12, Y14
-	VPADDB       Y14, Y13, Y13
-	VPABSB       Y13, Y13
-	VPSHUFB      Y13, Y3, Y14
-	VPSUBB       Y14, Y12, Y12
-	VPBROADCASTD 56(R13), Y14
-	VPMADDUBSW   Y14, Y13, Y14
-	VPADDW       Y14, Y5, Y5
-	VPBROADCASTD 60(R13), Y14
-	VPMADDUBSW   Y14, Y13, Y14
-	VPADDW       Y14, Y6, Y6
-	VPBROADCASTD 64(R13), Y14
-	VPMADDUBSW   Y14, Y13, Y14
-	VPADDW       Y14, Y7, Y7
-	VPBROADCASTD 68(R13), Y14
-	VPMADDUBSW   Y14, Y13, Y14
-	VPADDW       Y14, Y8, Y8
-	VPBROADCASTD 72(R13), Y14
-	VPMADDUBSW   Y14, Y13, Y14
-	VPADDW       Y14, Y9, Y9
-	VPBROADCASTD 76(R13), Y14
-	VPMADDUBSW   Y14, Y13, Y14
-	VPADDW       Y14, Y10, Y10
-	VPBROADCASTD 80(R13), Y14
-	VPMADDUBSW   Y14, Y13, Y14
-	VPADDW       Y14, Y11, Y11
-	VPSHUFB      Y12, Y1, Y14
-	VPBROADCASTD (R13), Y13
-	VPMADDUBSW   Y13, Y14, Y13
-	VPADDW       Y13, Y5, Y5
-	VPBROADCASTD 4(R13), Y13
-	VPMADDUBSW   Y13, Y14, Y13
-	VPADDW       Y13, Y6, Y6
-	VPBROADCASTD 8(R13), Y13
-	VPMADDUBSW   Y13, Y14, Y13
-	VPADDW       Y13, Y7, Y7
-	VPBROADCASTD 12(R13), Y13
-	VPMADDUBSW   Y13, Y14, Y13
-	VPADDW       Y13, Y8, Y8
-	VPBROADCASTD 16(R13), Y13
-	VPMADDUBSW   Y13, Y14, Y13
-	VPADDW       Y13, Y9, Y9
-	VPBROADCASTD 20(R13), Y13
-	VPMADDUBSW   Y13, Y14, Y13
-	VPADDW       Y13, Y10, Y10
-	VPBROADCASTD 24(R13), Y13
-	VPMADDUBSW   Y13, Y14, Y13
-	VPADDW       Y13, Y11, Y11
-	VPSHUFB      Y12, Y2, Y14
-	VPBROADCASTD 28(R13), Y12
-	VPMADDUBSW   Y12, Y14, Y12
-	VPADDW       Y12, Y5, Y5
-	VPBROADCASTD 32(R13), Y12
-	VPMADDUBSW   Y12, Y14, Y12
-	VPADDW       Y12, Y6, Y6
-	VPBROADCASTD 36(R13), Y12
-	VPMADDUBSW   Y12, Y14, Y12
-	VPADDW       Y12, Y7, Y7
-	VPBROADCASTD 40(R13), Y12
-	VPMADDUBSW   Y12, Y14, Y12
-	VPADDW       Y12, Y8, Y8
-	VPBROADCASTD 44(R13), Y12
-	VPMADDUBSW   Y12, Y14, Y12
-	VPADDW       Y12, Y9, Y9
-	VPBROADCASTD 48(R13), Y12
-	VPMADDUBSW   Y12, Y14, Y12
-	VPADDW       Y12, Y10, Y10
-	VPBROADCASTD 52(R13), Y12
-	VPMADDUBSW   Y12, Y14, Y12
-	VPADDW       Y12, Y11, Y11
-	ADDQ         $0x00000100, R9
-	ADDQ         $0x8c, R13
-	DECQ         BP
-	JNE          loop0
-
-	// Widen the sums into acc
-	VPMADDWD ones<>+0(SB), Y5, Y5
-	VPADDD   (R14), Y5, Y5
-	VMOVDQU  Y5, (R14)
-	VPMADDWD ones<>+0(SB), Y6, Y6
-	VPADDD   256(R14), Y6, Y6
-	VMOVDQU  Y6, 256(R14)
-	VPMADDWD ones<>+0(SB), Y7, Y7
-	VPADDD   512(R14), Y7, Y7
-	VMOVDQU  Y7, 512(R14)
-	VPMADDWD ones<>+0(SB), Y8, Y8
-	VPADDD   768(R14), Y8, Y8
-	VMOVDQU  Y8, 768(R14)
-	VPMADDWD ones<>+0(SB), Y9, Y9
-	VPADDD   1024(R14), Y9, Y9
-	VMOVDQU  Y9, 1024(R14)
-	VPMADDWD ones<>+0(SB), Y10, Y10
-	VPADDD   1280(R14), Y10, Y10
-	VMOVDQU  Y10, 1280(R14)
-	VPMADDWD ones<>+0(SB), Y11, Y11
-	VPADDD   1536(R14), Y11, Y11
-	VMOVDQU  Y11, 1536(R14)
-
-	// Back to the next rows of the same blocks, which L1 holds
-	MOVQ R12, BP
-	SHLQ $0x08, BP
-	SUBQ BP, R9
-	ADDQ $0x00000020, R9
-	MOVQ R10, R13
-	ADDQ $0x00000020, R14
-	DECQ R15
-	JNE  group0
-
-	// On to the next blocks
-	MOVQ   R12, R9
-	SHLQ   $0x08, R9
-	ADDQ   R9, CX
-	IMUL3Q $0x0000008c, R12, R9
-	ADDQ   R9, R10
-	TESTQ  R11, R11
-	JNE    chunk
-
-	// Scale and store the sums
-	MOVQ         tokens+40(FP), AX
-	MOVQ         ldy+64(FP), R9
-	MOVQ         DI, R10
-	VBROADCASTSS (AX), Y0
-	VMULPS       (SI), Y0, Y1
-	VCVTDQ2PS    (R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (R10)
-	VMULPS       32(SI), Y0, Y1
-	VCVTDQ2PS    32(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(SI), Y0, Y1
-	VCVTDQ2PS    64(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(SI), Y0, Y1
-	VCVTDQ2PS    96(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(SI), Y0, Y1
-	VCVTDQ2PS    128(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(SI), Y0, Y1
-	VCVTDQ2PS    160(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(SI), Y0, Y1
-	VCVTDQ2PS    192(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(SI), Y0, Y0
-	VCVTDQ2PS    224(R8), Y1
-	VMULPS       Y0, Y1, Y1
-	VMOVUPS      Y1, 224(R10)
-	LEAQ         (R10)(R9*4), R10
-	VBROADCASTSS 4(AX), Y0
-	VMULPS       (SI), Y0, Y1
-	VCVTDQ2PS    256(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (R10)
-	VMULPS       32(SI), Y0, Y1
-	VCVTDQ2PS    288(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(SI), Y0, Y1
-	VCVTDQ2PS    320(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(SI), Y0, Y1
-	VCVTDQ2PS    352(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(SI), Y0, Y1
-	VCVTDQ2PS    384(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(SI), Y0, Y1
-	VCVTDQ2PS    416(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(SI), Y0, Y1
-	VCVTDQ2PS    448(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(SI), Y0, Y0
-	VCVTDQ2PS    480(R8), Y1
-	VMULPS       Y0, Y1, Y1
-	VMOVUPS      Y1, 224(R10)
-	LEAQ         (R10)(R9*4), R10
-	VBROADCASTSS 8(AX), Y0
-	VMULPS       (SI), Y0, Y1
-	VCVTDQ2PS    512(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (R10)
-	VMULPS       32(SI), Y0, Y1
-	VCVTDQ2PS    544(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(SI), Y0, Y1
-	VCVTDQ2PS    576(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(SI), Y0, Y1
-	VCVTDQ2PS    608(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(SI), Y0, Y1
-	VCVTDQ2PS    640(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(SI), Y0, Y1
-	VCVTDQ2PS    672(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(SI), Y0, Y1
-	VCVTDQ2PS    704(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(SI), Y0, Y0
-	VCVTDQ2PS    736(R8), Y1
-	VMULPS       Y0, Y1, Y1
-	VMOVUPS      Y1, 224(R10)
-	LEAQ         (R10)(R9*4), R10
-	VBROADCASTSS 12(AX), Y0
-	VMULPS       (SI), Y0, Y1
-	VCVTDQ2PS    768(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (R10)
-	VMULPS       32(SI), Y0, Y1
-	VCVTDQ2PS    800(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(SI), Y0, Y1
-	VCVTDQ2PS    832(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(SI), Y0, Y1
-	VCVTDQ2PS    864(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(SI), Y0, Y1
-	VCVTDQ2PS    896(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(SI), Y0, Y1
-	VCVTDQ2PS    928(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(SI), Y0, Y1
-	VCVTDQ2PS    960(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(SI), Y0, Y0
-	VCVTDQ2PS    992(R8), Y1
-	VMULPS       Y0, Y1, Y1
-	VMOVUPS      Y1, 224(R10)
-	LEAQ         (R10)(R9*4), R10
-	VBROADCASTSS 16(AX), Y0
-	VMULPS       (SI), Y0, Y1
-	VCVTDQ2PS    1024(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (R10)
-	VMULPS       32(SI), Y0, Y1
-	VCVTDQ2PS    1056(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(SI), Y0, Y1
-	VCVTDQ2PS    1088(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(SI), Y0, Y1
-	VCVTDQ2PS    1120(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(SI), Y0, Y1
-	VCVTDQ2PS    1152(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(SI), Y0, Y1
-	VCVTDQ2PS    1184(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(SI), Y0, Y1
-	VCVTDQ2PS    1216(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(SI), Y0, Y0
-	VCVTDQ2PS    1248(R8), Y1
-	VMULPS       Y0, Y1, Y1
-	VMOVUPS      Y1, 224(R10)
-	LEAQ         (R10)(R9*4), R10
-	VBROADCASTSS 20(AX), Y0
-	VMULPS       (SI), Y0, Y1
-	VCVTDQ2PS    1280(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (R10)
-	VMULPS       32(SI), Y0, Y1
-	VCVTDQ2PS    1312(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(SI), Y0, Y1
-	VCVTDQ2PS    1344(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(SI), Y0, Y1
-	VCVTDQ2PS    1376(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(SI), Y0, Y1
-	VCVTDQ2PS    1408(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(SI), Y0, Y1
-	VCVTDQ2PS    1440(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(SI), Y0, Y1
-	VCVTDQ2PS    1472(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(SI), Y0, Y0
-	VCVTDQ2PS    1504(R8), Y1
-	VMULPS       Y0, Y1, Y1
-	VMOVUPS      Y1, 224(R10)
-	LEAQ         (R10)(R9*4), R10
-	VBROADCASTSS 24(AX), Y0
-	VMULPS       (SI), Y0, Y1
-	VCVTDQ2PS    1536(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (R10)
-	VMULPS       32(SI), Y0, Y1
-	VCVTDQ2PS    1568(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(SI), Y0, Y1
-	VCVTDQ2PS    1600(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(SI), Y0, Y1
-	VCVTDQ2PS    1632(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(SI), Y0, Y1
-	VCVTDQ2PS    1664(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(SI), Y0, Y1
-	VCVTDQ2PS    1696(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(SI), Y0, Y1
-	VCVTDQ2PS    1728(R8), Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(SI), Y0, Y0
-	VCVTDQ2PS    1760(R8), Y1
-	VMULPS       Y0, Y1, Y1
-	VMOVUPS      Y1, 224(R10)
-	ADDQ         $0x00000100, SI
-	ADDQ         $0x00000100, DI
-	DECQ         BX
-	JNE          strip
-	VZEROUPPER
-	RET
-
 // func mad5x8AVX2(w *byte, act *int8, blocks int, strips int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, acc *int32)
 // Requires: AVX, AVX2, CMOV, MMX+
 TEXT ·mad5x8AVX2(SB), NOSPLIT, $8-80
+	PCALIGN $0x40
+
 	// mad5x8AVX2 sets y[8][strips·64] = float32(sum)·(tokens·rows) for strips w[strips][blocks][64][4] and
 	// act[blocks][5][8][4]; rows of y are ldy floats apart. acc[8][64] is scratch. strips and blocks are positive.
 	MOVQ w+0(FP), CX
@@ -6829,7 +3574,7 @@ chunk:
 	MOVQ    R8, R14
 	MOVQ    $0x00000008, R15
 
-group0:
+group:
 	// These rows of the blocks
 	VPXOR Y4, Y4, Y4
 	VPXOR Y5, Y5, Y5
@@ -6841,7 +3586,7 @@ group0:
 	VPXOR Y11, Y11, Y11
 	MOVQ  R12, BP
 
-loop0:
+loop:
 	PREFETCHT0 (AX)
 	ADDQ       $0x00000020, AX
 	VMOVDQU    (R9), Y12
@@ -6990,7 +3735,7 @@ loop0:
 	ADDQ         $0x00000100, R9
 	ADDQ         $0xa0, R13
 	DECQ         BP
-	JNE          loop0
+	JNE          loop
 
 	// Widen the sums into acc
 	VPMADDWD ones<>+0(SB), Y4, Y4
@@ -7026,7 +3771,7 @@ loop0:
 	MOVQ R10, R13
 	ADDQ $0x00000020, R14
 	DECQ R15
-	JNE  group0
+	JNE  group
 
 	// On to the next blocks
 	MOVQ   R12, R9

@@ -25,6 +25,8 @@ GLOBL crumbs<>(SB), RODATA|NOPTR, $128
 // func vnni4x64x1AVX512(w *byte, act *int8, blocks int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
 TEXT ·vnni4x64x1AVX512(SB), NOSPLIT, $0-64
+	PCALIGN $0x40
+
 	// vnni4x64x1AVX512 sets y[1][64] = float32(sum)·(tokens·rows) for w[blocks][64][4] and
 	// act[blocks][4][1][4]; rows of y are ldy floats apart. blocks is positive.
 	MOVQ         w+0(FP), AX
@@ -141,6 +143,8 @@ loop:
 // func vnni5x64x1AVX512(w *byte, act *int8, blocks int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, MMX+
 TEXT ·vnni5x64x1AVX512(SB), NOSPLIT, $0-64
+	PCALIGN $0x40
+
 	// vnni5x64x1AVX512 sets y[1][64] = float32(sum)·(tokens·rows) for w[blocks][64][4] and
 	// act[blocks][5][1][4]; rows of y are ldy floats apart. blocks is positive.
 	MOVQ         w+0(FP), AX
@@ -296,6 +300,8 @@ loop:
 // func vnni4x64x2AVX512(w *byte, act *int8, blocks int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
 TEXT ·vnni4x64x2AVX512(SB), NOSPLIT, $0-64
+	PCALIGN $0x40
+
 	// vnni4x64x2AVX512 sets y[2][64] = float32(sum)·(tokens·rows) for w[blocks][64][4] and
 	// act[blocks][4][2][4]; rows of y are ldy floats apart. blocks is positive.
 	MOVQ         w+0(FP), AX
@@ -445,6 +451,8 @@ loop:
 // func vnni5x64x2AVX512(w *byte, act *int8, blocks int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, MMX+
 TEXT ·vnni5x64x2AVX512(SB), NOSPLIT, $0-64
+	PCALIGN $0x40
+
 	// vnni5x64x2AVX512 sets y[2][64] = float32(sum)·(tokens·rows) for w[blocks][64][4] and
 	// act[blocks][5][2][4]; rows of y are ldy floats apart. blocks is positive.
 	MOVQ         w+0(FP), AX
@@ -638,6 +646,8 @@ loop:
 // func vnni4x64x3AVX512(w *byte, act *int8, blocks int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
 TEXT ·vnni4x64x3AVX512(SB), NOSPLIT, $0-64
+	PCALIGN $0x40
+
 	// vnni4x64x3AVX512 sets y[3][64] = float32(sum)·(tokens·rows) for w[blocks][64][4] and
 	// act[blocks][4][3][4]; rows of y are ldy floats apart. blocks is positive.
 	MOVQ         w+0(FP), AX
@@ -828,6 +838,8 @@ loop:
 // func vnni5x64x3AVX512(w *byte, act *int8, blocks int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, MMX+
 TEXT ·vnni5x64x3AVX512(SB), NOSPLIT, $0-64
+	PCALIGN $0x40
+
 	// vnni5x64x3AVX512 sets y[3][64] = float32(sum)·(tokens·rows) for w[blocks][64][4] and
 	// act[blocks][5][3][4]; rows of y are ldy floats apart. blocks is positive.
 	MOVQ         w+0(FP), AX
@@ -1067,6 +1079,8 @@ loop:
 // func vnni4x64x4AVX512(w *byte, act *int8, blocks int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
 TEXT ·vnni4x64x4AVX512(SB), NOSPLIT, $0-64
+	PCALIGN $0x40
+
 	// vnni4x64x4AVX512 sets y[4][64] = float32(sum)·(tokens·rows) for w[blocks][64][4] and
 	// act[blocks][4][4][4]; rows of y are ldy floats apart. blocks is positive.
 	MOVQ         w+0(FP), AX
@@ -1298,6 +1312,8 @@ loop:
 // func vnni5x64x4AVX512(w *byte, act *int8, blocks int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, MMX+
 TEXT ·vnni5x64x4AVX512(SB), NOSPLIT, $0-64
+	PCALIGN $0x40
+
 	// vnni5x64x4AVX512 sets y[4][64] = float32(sum)·(tokens·rows) for w[blocks][64][4] and
 	// act[blocks][5][4][4]; rows of y are ldy floats apart. blocks is positive.
 	MOVQ         w+0(FP), AX

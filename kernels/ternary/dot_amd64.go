@@ -29,5 +29,5 @@ func dotWidth(p matrix.Packing, n int) int {
 	if p == matrix.I2 && n == 8 {
 		return 5
 	}
-	return cpu.TileWidth(n, len(dotAVXVNNI.tiles[tritsPerByte(p)-4])-1)
+	return dotAVXVNNI.width(p, n)
 }

@@ -14,11 +14,8 @@ import (
 var gfniKernel = &kernel{
 	name: "avx512:gfni",
 	isa:  cpu.AVX512,
-	form: func(p matrix.Packing, n int) (actForm, int) {
-		if n <= gfniMost {
-			return formTiles, n
-		}
-		return formTiles, cpu.TileWidth(n, len(gfniKeeps[tritsPerByte(p)-4])-1)
+	form: func(_ matrix.Packing, n int) (actForm, int) {
+		return formTiles, acts.TileWidth(n, gfniMost)
 	},
 	strips:    16,
 	perThread: 8,
@@ -26,14 +23,14 @@ var gfniKernel = &kernel{
 }
 
 const (
-	gfniFew  = 5  // tokens of the widest tile of 64 rows
+	gfniFew  = 4  // tokens of the widest tile of 64 rows
 	gfniRows = 32 // of wider tiles, and of a panel
-	gfniMost = 14 // tokens of the widest tile, of 16 rows
+	gfniMost = 12 // tokens of the widest tile
 )
 
-// gfniKeep is a tile that keeps what it unpacks in a panel [blocks][g][32][4], which a
-// vnniFunc of gfniPanels multiplies.
-type gfniKeep func(w *byte, act *int8, blocks int, negSum *int32, tokens, rows, y *float32, ldy int, panel *byte)
+// gfniFunc is a tile that keeps what it unpacks in a panel [blocks][g][32][4], which a vnniFunc of gfniPanels
+// multiplies with other tokens. A nil panel keeps nothing.
+type gfniFunc func(w *byte, act *int8, blocks int, negSum *int32, tokens, rows, y *float32, ldy int, panel *byte)
 
 // gfniTall returns the tile of 64 rows; where few tokens gain nothing, vnniKernel has it.
 func gfniTall(g, tokens int) vnniFunc {
@@ -52,35 +49,40 @@ func mulGFNI(m *Task, r *segmentRun, s *scratch, strips, tokens extent) {
 	rows := StripRows // multiplied with all tokens before the next ones
 	size := l.blocks * acts.BlockBytes * l.g * gfniRows
 	keep := r.width > gfniFew && tokens.hi-tokens.lo > r.width && size <= gfniPanelBytes
+	var panel *byte
 	if keep {
 		rows = gfniRows
 		s.panel = cpu.Grow(s.panel, size)
+		panel = &s.panel[0]
 	}
 	for lo := strips.lo * StripRows; lo < min(strips.hi*StripRows, l.w.Rows); lo += rows {
-		for n := tokens.lo; n < tokens.hi; n += r.width {
-			t := extent{n, min(n+r.width, tokens.hi)}
+		for n := tokens.lo; n < tokens.hi; {
+			width := acts.TileTokens(tokens.hi-n, r.width)
+			t := extent{n, n + width}
 			switch {
-			case keep:
-				m.gfniTile(r, s, lo, t, gfniRows, true, n == tokens.lo)
-			case t.hi-t.lo <= gfniFew:
-				m.gfniTile(r, s, lo, t, StripRows, false, false)
+			case keep && n > tokens.lo:
+				m.gfniTile(r, s, lo, t, gfniRows, func(w *byte, act *int8, negSum *int32, scale, of, y *float32, ldy int) {
+					gfniPanels[width](panel, act, l.blocks*l.g, negSum, scale, of, y, ldy)
+				})
+			case width <= gfniFew:
+				m.gfniTile(r, s, lo, t, StripRows, func(w *byte, act *int8, negSum *int32, scale, of, y *float32, ldy int) {
+					gfniTall(l.g, width)(w, act, l.blocks, negSum, scale, of, y, ldy)
+				})
 			default:
-				step := gfniRows
-				if t.hi-t.lo >= len(gfniKeeps[l.g-4]) {
-					step = gfniRows / 2
-				}
-				for row := lo; row < min(lo+rows, l.w.Rows); row += step {
-					m.gfniTile(r, s, row, t, step, false, false)
+				for row := lo; row < min(lo+rows, l.w.Rows); row += gfniRows {
+					m.gfniTile(r, s, row, t, gfniRows, func(w *byte, act *int8, negSum *int32, scale, of, y *float32, ldy int) {
+						gfniTiles[l.g-4][width](w, act, l.blocks, negSum, scale, of, y, ldy, panel)
+					})
 				}
 			}
+			n += width
 		}
 	}
 }
 
-// gfniTile multiplies rows, from row on, with a tile of tokens; by way of a panel, which
-// the first tile writes.
-func (m *Task) gfniTile(r *segmentRun, s *scratch, row int, tokens extent, rows int, keep, first bool) {
-	l, n, width := m.l, tokens.lo, tokens.hi-tokens.lo
+// gfniTile multiplies rows, from row on, with a tile of tokens.
+func (m *Task) gfniTile(r *segmentRun, s *scratch, row int, tokens extent, rows int, multiply func(w *byte, act *int8, negSum *int32, scale, of, y *float32, ldy int)) {
+	l, n := m.l, tokens.lo
 	w := &l.stripData(row / StripRows)[row%StripRows*acts.BlockBytes]
 	act := &r.act[(n-r.lo)*l.blocks*acts.BlockBytes*l.g]
 	there := min(rows, l.w.Rows-row)
@@ -88,19 +90,9 @@ func (m *Task) gfniTile(r *segmentRun, s *scratch, row int, tokens extent, rows 
 	if there < rows {
 		y, ldy = s.edge, StripRows
 	}
-	neg, scale, of := &m.t.NegSum[n], &m.t.Scale[n], &l.scale[row]
-	switch {
-	case keep && first:
-		gfniKeeps[l.g-4][width](w, act, l.blocks, neg, scale, of, &y[0], ldy, &s.panel[0])
-	case keep:
-		gfniPanels[width](&s.panel[0], act, l.blocks*l.g, neg, scale, of, &y[0], ldy)
-	case rows == StripRows:
-		gfniTall(l.g, width)(w, act, l.blocks, neg, scale, of, &y[0], ldy)
-	default:
-		gfniTiles[l.g-4][width](w, act, l.blocks, neg, scale, of, &y[0], ldy)
-	}
+	multiply(w, act, &m.t.NegSum[n], &m.t.Scale[n], &l.scale[row], &y[0], ldy)
 	if there < rows {
-		for t := range width {
+		for t := range tokens.hi - n {
 			copy(m.y[(n+t)*l.w.Rows+row:][:there], s.edge[t*StripRows:])
 		}
 	}

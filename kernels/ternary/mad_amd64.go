@@ -8,11 +8,11 @@ import (
 	"github.com/lutra-lm/lutra/kernels/matrix"
 )
 
-// madKernel multiplies digits as bytes, for tiles of up to 8 tokens.
+// madKernel multiplies digits as bytes, for tiles of up to 4 tokens of I2 and 8 of I1.
 var madKernel = &kernel{
 	name:      "avx2:mad",
 	isa:       cpu.AVX2,
-	form:      func(_ matrix.Packing, n int) (actForm, int) { return formTiles, cpu.TileWidth(n, madTokens) },
+	form:      func(p matrix.Packing, n int) (actForm, int) { return formTiles, madAVX2.width(p, n) },
 	strips:    16,
 	perThread: 8,
 	streams:   true,
@@ -22,10 +22,8 @@ var madKernel = &kernel{
 	},
 }
 
-const (
-	madTokens = 8       // of the widest tile
-	madPass   = 1 << 17 // bytes of weights that all tiles pass over before the next ones are read
-)
+// madPass is the bytes of weights that all tiles pass over before the next ones are read.
+const madPass = 1 << 17
 
 // madFunc multiplies strips with a tile of tokens, madStream with one token while
 // it prefetches as many bytes from next on.
@@ -43,6 +41,11 @@ type madKernels struct {
 
 var madAVX2 = madKernels{madStreams[cpu.AVX2], madTiles[cpu.AVX2]}
 
+// width returns the width of tiles for n tokens.
+func (k *madKernels) width(p matrix.Packing, n int) int {
+	return acts.TileWidth(n, len(k.tiles[tritsPerByte(p)-4])-1)
+}
+
 func (k *madKernels) mul(m *Task, r *segmentRun, s *scratch, strips, tokens extent) {
 	l := m.l
 	for lo := strips.lo; lo < strips.hi; {
@@ -50,8 +53,10 @@ func (k *madKernels) mul(m *Task, r *segmentRun, s *scratch, strips, tokens exte
 		if l.rows(hi-1) < StripRows { // the last strip goes through the edge buffer
 			hi = max(lo+1, hi-1)
 		}
-		for n := tokens.lo; n < tokens.hi; n += r.width {
-			k.tile(m, r, s, extent{lo, hi}, extent{n, min(n+r.width, tokens.hi)})
+		for n := tokens.lo; n < tokens.hi; {
+			width := acts.TileTokens(tokens.hi-n, r.width)
+			k.tile(m, r, s, extent{lo, hi}, extent{n, n + width})
+			n += width
 		}
 		lo = hi
 	}

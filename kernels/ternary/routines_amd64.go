@@ -27,18 +27,12 @@ var madTiles = map[cpu.ISA][2][]madFunc{
 			2: mad4x2AVX2,
 			3: mad4x3AVX2,
 			4: mad4x4AVX2,
-			5: mad4x5AVX2,
-			6: mad4x6AVX2,
-			7: mad4x7AVX2,
-			8: mad4x8AVX2,
 		},
 		1: {
 			2: mad5x2AVX2,
 			3: mad5x3AVX2,
 			4: mad5x4AVX2,
-			5: mad5x5AVX2,
 			6: mad5x6AVX2,
-			7: mad5x7AVX2,
 			8: mad5x8AVX2,
 		},
 	},
@@ -49,15 +43,12 @@ var madTiles = map[cpu.ISA][2][]madFunc{
 			4: dot4x4AVXVNNI,
 			5: dot4x5AVXVNNI,
 			6: dot4x6AVXVNNI,
-			7: dot4x7AVXVNNI,
 		},
 		1: {
 			2: dot5x2AVXVNNI,
 			3: dot5x3AVXVNNI,
 			4: dot5x4AVXVNNI,
-			5: dot5x5AVXVNNI,
 			6: dot5x6AVXVNNI,
-			7: dot5x7AVXVNNI,
 			8: dot5x8AVXVNNI,
 		},
 	},
@@ -86,60 +77,23 @@ var gfniTalls = [2][]vnniFunc{
 		2: gfni4x64x2AVX512,
 		3: gfni4x64x3AVX512,
 		4: gfni4x64x4AVX512,
-		5: gfni4x64x5AVX512,
 	},
 	1: {
 		4: gfni5x64x4AVX512,
-		5: gfni5x64x5AVX512,
 	},
 }
 
-// gfniTiles multiply 32 rows, or 16 where no panel tile is as wide.
-var gfniTiles = [2][]vnniFunc{
+// gfniTiles multiply 32 rows, of I2 and I1, and may keep what they unpack.
+var gfniTiles = [2][]gfniFunc{
 	0: {
 		6:  gfni4x32x6AVX512,
-		7:  gfni4x32x7AVX512,
 		8:  gfni4x32x8AVX512,
-		9:  gfni4x32x9AVX512,
-		10: gfni4x32x10AVX512,
-		11: gfni4x32x11AVX512,
 		12: gfni4x32x12AVX512,
-		13: gfni4x32x13AVX512,
-		14: gfni4x16x14AVX512,
 	},
 	1: {
 		6:  gfni5x32x6AVX512,
-		7:  gfni5x32x7AVX512,
 		8:  gfni5x32x8AVX512,
-		9:  gfni5x32x9AVX512,
-		10: gfni5x32x10AVX512,
-		11: gfni5x32x11AVX512,
 		12: gfni5x32x12AVX512,
-		13: gfni5x16x13AVX512,
-		14: gfni5x16x14AVX512,
-	},
-}
-
-// gfniKeeps are those that write a panel.
-var gfniKeeps = [2][]gfniKeep{
-	0: {
-		6:  gfniKeep4x32x6AVX512,
-		7:  gfniKeep4x32x7AVX512,
-		8:  gfniKeep4x32x8AVX512,
-		9:  gfniKeep4x32x9AVX512,
-		10: gfniKeep4x32x10AVX512,
-		11: gfniKeep4x32x11AVX512,
-		12: gfniKeep4x32x12AVX512,
-		13: gfniKeep4x32x13AVX512,
-	},
-	1: {
-		6:  gfniKeep5x32x6AVX512,
-		7:  gfniKeep5x32x7AVX512,
-		8:  gfniKeep5x32x8AVX512,
-		9:  gfniKeep5x32x9AVX512,
-		10: gfniKeep5x32x10AVX512,
-		11: gfniKeep5x32x11AVX512,
-		12: gfniKeep5x32x12AVX512,
 	},
 }
 
@@ -149,13 +103,7 @@ var gfniPanels = []vnniFunc{
 	2:  gfniPanel32x2AVX512,
 	3:  gfniPanel32x3AVX512,
 	4:  gfniPanel32x4AVX512,
-	5:  gfniPanel32x5AVX512,
 	6:  gfniPanel32x6AVX512,
-	7:  gfniPanel32x7AVX512,
 	8:  gfniPanel32x8AVX512,
-	9:  gfniPanel32x9AVX512,
-	10: gfniPanel32x10AVX512,
-	11: gfniPanel32x11AVX512,
 	12: gfniPanel32x12AVX512,
-	13: gfniPanel32x13AVX512,
 }

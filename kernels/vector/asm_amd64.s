@@ -7,6 +7,8 @@
 // func vecAdd(dst *float32, a *float32, b *float32, n int)
 // Requires: AVX
 TEXT ·vecAdd(SB), NOSPLIT, $0-32
+	PCALIGN $0x40
+
 	// vecAdd sets dst[i] = a[i] + b[i] for a positive multiple n of 8.
 	MOVQ dst+0(FP), AX
 	MOVQ a+8(FP), CX
@@ -57,6 +59,8 @@ end:
 // func vecMul(dst *float32, a *float32, b *float32, n int)
 // Requires: AVX
 TEXT ·vecMul(SB), NOSPLIT, $0-32
+	PCALIGN $0x40
+
 	// vecMul sets dst[i] = a[i]·b[i] for a positive multiple n of 8.
 	MOVQ dst+0(FP), AX
 	MOVQ a+8(FP), CX
@@ -107,6 +111,8 @@ end:
 // func vecScale(dst *float32, a *float32, s float32, n int)
 // Requires: AVX, AVX2, SSE
 TEXT ·vecScale(SB), NOSPLIT, $0-32
+	PCALIGN $0x40
+
 	// vecScale sets dst[i] = a[i]·s for a positive multiple n of 8.
 	MOVQ         dst+0(FP), AX
 	MOVQ         a+8(FP), CX
@@ -153,6 +159,8 @@ end:
 // func vecAxpy(dst *float32, a *float32, b *float32, s float32, n int)
 // Requires: AVX, AVX2, FMA3, SSE
 TEXT ·vecAxpy(SB), NOSPLIT, $0-40
+	PCALIGN $0x40
+
 	// vecAxpy sets dst[i] = a[i] + s·b[i] for a positive multiple n of 8.
 	MOVQ         dst+0(FP), AX
 	MOVQ         a+8(FP), CX
@@ -205,6 +213,8 @@ end:
 // func vecMulAdd(dst *float32, a *float32, b *float32, c *float32, n int)
 // Requires: AVX, FMA3
 TEXT ·vecMulAdd(SB), NOSPLIT, $0-40
+	PCALIGN $0x40
+
 	// vecMulAdd sets dst[i] = a[i] + b[i]·c[i] for a positive multiple n of 8.
 	MOVQ dst+0(FP), AX
 	MOVQ a+8(FP), CX
@@ -261,6 +271,8 @@ end:
 // func vecScaleMul(dst *float32, a *float32, b *float32, s float32, n int)
 // Requires: AVX, AVX2, SSE
 TEXT ·vecScaleMul(SB), NOSPLIT, $0-40
+	PCALIGN $0x40
+
 	// vecScaleMul sets dst[i] = a[i]·s·b[i] for a positive multiple n of 8.
 	MOVQ         dst+0(FP), AX
 	MOVQ         a+8(FP), CX
@@ -318,6 +330,8 @@ end:
 // func vecReLU2(dst *float32, a *float32, b *float32, n int)
 // Requires: AVX, AVX2
 TEXT ·vecReLU2(SB), NOSPLIT, $0-32
+	PCALIGN $0x40
+
 	// vecReLU2 sets dst[i] = max(a[i], 0)²·b[i] for a positive multiple n of 8.
 	MOVQ dst+0(FP), AX
 	MOVQ a+8(FP), CX
@@ -383,6 +397,8 @@ end:
 // func vecDot(a *float32, b *float32, n int) float32
 // Requires: AVX, AVX2, FMA3, SSE
 TEXT ·vecDot(SB), NOSPLIT, $0-28
+	PCALIGN $0x40
+
 	// vecDot is Σ a[i]·b[i] for a positive multiple n of 32.
 	MOVQ  a+0(FP), AX
 	MOVQ  b+8(FP), CX
@@ -421,6 +437,8 @@ loop:
 // func vecSumSquares(x *float32, n int) float64
 // Requires: AVX, AVX2, FMA3, SSE2
 TEXT ·vecSumSquares(SB), NOSPLIT, $0-24
+	PCALIGN $0x40
+
 	// vecSumSquares is Σ x[i]² in float64 for a positive multiple n of 16.
 	MOVQ  x+0(FP), AX
 	MOVQ  n+8(FP), CX
@@ -455,6 +473,8 @@ loop:
 // func vecMax(x *float32, n int) float32
 // Requires: AVX, AVX2, SSE
 TEXT ·vecMax(SB), NOSPLIT, $0-20
+	PCALIGN $0x40
+
 	// vecMax is the largest of x[n] for a positive multiple n of 8; NaNs are passed over.
 	MOVQ         x+0(FP), AX
 	MOVQ         n+8(FP), CX
@@ -481,6 +501,8 @@ loop:
 // func vecAbsMax(x *float32, n int) float32
 // Requires: AVX, AVX2, SSE
 TEXT ·vecAbsMax(SB), NOSPLIT, $0-20
+	PCALIGN $0x40
+
 	// vecAbsMax is the largest |x[i]| of x[n] for a positive multiple n of 8; NaNs are passed over.
 	MOVQ         x+0(FP), AX
 	MOVQ         n+8(FP), CX
@@ -509,6 +531,8 @@ loop:
 // func vecF32ToF16(dst *uint16, src *float32, n int)
 // Requires: AVX, F16C
 TEXT ·vecF32ToF16(SB), NOSPLIT, $0-24
+	PCALIGN $0x40
+
 	// vecF32ToF16 narrows a positive multiple n of 8 values to nearest even.
 	MOVQ dst+0(FP), AX
 	MOVQ src+8(FP), CX
@@ -615,6 +639,8 @@ GLOBL tailMask<>(SB), RODATA|NOPTR, $64
 // func vecExpSum(dst *float32, x *float32, shift float32, n int) float32
 // Requires: AVX, AVX2, FMA3, SSE
 TEXT ·vecExpSum(SB), NOSPLIT, $0-36
+	PCALIGN $0x40
+
 	// vecExpSum sets dst[i] = exp(x[i] - shift), 0 below the normal numbers, for n > 0 and returns the sum, lane i%8 by lane.
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), CX
@@ -731,6 +757,8 @@ GLOBL vecSwiGLUSign<>(SB), RODATA|NOPTR, $32
 // func vecSwiGLU(dst *float32, gate *float32, up *float32, n int)
 // Requires: AVX, AVX2, FMA3
 TEXT ·vecSwiGLU(SB), NOSPLIT, $0-32
+	PCALIGN $0x40
+
 	// vecSwiGLU sets dst[i] = act(gate[i])·up[i] for n > 0.
 	MOVQ dst+0(FP), AX
 	MOVQ gate+8(FP), CX
@@ -836,6 +864,8 @@ GLOBL vecGLUSign<>(SB), RODATA|NOPTR, $32
 // func vecGLU(dst *float32, gate *float32, up *float32, n int)
 // Requires: AVX, AVX2, FMA3
 TEXT ·vecGLU(SB), NOSPLIT, $0-32
+	PCALIGN $0x40
+
 	// vecGLU sets dst[i] = act(gate[i])·up[i] for n > 0.
 	MOVQ dst+0(FP), AX
 	MOVQ gate+8(FP), CX
@@ -951,6 +981,8 @@ GLOBL vecGeGLUCube<>(SB), RODATA|NOPTR, $32
 // func vecGeGLU(dst *float32, gate *float32, up *float32, n int)
 // Requires: AVX, AVX2, FMA3
 TEXT ·vecGeGLU(SB), NOSPLIT, $0-32
+	PCALIGN $0x40
+
 	// vecGeGLU sets dst[i] = act(gate[i])·up[i] for n > 0.
 	MOVQ dst+0(FP), AX
 	MOVQ gate+8(FP), CX
@@ -1086,6 +1118,8 @@ GLOBL vecClampedGLUMost<>(SB), RODATA|NOPTR, $32
 // func vecClampedGLU(dst *float32, gate *float32, up *float32, n int)
 // Requires: AVX, AVX2, FMA3
 TEXT ·vecClampedGLU(SB), NOSPLIT, $0-32
+	PCALIGN $0x40
+
 	// vecClampedGLU sets dst[i] = act(gate[i])·up[i] for n > 0.
 	MOVQ dst+0(FP), AX
 	MOVQ gate+8(FP), CX
@@ -1197,6 +1231,8 @@ end:
 // func vecRopePairs(x *float32, cos *float32, sin *float32, pairs int)
 // Requires: AVX, AVX2, FMA3
 TEXT ·vecRopePairs(SB), NOSPLIT, $0-32
+	PCALIGN $0x40
+
 	// vecRopePairs rotates the pairs (x[2i], x[2i+1]) by the angles of cos[i] and sin[i], a positive multiple of 4 of them.
 	MOVQ    x+0(FP), AX
 	MOVQ    cos+8(FP), CX
@@ -1233,6 +1269,8 @@ GLOBL twice<>(SB), RODATA|NOPTR, $32
 // func vecRopeHalves(lo *float32, hi *float32, cos *float32, sin *float32, pairs int)
 // Requires: AVX, FMA3
 TEXT ·vecRopeHalves(SB), NOSPLIT, $0-40
+	PCALIGN $0x40
+
 	// vecRopeHalves rotates the pairs (lo[i], hi[i]) by the angles of cos[i] and sin[i], a positive multiple of 8 of them.
 	MOVQ lo+0(FP), AX
 	MOVQ hi+8(FP), CX
@@ -1263,6 +1301,8 @@ loop:
 // func vecSumWithin(part *[16]float32, x *float32, lo float32, hi float32, n int) int
 // Requires: AVX, AVX2, SSE
 TEXT ·vecSumWithin(SB), NOSPLIT, $0-40
+	PCALIGN $0x40
+
 	// vecSumWithin sets part[j] to the sum of the x[16i+j] above lo and up to hi, for a positive multiple n
 	// of 16, and returns how many they are.
 	MOVQ         part+0(FP), AX
@@ -1330,6 +1370,8 @@ GLOBL hadamardSign4<>(SB), RODATA|NOPTR, $32
 // func vecHadamard8(x *float32, n int)
 // Requires: AVX
 TEXT ·vecHadamard8(SB), NOSPLIT, $0-16
+	PCALIGN $0x40
+
 	// vecHadamard8 transforms each eight of x[n], n a positive multiple of 8.
 	MOVQ    x+0(FP), AX
 	MOVQ    n+8(FP), CX
@@ -1367,6 +1409,8 @@ loop:
 // func vecButterfly(lo *float32, hi *float32, n int)
 // Requires: AVX
 TEXT ·vecButterfly(SB), NOSPLIT, $0-24
+	PCALIGN $0x40
+
 	// vecButterfly sets lo[i], hi[i] = lo[i] + hi[i], lo[i] - hi[i] for a positive multiple n of 8.
 	MOVQ lo+0(FP), AX
 	MOVQ hi+8(FP), CX

@@ -7,6 +7,8 @@
 // func multiplyAVX2(acc *float32, act *float32, wgt *float32, tiles int)
 // Requires: AVX, FMA3
 TEXT ·multiplyAVX2(SB), NOSPLIT, $0-32
+	PCALIGN $0x40
+
 	// multiplyAVX2 adds to the first 32 columns of acc[2][32] the products of tiles ≥ 1 tiles:
 	// as many rows of act, whose pairs stand interleaved, and wgt[32·tiles][32].
 	MOVQ    acc+0(FP), AX
@@ -103,6 +105,8 @@ k:
 // func multiplyHalfAVX2(acc *float32, act *float32, wgt *float32, tiles int)
 // Requires: AVX, FMA3
 TEXT ·multiplyHalfAVX2(SB), NOSPLIT, $0-32
+	PCALIGN $0x40
+
 	// multiplyHalfAVX2 adds to the first 16 columns of acc[4][32] the products of tiles ≥ 1 tiles:
 	// as many rows of act, whose pairs stand interleaved, and wgt[32·tiles][32].
 	MOVQ    acc+0(FP), AX
@@ -199,6 +203,8 @@ k:
 // func multiplyAVX512(acc *float32, act *float32, wgt *float32, tiles int)
 // Requires: AVX, AVX512F
 TEXT ·multiplyAVX512(SB), NOSPLIT, $0-32
+	PCALIGN $0x40
+
 	// multiplyAVX512 adds to the first 32 columns of acc[8][32] the products of tiles ≥ 1 tiles:
 	// as many rows of act, whose pairs stand interleaved, and wgt[32·tiles][32].
 	MOVQ    acc+0(FP), AX
@@ -359,6 +365,8 @@ k:
 // func multiplyHalfAVX512(acc *float32, act *float32, wgt *float32, tiles int)
 // Requires: AVX, AVX512F
 TEXT ·multiplyHalfAVX512(SB), NOSPLIT, $0-32
+	PCALIGN $0x40
+
 	// multiplyHalfAVX512 adds to the first 16 columns of acc[16][32] the products of tiles ≥ 1 tiles:
 	// as many rows of act, whose pairs stand interleaved, and wgt[32·tiles][32].
 	MOVQ    acc+0(FP), AX
@@ -483,6 +491,8 @@ k:
 // func widenAVX2(dst *float32, src *uint16, n int)
 // Requires: AVX, F16C
 TEXT ·widenAVX2(SB), NOSPLIT, $0-24
+	PCALIGN $0x40
+
 	// widenAVX2 converts n fp16, a positive multiple of 64.
 	MOVQ dst+0(FP), AX
 	MOVQ src+8(FP), CX
@@ -515,6 +525,8 @@ loop:
 // func widenPairsAVX2(dst *float32, src *uint16, pairs int)
 // Requires: AVX, AVX2, F16C
 TEXT ·widenPairsAVX2(SB), NOSPLIT, $0-24
+	PCALIGN $0x40
+
 	// widenPairsAVX2 converts pairs ≥ 1 of rows of 32 fp16 that stand interleaved
 	// to rows that stand one after the other.
 	MOVQ dst+0(FP), AX
@@ -564,6 +576,8 @@ loop:
 // func narrowPairsAVX2(dst *uint16, src *float32, scale float32, pairs int)
 // Requires: AVX, AVX2, F16C, SSE
 TEXT ·narrowPairsAVX2(SB), NOSPLIT, $0-32
+	PCALIGN $0x40
+
 	// narrowPairsAVX2 makes pairs ≥ 1 of rows of 32 fp16 that stand interleaved of rows of float32
 	// that stand one after the other, times scale, at most ±65504.
 	MOVQ         dst+0(FP), AX
@@ -637,6 +651,8 @@ loop:
 // func unpack1AVX512(dst *uint16, lines *byte, values *uint16)
 // Requires: AVX, AVX2, AVX512BW, AVX512F, AVX512VL
 TEXT ·unpack1AVX512(SB), NOSPLIT, $128-24
+	PCALIGN $0x40
+
 	// unpack1AVX512 makes dst[1024], a tile, of 32 rows' bytes of the 4 lines of each plane,
 	// highest first, and values[32][16] of each row's codes.
 	MOVQ         dst+0(FP), AX
@@ -739,6 +755,8 @@ pair:
 // func unpack2AVX512(dst *uint16, lines *byte, values *uint16)
 // Requires: AVX, AVX2, AVX512BW, AVX512F, AVX512VL
 TEXT ·unpack2AVX512(SB), NOSPLIT, $256-24
+	PCALIGN $0x40
+
 	// unpack2AVX512 makes dst[1024], a tile, of 32 rows' bytes of the 4 lines of each plane,
 	// highest first, and values[32][16] of each row's codes.
 	MOVQ         dst+0(FP), AX
@@ -909,6 +927,8 @@ pair:
 // func unpack4AVX512(dst *uint16, lines *byte, values *uint16)
 // Requires: AVX, AVX2, AVX512BW, AVX512F, AVX512VL
 TEXT ·unpack4AVX512(SB), NOSPLIT, $512-24
+	PCALIGN $0x40
+
 	// unpack4AVX512 makes dst[1024], a tile, of 32 rows' bytes of the 4 lines of each plane,
 	// highest first, and values[32][16] of each row's codes.
 	MOVQ         dst+0(FP), AX
@@ -1215,6 +1235,8 @@ pair:
 // func scaleValuesAVX512(values *uint16, v *float32, scales *float32, offsets *float32, rows int)
 // Requires: AVX, AVX512F
 TEXT ·scaleValuesAVX512(SB), NOSPLIT, $0-40
+	PCALIGN $0x40
+
 	// scaleValuesAVX512 makes values[rows][16] of v[16], a scale a row and, unless offsets is nil,
 	// an offset a row. rows is positive.
 	MOVQ         values+0(FP), AX
@@ -1268,6 +1290,8 @@ done:
 // func superGroupsAVX512(dst *uint16, src *byte, v *float32, n int)
 // Requires: AVX, AVX512BW, AVX512F, F16C
 TEXT ·superGroupsAVX512(SB), NOSPLIT, $32-32
+	PCALIGN $0x40
+
 	// superGroupsAVX512 makes dst[256·n], n ≥ 1, of super-groups of 144 bytes: 8 scales, 256 codes of v[16].
 	MOVQ         dst+0(FP), AX
 	MOVQ         src+8(FP), CX
@@ -1380,6 +1404,8 @@ GLOBL joinTables<>(SB), RODATA|NOPTR, $64
 // func lookUp1AVX512(t *int32, lines *byte, tables *int16)
 // Requires: AVX, AVX512BW, AVX512F
 TEXT ·lookUp1AVX512(SB), NOSPLIT, $0-24
+	PCALIGN $0x40
+
 	// lookUp1AVX512 adds to t[128] the products of 32 columns: lines are the 4 of each plane, highest
 	// first, tables the four pairs of quads', 64 numbers apart. Even rows' bytes come first in t.
 	MOVQ         t+0(FP), AX
@@ -1681,6 +1707,8 @@ TEXT ·lookUp1AVX512(SB), NOSPLIT, $0-24
 // func lookUp2AVX512(t *int32, lines *byte, tables *int16)
 // Requires: AVX, AVX512BW, AVX512F
 TEXT ·lookUp2AVX512(SB), NOSPLIT, $0-24
+	PCALIGN $0x40
+
 	// lookUp2AVX512 adds to t[128] the products of 32 columns: lines are the 4 of each plane, highest
 	// first, tables the four pairs of quads', 64 numbers apart. Even rows' bytes come first in t.
 	MOVQ         t+0(FP), AX
@@ -2150,6 +2178,8 @@ TEXT ·lookUp2AVX512(SB), NOSPLIT, $0-24
 // func lookUp4AVX512(t *int32, lines *byte, tables *int16)
 // Requires: AVX, AVX512BW, AVX512F
 TEXT ·lookUp4AVX512(SB), NOSPLIT, $0-24
+	PCALIGN $0x40
+
 	// lookUp4AVX512 adds to t[128] the products of 32 columns: lines are the 4 of each plane, highest
 	// first, tables the four pairs of quads', 64 numbers apart. Even rows' bytes come first in t.
 	MOVQ         t+0(FP), AX
@@ -2955,6 +2985,8 @@ TEXT ·lookUp4AVX512(SB), NOSPLIT, $0-24
 // func addScaledAVX512(y *int32, t *int32, scales *int16, a int32, b int32)
 // Requires: AVX, AVX512F
 TEXT ·addScaledAVX512(SB), NOSPLIT, $0-32
+	PCALIGN $0x40
+
 	// addScaledAVX512 adds ((a·t - b)·scale + 2¹⁴) >> 15 to y[128], the product in 64 bits.
 	MOVQ         y+0(FP), AX
 	MOVQ         t+8(FP), CX

@@ -18,13 +18,13 @@ const BandRows = 16
 type isa struct {
 	name      string
 	floats    int // float32 values of a register
-	maxTokens int // widest tile: what the registers hold
+	maxTokens int // widest tile: what the registers hold, or beyond which rows of x crowd each other out of L1
 	vec       func() reg.VecVirtual
 }
 
 var isas = []isa{
 	{"AVX2", 8, 6, YMM},
-	{"AVX512", 16, 12, ZMM},
+	{"AVX512", 16, 8, ZMM},
 }
 
 // weight is a storage type: its size and how a register of it becomes float32.
@@ -54,7 +54,7 @@ func Kernels() {
 	for _, i := range isas {
 		for _, w := range weights {
 			denseTile(i, w, 4, 1)
-			for t := 1; t <= i.maxTokens; t++ {
+			for _, t := range emit.Widths(1, i.maxTokens) {
 				denseTile(i, w, 1, t)
 			}
 		}

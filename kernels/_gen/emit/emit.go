@@ -34,6 +34,18 @@ func SplitLarge() {
 	}))
 }
 
+// codeLine is the size of a line of the instruction cache.
+const codeLine = 64
+
+// AlignRoutines begins every routine on a line, where Go would align it to half of one. The speed of some
+// loops otherwise changes by 4 to 7 % with the size of the code before them.
+func AlignRoutines() {
+	pass.Compile = pass.Concat(pass.Compile, pass.FunctionPass(func(f *ir.Function) error {
+		f.Nodes = append([]ir.Node{&ir.Instruction{Opcode: "PCALIGN", Operands: []Op{Imm(codeLine)}}}, f.Nodes...)
+		return nil
+	}))
+}
+
 // Contract documents the kernel begun by text, in its stub and in the assembly.
 func Contract(lines ...string) {
 	Doc(lines...)

@@ -23,12 +23,12 @@ import (
 // 8·T VPDPBUSD, and the share of these for the most tokens there are:
 //
 //	        unpacking   sums, each token   each unit    T    share
-//	Q1, Q2  8           2                  T + 3        14   0.73
-//	Q4, Q8  8           2                  3            14   0.73
-//	FP4     12          2                  3            9    0.67
-//	Q4M     8           3                  7            14   0.66
-//	Q41     8           3                  4            14   0.67
-//	Q6      20          4                  T + 7        9    0.53
+//	Q1, Q2  8           2                  T + 3        12   0.73
+//	Q4, Q8  8           2                  3            12   0.72
+//	FP4     12          2                  3            8    0.66
+//	Q4M     8           3                  7            12   0.65
+//	Q41     8           3                  4            12   0.66
+//	Q6      20          4                  T + 7        8    0.53
 //
 // The sums of Q4, Q8, FP4 and Q4M become float32 without a conversion: they start from the
 // bits of 1.5·2²³, and as a float32 end as 1.5·2²³ + Σ. For a finite d
@@ -38,9 +38,9 @@ const magicBits = 0x4b400000
 // gfniWidest returns the number of tokens of the widest tile.
 func (p packing) gfniWidest() int {
 	if p.name == "Q6" || p.name == "FP4" {
-		return 9
+		return 8
 	}
-	return 14
+	return 12
 }
 
 // gfniPair returns the number of tokens of the widest tile of two bands. Those of Q8 keep sums in
@@ -63,14 +63,14 @@ func GFNI() {
 	emitEighth("gfniEighth")
 	const isa = "GFNIAVX512"
 	for _, p := range packings {
-		wide(p, isa, 4, 1)
+		wide(p, isa)
 	}
-	lowWide(lowPackings[1], isa, 4, 1)
+	lowWide(lowPackings[1], isa)
 	for _, p := range append(packings[:len(packings):len(packings)], lowPackings...) {
 		if p.low == 0 { // of the others panels gain 4 % at most
 			gfniWriter(p)
 		}
-		for t := 2; t <= p.gfniWidest(); t++ {
+		for _, t := range emit.Widths(2, p.gfniWidest()) {
 			gfniTile(p, t)
 		}
 	}

@@ -1,7 +1,10 @@
 // Package grouped emits the kernels of kernels/grouped.
 package grouped
 
-import "github.com/lutra-lm/lutra/kernels/_gen/dense"
+import (
+	"github.com/lutra-lm/lutra/kernels/_gen/dense"
+	"github.com/lutra-lm/lutra/kernels/_gen/emit"
+)
 
 // Sizes of the layouts.
 const (
@@ -9,13 +12,9 @@ const (
 	nibbleBytes = 4 * planeBytes
 	superGroups = 8
 	avx2Tokens  = 4 // widest tiles of whole bands: what the registers hold
-	wideTokens  = 4 // of the one band that pairs leave, if their number is odd
 	streamBands = 2 // of one token in AVX2
+	wideBands   = 4 // of one token in AVX-512
 )
-
-// Tiles over panels are of panelFrom tokens up to widest of the packing: five
-// tokens and more always divide into those.
-const panelFrom = 3
 
 // mixedStart is the offset of an int16 pair in a mixed activation record.
 const mixedStart = 36
@@ -43,10 +42,22 @@ var packings = []packing{
 
 // tallest returns the number of tokens of the widest tile of AVX2 that reads codes itself.
 func (p packing) tallest() int {
-	if p.name == "Q8" {
+	switch {
+	case p.name == "Q8":
 		return tallTokens
+	case p.raised > 0:
+		return 2 // more go over panels
 	}
 	return avx2Tokens
+}
+
+// panelTokens returns the numbers of tokens of AVX2's tiles over a panel. Where panels pay for many
+// tokens alone, tiles that read codes multiply what fours leave.
+func (p packing) panelTokens() []int {
+	if p.super() {
+		return emit.Widths(3, p.widest)
+	}
+	return emit.Widths(p.widest, p.widest)
 }
 
 // least reports whether weights are a scale times an unsigned code, less a minimum.
@@ -61,14 +72,11 @@ func (p packing) super() bool { return p.name == "Q6" || p.raised > 0 }
 func Kernels() {
 	for _, p := range packings {
 		narrow(p, streamBands, 1)
-		wide(p, "AVX512", 4, 1)
-		for t := 1; t <= p.tallest(); t++ {
+		wide(p, "AVX512")
+		for _, t := range emit.Widths(1, p.tallest()) {
 			narrow(p, 1, t)
 		}
-		for t := 1; t <= wideTokens; t++ {
-			wide(p, "AVX512", 1, t)
-		}
-		for t := 2; t <= pairTokens; t++ {
+		for _, t := range emit.Widths(2, pairTokens) {
 			pair(p, t)
 		}
 	}
@@ -77,7 +85,7 @@ func Kernels() {
 			continue
 		}
 		panelWriter(p)
-		for t := panelFrom; t <= p.widest; t++ {
+		for _, t := range p.panelTokens() {
 			panelTile(p, t)
 		}
 	}

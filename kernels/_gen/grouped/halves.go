@@ -55,18 +55,15 @@ func Halves() {
 	for _, small := range []bool{false, true} {
 		halvesOne(streamBands, small)
 		halvesOne(1, small)
-		halvesNarrow(panelFrom-1, small)
+		halvesNarrow(2, small)
 	}
 	halvesPanels()
 	halvesVNNI(emit.VexSuffix, 32, streamBands, 1)
 	for t := 1; t <= halvesDotTokens; t++ {
 		halvesVNNI(emit.VexSuffix, 32, 1, t)
 	}
-	halvesVNNI("AVX512", 64, 4, 1)
-	for t := 1; t <= wideTokens; t++ {
-		halvesVNNI("AVX512", 64, 1, t)
-	}
-	for t := 2; t <= pairTokens; t++ {
+	halvesVNNI("AVX512", 64, wideBands, 1)
+	for _, t := range emit.Widths(2, pairTokens) {
 		halvesVNNI("AVX512", 64, 2, t)
 	}
 }

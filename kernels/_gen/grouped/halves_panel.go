@@ -47,7 +47,7 @@ func (h halfPanel) bytes() int { return h.scales() + halfScales }
 func halvesPanels() {
 	for _, h := range []halfPanel{{false, largePlanes, acts.WideHalf}, {true, smallPlanes, halfRecord}} {
 		h.writer()
-		for t := panelFrom; t <= halfPanelMost; t++ {
+		for _, t := range emit.Widths(3, halfPanelMost) {
 			h.tile(t)
 		}
 	}

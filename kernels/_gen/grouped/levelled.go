@@ -29,19 +29,16 @@ func Levels() {
 	maskNibbles, maskPairs, maskBits = mask("maskNibbles", 0x0f), mask("maskPairs", 0x33), mask("maskBits", 0x44)
 	for _, p := range levelPackings {
 		narrow(p, streamBands, 1)
-		for t := 1; t <= avx2Tokens; t++ {
+		for _, t := range emit.Widths(1, p.tallest()) {
 			narrow(p, 1, t)
 		}
 		panelWriter(p)
 		dotGroup(p, streamBands, 1)
-		for t := 1; t <= dotWidths[p.name].all; t++ {
+		for _, t := range emit.Widths(1, dotWidths[p.name].all) {
 			dotGroup(p, 1, t)
 		}
-		wide(p, "AVX512", 4, 1)
-		for t := 1; t <= wideTokens; t++ {
-			wide(p, "AVX512", 1, t)
-		}
-		for t := 2; t <= pairTokens; t++ {
+		wide(p, "AVX512")
+		for _, t := range emit.Widths(2, pairTokens) {
 			pair(p, t)
 		}
 	}

@@ -43,29 +43,30 @@ func Low() {
 	emitEighth("eighth")
 	quads()
 	for _, p := range lowPackings {
-		for t := 1; t <= avx2Tokens; t++ {
+		tallest := avx2Tokens
+		if p.low == 1 { // quads multiply two bands; one alone goes token by token
+			tallest = 1
+		}
+		for _, t := range emit.Widths(1, tallest) {
 			lowNarrow(p, 1, t)
 		}
 		if p.low > 1 { // two bands look up bits in tables
 			lowNarrow(p, streamBands, 1)
 			lowPanelWriter(p)
-			for t := panelFrom; t <= p.widest; t++ {
+			for _, t := range p.panelTokens() {
 				lowPanel(p, t)
 			}
 		}
 		lowDot(p, streamBands, 1)
-		for t := 1; t <= lowWidth; t++ {
+		for _, t := range emit.Widths(1, lowWidth) {
 			lowDot(p, 1, t)
 		}
 		if p.low == 1 {
-			lowNibbles(p, 4)
+			lowNibbles(p, wideBands)
 		} else {
-			lowWide(p, "AVX512", 4, 1)
+			lowWide(p, "AVX512")
 		}
-		for t := 1; t <= wideTokens; t++ {
-			lowWide(p, "AVX512", 1, t)
-		}
-		for t := 2; t <= pairTokens; t++ {
+		for _, t := range emit.Widths(2, pairTokens) {
 			lowPair(p, t)
 		}
 	}
@@ -111,17 +112,17 @@ func lowD(d []reg.VecVirtual) []reg.VecVirtual {
 	return d
 }
 
-// lowWide generates an AVX-512 VNNI tile.
-func lowWide(p packing, isa string, bands, tokens int) {
-	t := begin(p, isa, bands, tokens)
+// lowWide generates an AVX-512 VNNI tile of one token.
+func lowWide(p packing, isa string) {
+	t := beginStream(p, isa, wideBands)
 	mask := ZMM()
 	emit.FillLanes(p.lowMask(p.lowAt()), mask)
-	super := make([]*superSums, bands)
+	super := make([]*superSums, wideBands)
 	for b := range super {
-		super[b] = t.superRegisters(b, columns(row(tokens)))
+		super[b] = t.superRegisters(b, columns(row(1)))
 	}
 	t.loop(func() { super[t.band].begin() }, func() {
-		sum := row(tokens)
+		sum := row(1)
 		for i := range sum {
 			VPBROADCASTD(t.acts.At(i, acts.RecSum8), sum[i])
 		}

@@ -9,11 +9,11 @@ import (
 	"github.com/lutra-lm/lutra/kernels/_gen/emit"
 )
 
-// wide generates an AVX-512 VNNI tile: a register is a band, products add up
+// wide generates an AVX-512 VNNI tile of one token: a register is a band, products add up
 // in int32. The float32 operations are those of the AVX2 tiles in the same
 // order, so the bits agree.
-func wide(p packing, isa string, bands, tokens int) {
-	t := begin(p, isa, bands, tokens)
+func wide(p packing, isa string) {
+	t := beginStream(p, isa, wideBands)
 	if p.super() {
 		t.wideQ6()
 	} else {

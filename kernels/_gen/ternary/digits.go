@@ -18,15 +18,6 @@ func newBitPairs() *bitPairs {
 	return &bitPairs{threes: emit.Table("crumb0", emit.Fill(32, func(int) byte { return 3 })), twelves: emit.Table("crumb1", emit.Fill(32, func(int) byte { return 12 }))}
 }
 
-// passes of 3 and 4 tokens share what they load among two registers of rows, which
-// spares more instructions than a digit that is taken out for 8 tokens.
-func (k *bitPairs) passes(n int) []int {
-	if n > 5 {
-		return []int{(n + 1) / 2, n / 2}
-	}
-	return []int{n}
-}
-
 func (k *bitPairs) registers(n int) int {
 	switch {
 	case n == 1:
@@ -184,8 +175,6 @@ func newBase3() *base3 {
 		},
 	}
 }
-
-func (k *base3) passes(n int) []int { return []int{n} }
 
 func (k *base3) registers(n int) int {
 	switch {

@@ -25,9 +25,10 @@ const dotChunk = 48
 func Dot() {
 	for _, d := range []struct {
 		dotDigits
-		g, widest int
-	}{{&dotBitPairs{newBitPairs()}, 4, 7}, {&dotBase3{newBase3(), emit.Table("odd", emit.Words(16, 0xff00))}, 5, 8}} {
-		for n := 1; n <= d.widest; n++ {
+		g      int
+		tokens []int
+	}{{&dotBitPairs{newBitPairs()}, 4, []int{1, 2, 3, 4, 5, 6}}, {&dotBase3{newBase3(), emit.Table("odd", emit.Words(16, 0xff00))}, 5, emit.Widths(1, 8)}} {
+		for _, n := range d.tokens {
 			dotTile(d, d.g, n)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 // AVX-512 VNNI multiply-add for processors with two ports of 512 bits, which
 // VPDPBUSD shares with all that unpacks digits:
 //
-//   - A register of digits is multiplied with up to 13 tokens, and takes one operation
+//   - A register of digits is multiplied with up to 12 tokens, and takes one operation
 //     of I2 (VGF2P8AFFINEQB shifts and masks at once) or two of I1 (VPERMB tables).
 //   - A port takes its oldest ready operation first. So the digits of the next plane
 //     are unpacked amid the products of the current one: before its own products, an
@@ -27,38 +27,25 @@ import (
 // Of the ports' operations N/(N+u) are VPDPBUSD for N tokens, u = 1 (I2) or 2 (I1).
 
 const (
-	gfniTall = 5  // tokens of the widest tile of four registers of rows
+	gfniTall = 4  // tokens of the widest tile of four registers of rows
 	gfniRows = 2  // registers of rows of wider tiles
-	gfniMost = 14 // tokens of tiles of one register of rows, which have no panel
+	gfniMost = 12 // tokens of the widest tile: what registers hold sums for
 )
-
-// gfniTokens returns the number of tokens of the widest tile: as many as registers hold
-// sums for, with two planes of digits, an activation and what I1 is split with.
-func gfniTokens(g int) int {
-	if g == 4 {
-		return 13
-	}
-	return 12
-}
 
 func GFNI() {
 	d := newGFNIDigits()
 	for n := 1; n <= gfniTall; n++ {
-		gfniTile(d, 4, 4, n, false)
+		gfniTile(d, 4, 4, n)
 		if n > 3 { // with fewer tokens VNNI's tiles of I1 are as fast
-			gfniTile(d, 5, 4, n, false)
+			gfniTile(d, 5, 4, n)
 		}
 	}
 	for _, g := range []int{4, 5} {
-		for n := gfniTall + 1; n <= gfniTokens(g); n++ {
-			gfniTile(d, g, gfniRows, n, false)
-			gfniTile(d, g, gfniRows, n, true)
-		}
-		for n := gfniTokens(g) + 1; n <= gfniMost; n++ {
-			gfniTile(d, g, 1, n, false)
+		for _, n := range emit.Widths(gfniTall+1, gfniMost) {
+			gfniTile(d, g, gfniRows, n)
 		}
 	}
-	for n := 1; n <= gfniTokens(4); n++ {
+	for _, n := range emit.Widths(1, gfniMost) {
 		gfniPanel(n)
 	}
 }
@@ -174,27 +161,25 @@ func (u *gfniUnpacker) unpack(j int, w, halves reg.Register, d []reg.VecVirtual)
 }
 
 // gfniTile emits the product of 16·rm rows of a strip with n tokens.
-func gfniTile(t *gfniDigits, g, rm, n int, keep bool) {
-	kind, param, also := "", "", ""
-	if keep {
-		kind, param = "Keep", ", panel *byte"
-		also = fmt.Sprintf(" It sets panel[blocks][%d][%d][16][4] to the digits.", g, rm)
+func gfniTile(t *gfniDigits, g, rm, n int) {
+	keeps := rm == gfniRows
+	param, also := "", ""
+	if keeps {
+		param = ", panel *byte"
+		also = fmt.Sprintf(" It sets panel[blocks][%d][%d][16][4] to the digits, unless panel is nil.", g, rm)
 	}
-	name := fmt.Sprintf("gfni%s%dx%dx%dAVX512", kind, g, 16*rm, n)
+	name := fmt.Sprintf("gfni%dx%dx%dAVX512", g, 16*rm, n)
 	emit.Text(name, "func(w *byte, act *int8, blocks int, negSum *int32, tokens, rows, y *float32, ldy int"+param+")")
-	switch {
-	case keep:
-		gfniKeeps.Add(n, byTrits(g))
-	case rm == gfniRows || n > gfniTall:
+	if keeps {
 		gfniTiles.Add(n, byTrits(g))
-	default:
+	} else {
 		gfniTalls.Add(n, byTrits(g))
 	}
 	emit.Contract(fmt.Sprintf("%s sets y[%d][%d] = float32(sum)·(tokens·rows) for as many first rows of w[blocks][64][4] and", name, n, 16*rm),
 		fmt.Sprintf("act[blocks][%d][%d][4]; rows of y are ldy floats apart. blocks is positive.%s", g, n, also))
 	w, act, blocks := emit.Arg("w"), emit.Arg("act"), emit.Arg("blocks")
 	var panel reg.Register
-	if keep {
+	if keeps {
 		panel = emit.Arg("panel")
 	}
 	sums := newVNNISets(rm, n, 1)
@@ -213,10 +198,16 @@ func gfniTile(t *gfniDigits, g, rm, n int, keep bool) {
 	}
 	for j := range g {
 		d := u.planes[j%2]
-		if keep {
+		if keeps {
+			TESTQ(panel, panel)
+			JEQ(LabelRef(fmt.Sprint("plane", j)))
 			for r := range d {
 				VMOVDQU64(d[r], Mem{Base: panel, Disp: 64 * (j*rm + r)})
 			}
+			if j == g-1 {
+				ADDQ(U32(uint32(64*g*rm)), panel)
+			}
+			Label(fmt.Sprint("plane", j))
 		}
 		for i := range n {
 			if at := (Mem{Base: act, Disp: 4 * (j*n + i)}); rm == 1 {
@@ -242,9 +233,6 @@ func gfniTile(t *gfniDigits, g, rm, n int, keep bool) {
 	}
 	ADDQ(U32(stripBytes), w)
 	ADDQ(U32(uint32(4*g*n)), act)
-	if keep {
-		ADDQ(U32(uint32(64*g*rm)), panel)
-	}
 	DECQ(blocks)
 	JNE(LabelRef("loop"))
 	sums.finish()

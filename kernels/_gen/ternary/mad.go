@@ -21,7 +21,6 @@ import (
 const (
 	stripRows  = 64
 	stripBytes = 4 * stripRows // one block
-	madTokens  = 8             // of the widest tile
 	lead       = 4096          // bytes by which tiles prefetch weights before they read them
 )
 
@@ -32,9 +31,9 @@ func MAD() {
 	ones = emit.Table("ones", emit.Words(16, 1))
 	for _, d := range []struct {
 		digits
-		g int
-	}{{newBitPairs(), 4}, {newBase3(), 5}} {
-		for n := 1; n <= madTokens; n++ {
+		g, widest int
+	}{{newBitPairs(), 4, 4}, {newBase3(), 5, 8}} {
+		for _, n := range emit.Widths(1, d.widest) {
 			madTile(d, d.g, n)
 		}
 	}
@@ -42,9 +41,7 @@ func MAD() {
 
 // digits is a way to multiply one block of some rows with a tile of tokens.
 type digits interface {
-	// passes returns how many of n tokens each pass over a chunk of blocks multiplies.
-	passes(n int) []int
-	// registers returns how many registers of 8 rows n tokens of a pass are multiplied with.
+	// registers returns how many registers of 8 rows n tokens are multiplied with.
 	registers(n int) int
 	// load puts constants into registers.
 	load(n int)
@@ -74,11 +71,7 @@ func madTile(d digits, g, n int) {
 	CMPQ(left, count)
 	CMOVQLT(left, count)
 	SUBQ(count, left)
-	pass := madPass{d: d, g: g, tokens: n, w: w, act: a, acc: acc, count: count}
-	for i, n := range d.passes(n) {
-		pass.emit(i, n, ahead, prefetch)
-		pass.first += n
-	}
+	madChunk(d, g, n, w, a, acc, count, ahead, prefetch)
 	Comment("On to the next blocks")
 	MOVQ(count, tmp)
 	SHLQ(Imm(8), tmp)
@@ -144,46 +137,34 @@ func zeroSums(registers, n int) [][]reg.VecVirtual {
 	return sums
 }
 
-// madPass multiplies all rows of a chunk of blocks with some tokens of a tile.
-type madPass struct {
-	d          digits
-	g, tokens  int // of the tile
-	first      int // token
-	w, act     reg.Register
-	acc, count reg.Register
-}
-
-// emit does a pass of n tokens. The first one prefetches later blocks line by line.
-func (t *madPass) emit(pass, n int, ahead reg.Register, prefetch func(Op)) {
-	label := func(s string) string { return fmt.Sprint(s, pass) }
-	rm := t.d.registers(n)
+// madChunk multiplies all rows of count blocks with n tokens, and prefetches later blocks line by line.
+func madChunk(d digits, g, n int, blocks, act, acc, count, ahead reg.Register, prefetch func(Op)) {
+	rm := d.registers(n)
 	w, a, out, group, c := GP64(), GP64(), GP64(), GP64(), GP64()
-	MOVQ(t.w, w)
-	MOVQ(t.act, a)
-	MOVQ(t.acc, out)
+	MOVQ(blocks, w)
+	MOVQ(act, a)
+	MOVQ(acc, out)
 	if rm < 8 {
 		MOVQ(U32(uint32(8/rm)), group)
 	}
-	Label(label("group"))
+	Label("group")
 	Comment("These rows of the blocks")
 	sum := zeroSums(rm, n)
-	MOVQ(t.count, c)
-	Label(label("loop"))
-	if pass == 0 {
-		for line := 0; line < 32*rm; line += 64 {
-			prefetch(Mem{Base: ahead, Disp: line})
-		}
-		ADDQ(U32(uint32(32*rm)), ahead)
+	MOVQ(count, c)
+	Label("loop")
+	for line := 0; line < 32*rm; line += 64 {
+		prefetch(Mem{Base: ahead, Disp: line})
 	}
-	t.d.multiply(Mem{Base: w}, Mem{Base: a, Disp: 4 * t.first}, t.tokens, sum)
+	ADDQ(U32(uint32(32*rm)), ahead)
+	d.multiply(Mem{Base: w}, Mem{Base: a}, n, sum)
 	ADDQ(U32(stripBytes), w)
-	ADDQ(Imm(uint64(4*t.g*t.tokens)), a)
+	ADDQ(Imm(uint64(4*g*n)), a)
 	DECQ(c)
-	JNE(LabelRef(label("loop")))
+	JNE(LabelRef("loop"))
 	Comment("Widen the sums into acc")
 	for r := range sum {
 		for i := range sum[r] {
-			m, s := Mem{Base: out, Disp: stripBytes*(t.first+i) + 32*r}, sum[r][i]
+			m, s := Mem{Base: out, Disp: stripBytes*i + 32*r}, sum[r][i]
 			VPMADDWD(ones, s, s)
 			VPADDD(m, s, s)
 			VMOVDQU(s, m)
@@ -191,14 +172,14 @@ func (t *madPass) emit(pass, n int, ahead reg.Register, prefetch func(Op)) {
 	}
 	if rm < 8 {
 		Comment("Back to the next rows of the same blocks, which L1 holds")
-		MOVQ(t.count, c)
+		MOVQ(count, c)
 		SHLQ(Imm(8), c)
 		SUBQ(c, w)
 		ADDQ(U32(uint32(32*rm)), w)
-		MOVQ(t.act, a)
+		MOVQ(act, a)
 		ADDQ(U32(uint32(32*rm)), out)
 		DECQ(group)
-		JNE(LabelRef(label("group")))
+		JNE(LabelRef("group"))
 	}
 }
 
