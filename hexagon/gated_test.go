@@ -10,6 +10,7 @@ import (
 	"github.com/lutra-lm/lutra/hexagon/device"
 	"github.com/lutra-lm/lutra/hexagon/device/qemu"
 	"github.com/lutra-lm/lutra/hexagon/experts"
+	"github.com/lutra-lm/lutra/internal/sweep"
 	"github.com/lutra-lm/lutra/kernels"
 	"github.com/lutra-lm/lutra/kernels/kerneltest/matrices"
 	"github.com/lutra-lm/lutra/kernels/matrix"
@@ -185,9 +186,7 @@ func TestAnExpertsRowsHaveTheSameBitsWhereverTheyAreComputed(t *testing.T) {
 
 // The emulated device has the same bits, with shards in an order that shows what they share.
 func TestAnEmulatedLaunchOfExpertsHasTheHostsBits(t *testing.T) {
-	if _, err := Open("hexagon-qemu", Options{}); err != nil {
-		t.Skip(err)
-	}
+	sweep.Hexagon(t, "qemu-hexagon")
 	h := gaussians(rand.New(rand.NewPCG(55, 1)), 36*gatedHidden)
 	for i, path := range []Path{PathLookup, PathTiles} {
 		want := newGatedLayer(t, models.UnitClamped, Options{Path: path}, 4).run(t, h, 4, 36)

@@ -170,9 +170,7 @@ func TestADenseModelInQ4KMIsOneRequestWhereItIsRounded(t *testing.T) {
 
 // The emulated device has the same bits; unlike the one in Go it loses TCM between requests.
 func TestAnEmulatedStepOfAMixtureHasTheBitsOfTheDeviceInGo(t *testing.T) {
-	if _, err := Open("hexagon-qemu", Options{}); err != nil {
-		t.Skip(err)
-	}
+	sweep.Hexagon(t, "qemu-hexagon")
 	p, load := newPool(t), fileOf(tinyNets, gguf.Q4_0)
 	var logits [2][]float32
 	for i, kind := range []string{"hexagon-go", "hexagon-qemu"} {

@@ -112,7 +112,7 @@ func TestProductsOfAllPackingsAndPathsAreNearTheExactOnes(t *testing.T) {
 		for path, within := range map[Path]float64{PathLookup: 1.0 / 2000, PathTiles: 1.0 / 500} {
 			t.Run(fmt.Sprintf("%s/%s", name, path), func(t *testing.T) {
 				_, l := started(t, newRefDevice, Options{Path: path}, m)
-				for _, n := range []int{1, 33} {
+				for _, n := range []int{1, sweep.Cases(3, 33)} {
 					x := gaussians(r, n*cols)
 					for k := range cols {
 						x[k] *= 1000 // rows have scales of their own

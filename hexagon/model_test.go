@@ -30,6 +30,9 @@ func onDevice(t testing.TB, kind string, opt Options, p *pool.Pool, load func() 
 	}
 	use := models.LoadOptions{Pool: p}
 	var b *Backend
+	if kind == "hexagon-qemu" {
+		sweep.Hexagon(t, "qemu-hexagon")
+	}
 	if kind != "" {
 		opt.Pool = p
 		if b, err = Open(kind, opt); err != nil {
@@ -196,14 +199,18 @@ const question = "<|im_start|>user A box holds 12 eggs. Ann buys 7 boxes and eat
 
 func TestEmbeddedModelsAnswerAlikeOnAllDevicesAndNearTheCPU(t *testing.T) {
 	p := newPool(t)
-	for _, name := range []string{"lutra-tiny-s", "lutra-tiny-l"}[:sweep.Of(t, 1, 2)] {
+	for i, name := range []string{"lutra-tiny-s", "lutra-tiny-l"}[:sweep.Of(t, 1, 2)] {
 		for _, path := range []Path{PathAuto, PathLookup, PathTiles} {
 			load := embeddedFile(name)
 			cpu := onDevice(t, "", Options{}, p, load)
 			prompt := cpu.Tokenizer.Encode(nil, question, tokenizer.Options{ParseSpecial: true})
 			var exact []float32
 			var answers [][]int32
-			for _, kind := range []string{"hexagon-go", "hexagon-qemu"} {
+			kinds := []string{"hexagon-go", "hexagon-qemu"}
+			if i > 0 && path != PathAuto { // of one shape: the emulator has run these operations
+				kinds = kinds[:1]
+			}
+			for _, kind := range kinds {
 				t.Run(fmt.Sprintf("%s/%s/%s", name, path, kind), func(t *testing.T) {
 					b := onDevice(t, kind, Options{Path: path}, p, load)
 					f := newFeeder(t, b.Model)

@@ -481,6 +481,7 @@ func TestEachFamilysMessagesArriveHoweverTwoTokensDivideThem(t *testing.T) {
 
 func TestACallThatTheLimitCutsOffIsABeginningOfIt(t *testing.T) {
 	sweep.NoRace(t)
+	sweep.Full(t)
 	for family, source := range callFormats {
 		s, _ := spelling(t, source, nil, nil)
 		say := sayings[1]

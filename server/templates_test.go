@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/lutra-lm/lutra/internal/clienttest"
+	"github.com/lutra-lm/lutra/internal/sweep"
 	"github.com/lutra-lm/lutra/models/toy"
 )
 
@@ -45,6 +46,7 @@ const (
 )
 
 func TestHistoriesReachModelsAsTheirTemplatesWriteThemInPython(t *testing.T) {
+	sweep.Full(t)
 	dir := os.Getenv("LUTRA_GOLDEN")
 	if dir == "" {
 		t.Skip("LUTRA_GOLDEN does not name the folder of reference data")

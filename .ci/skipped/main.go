@@ -5,13 +5,16 @@
 //	skipped [FILE]
 //
 // FILE gets a line for each test that was skipped or walked a part, with what was left out:
-// the word skip or part, the package, and the name of the test that go test -run knows.
+// the word skip or part, the package, and the name of the test that go test -run knows. The file that
+// LUTRA_RAN names grows by a line for each test: the word ran or skip, the package, the test.
+// Where LUTRA_TESTS=all, no test may say that it waits for that.
 package main
 
 import (
 	"bufio"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -25,9 +28,12 @@ import (
 type event struct{ Action, Package, Test, Output string }
 
 func main() {
-	left, err := read(os.Stdin, os.Stdout)
+	left, ran, err := read(os.Stdin, os.Stdout, os.Getenv("LUTRA_TESTS") == "all")
 	if err == nil && len(os.Args) > 1 {
 		err = os.WriteFile(os.Args[1], []byte(strings.Join(left, "")), 0o600)
+	}
+	if name := os.Getenv("LUTRA_RAN"); err == nil && name != "" {
+		err = add(name, strings.Join(ran, ""))
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "skipped:", err)
@@ -35,14 +41,31 @@ func main() {
 	}
 }
 
+// add adds text to a file, at once: other steps of the gate add to it too.
+func add(name, text string) error {
+	f, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	return errors.Join(err, f.Close())
+}
+
+// leftToFull is the reason with which internal/sweep.Full skips a test.
+const leftToFull = "LUTRA_TESTS is not all"
+
 var reason = regexp.MustCompile(`^\s+\S+\.go:\d+: (.*)\n$`)
+
+// words begin the lines of the file that LUTRA_RAN names, by action.
+var words = map[string]string{"pass": "ran", "fail": "ran", "skip": "skip"}
 
 // walksAPart matches the lines of internal/sweep.Part.
 var walksAPart = regexp.MustCompile(`^\s+\S+\.go:\d+: walks a part: `)
 
 // read copies to w what r says of packages, then the reasons for which tests were skipped, and
-// what tests said that failed. It returns the lines of FILE, sorted.
-func read(r io.Reader, w io.Writer) (left []string, err error) {
+// what tests said that failed. It returns the lines of FILE, sorted, and the lines that LUTRA_RAN's file gets.
+// Where full is set, a test that was left to the full tests is an error.
+func read(r io.Reader, w io.Writer, full bool) (left, ran []string, err error) {
 	out := bufio.NewWriter(w)
 	defer out.Flush()
 	said := map[[2]string][]string{} // by package and test, or "", until that ends
@@ -59,13 +82,16 @@ func read(r io.Reader, w io.Writer) (left []string, err error) {
 			if err == io.EOF && len(line) == 0 {
 				break
 			}
-			return nil, err
+			return nil, nil, err
 		}
 		var e event
 		if err := json.Unmarshal(line, &e); err != nil {
-			return nil, fmt.Errorf("%s: %w", line, err)
+			return nil, nil, fmt.Errorf("%s: %w", line, err)
 		}
 		test := [2]string{e.Package, e.Test}
+		if word, ok := words[e.Action]; ok && e.Test != "" && !strings.Contains(e.Test, "/") {
+			ran = append(ran, word+" "+e.Package+" "+e.Test+"\n")
+		}
 		switch {
 		case e.Action == "build-output":
 			failed = append(failed, e.Output)
@@ -112,5 +138,8 @@ func read(r io.Reader, w io.Writer) (left []string, err error) {
 	}
 	fmt.Fprint(out, strings.Join(failed, ""))
 	slices.Sort(left)
-	return slices.Compact(left), nil
+	if waits := skipped[leftToFull]; full && len(waits) > 0 {
+		err = fmt.Errorf("%s, though it is: %v", leftToFull, waits)
+	}
+	return slices.Compact(left), ran, err
 }

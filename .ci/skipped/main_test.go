@@ -1,6 +1,8 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -33,7 +35,7 @@ const stream = `{"Action":"start","Package":"x"}
 
 func TestReasonsToSkipAndFailuresAreSaidLast(t *testing.T) {
 	var out strings.Builder
-	left, err := read(strings.NewReader(stream), &out)
+	left, ran, err := read(strings.NewReader(stream), &out, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,11 +48,35 @@ func TestReasonsToSkipAndFailuresAreSaidLast(t *testing.T) {
 	if want := []string{"part x TestA\n", "skip x TestB\n", "skip x TestC\n", "skip x TestD\n"}; !slices.Equal(left, want) {
 		t.Errorf("%q are left, want %q", left, want)
 	}
+	if want := []string{"ran x TestA\n", "skip x TestB\n", "skip x TestD\n", "ran x TestE\n"}; !slices.Equal(ran, want) {
+		t.Errorf("%q ran or were skipped, want %q", ran, want)
+	}
+}
+
+func TestAFullRunLeavesNothingToAFullerOne(t *testing.T) {
+	text := strings.ReplaceAll(stream, "no sh", leftToFull)
+	for _, full := range []bool{false, true} {
+		if _, _, err := read(strings.NewReader(text), &strings.Builder{}, full); (err != nil) != full {
+			t.Errorf("full: %t, error: %v", full, err)
+		}
+	}
+}
+
+func TestWhatRanIsAddedToTheFile(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "ran")
+	for _, line := range []string{"ran x TestA\n", "skip x TestB\n"} {
+		if err := add(name, line); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if text, err := os.ReadFile(name); err != nil || string(text) != "ran x TestA\nskip x TestB\n" {
+		t.Errorf("the file has %q, %v", text, err)
+	}
 }
 
 func TestWhatIsNoEventIsAnError(t *testing.T) {
 	for _, text := range []string{"ok x\n", `{"Action":"start"}`} {
-		if _, err := read(strings.NewReader(text), &strings.Builder{}); err == nil {
+		if _, _, err := read(strings.NewReader(text), &strings.Builder{}, false); err == nil {
 			t.Errorf("%q is read", text)
 		}
 	}

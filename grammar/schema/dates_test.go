@@ -92,6 +92,8 @@ func TestATimeThatSomeProgramsCannotReadIsNotWritten(t *testing.T) {
 
 // TestWhatIsWrittenOfAFormatIsReadByPydantic asks Python, if it has pydantic, to read what is drawn.
 func TestWhatIsWrittenOfAFormatIsReadByPydantic(t *testing.T) {
+	sweep.Full(t)
+	python := clienttest.Python(t, "pydantic")
 	drawn := map[string][]string{}
 	for format, as := range readAs {
 		drawn[as] = ofFormat(t, format, sweep.Of(t, 50, 1000))
@@ -100,7 +102,7 @@ func TestWhatIsWrittenOfAFormatIsReadByPydantic(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), clienttest.Python(t, "pydantic"), "-c", `
+	cmd := exec.CommandContext(t.Context(), python, "-c", `
 import datetime, ipaddress, json, sys, uuid
 import pydantic
 for kind, texts in json.load(sys.stdin).items():

@@ -1,23 +1,16 @@
 package selftest_test
 
 import (
-	"os"
-	"os/exec"
-	"strings"
 	"testing"
 
 	"github.com/lutra-lm/lutra/hexagon/device"
 	"github.com/lutra-lm/lutra/hexagon/device/qemu"
 	"github.com/lutra-lm/lutra/hexagon/selftest"
+	"github.com/lutra-lm/lutra/internal/sweep"
 )
 
 func TestTheEmulatedChipPasses(t *testing.T) {
-	if _, err := exec.LookPath("qemu-hexagon"); err != nil {
-		if strings.Contains(os.Getenv("LUTRA_REQUIRE"), "hexagon") {
-			t.Fatal(err)
-		}
-		t.Skip("no emulator:", err)
-	}
+	sweep.Hexagon(t, "qemu-hexagon")
 	r := run(t, selftest.Options{Backend: "hexagon-qemu", Open: func(bytes int, step func(string)) (device.Device, error) {
 		step("starting")
 		return qemu.Open(qemu.Options{Memory: bytes})

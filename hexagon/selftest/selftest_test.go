@@ -12,6 +12,7 @@ import (
 
 	"github.com/lutra-lm/lutra/hexagon/device"
 	"github.com/lutra-lm/lutra/hexagon/selftest"
+	"github.com/lutra-lm/lutra/internal/sweep"
 	"github.com/lutra-lm/lutra/kernels/cpu"
 )
 
@@ -231,6 +232,7 @@ func TestAGoodDevicePassesWithAllThatIsMeasured(t *testing.T) {
 }
 
 func TestEachFaultIsReportedByItsName(t *testing.T) {
+	sweep.Full(t)
 	for _, f := range faults {
 		t.Run(f.name, func(t *testing.T) {
 			o := selftest.Options{Backend: "test", Chip: true, Rounds: 200, Cases: 4, Quick: true, Open: open(&f), Try: func(string) string { return "restart" }, Timeout: time.Minute}

@@ -254,6 +254,7 @@ func question(i int) string {
 }
 
 func TestReplicasOnALANLoseOnlyStreamsThatHadBegun(t *testing.T) {
+	sweep.Full(t)
 	if testing.Short() {
 		t.Skip("starts servers")
 	}
@@ -333,6 +334,7 @@ func breaking(t *testing.T) (addr string) {
 }
 
 func TestAnAnswerThatBreaksOffBehindABalancerDoesNotLookWhole(t *testing.T) {
+	sweep.Full(t)
 	if testing.Short() {
 		t.Skip("starts servers")
 	}
@@ -380,6 +382,7 @@ func hits(t *testing.T, addrs []string) (found, asked float64) {
 }
 
 func TestConversationsStayWhereTheirBeginningIsComputed(t *testing.T) {
+	sweep.Full(t)
 	if testing.Short() {
 		t.Skip("starts servers")
 	}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/lutra-lm/lutra/internal/clienttest"
+	"github.com/lutra-lm/lutra/internal/sweep"
 )
 
 var monitoring = filepath.Join("..", "..", "deploy", "monitoring")
@@ -54,6 +55,7 @@ func (p *panel) query(i int) string {
 }
 
 func TestAlertsFireWhenTheyShould(t *testing.T) {
+	sweep.Full(t)
 	clienttest.Programs(t, "promtool")
 	for _, args := range [][]string{{"check", "rules", "rules.yml"}, {"check", "config", "prometheus.yml"}, {"test", "rules", "rules_test.yml"}} {
 		cmd := exec.CommandContext(t.Context(), "promtool", args...)
@@ -166,6 +168,7 @@ func (p watching) until(t *testing.T, query string, wanted func(v float64) bool)
 }
 
 func TestEveryPanelShowsWhatAServerDoes(t *testing.T) {
+	sweep.Full(t)
 	if testing.Short() {
 		t.Skip("starts Prometheus")
 	}

@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/lutra-lm/lutra/internal/clienttest"
+	"github.com/lutra-lm/lutra/internal/sweep"
 	"github.com/lutra-lm/lutra/server"
 )
 
@@ -129,6 +130,7 @@ func plain(block, host string) string {
 }
 
 func TestExamplesOfProxiesPassChatsOn(t *testing.T) {
+	sweep.Full(t)
 	if testing.Short() {
 		t.Skip("starts proxies")
 	}

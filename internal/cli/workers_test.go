@@ -101,6 +101,7 @@ func workerMetric(t *testing.T, addr string, parts ...string) (sum float64) {
 }
 
 func TestASearchOverServersIsThatOfOneThoughAWorkerIsKilled(t *testing.T) {
+	sweep.Full(t)
 	if testing.Short() {
 		t.Skip("starts servers")
 	}

@@ -6,22 +6,23 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/internal/config"
+	"github.com/lutra-lm/lutra/internal/sweep"
 )
 
 // emulatorOfKnownPID has device emulators note their process in a file, the last one
 // that is started. It skips where there is no emulator.
 func emulatorOfKnownPID(t *testing.T) (pid func() int) {
 	t.Helper()
+	sweep.Hexagon(t, "qemu-hexagon")
 	emulator, err := exec.LookPath("qemu-hexagon")
-	if err != nil || runtime.GOOS != "linux" {
-		t.Skip("there is no qemu-hexagon, of Debian's package qemu-user")
+	if err != nil {
+		t.Fatal(err)
 	}
 	dir := t.TempDir()
 	script, note := filepath.Join(dir, "emulator"), filepath.Join(dir, "pid")

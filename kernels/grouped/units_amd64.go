@@ -9,7 +9,6 @@ type (
 	unitStream func(y *float32, codes, scales *byte, stride int, acts *byte, groups int, next uintptr, unit int)
 	unitTile   func(y *float32, ld int, codes, scales *byte, stride int, acts *byte, lda, groups, unit int)
 	unitPair   func(y *float32, ld int, codes, scales *byte, stride int, acts *byte, lda, groups int, next uintptr, unit int)
-	unitWriter func(dst, codes, scales *byte, ahead, groups, unit int)
 	unitPanel  func(y *float32, ld int, panel, acts *byte, lda int, fetch *byte, ahead, lines, groups, unit int)
 )
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +13,7 @@ import (
 	"github.com/lutra-lm/lutra/hexagon/device"
 	"github.com/lutra-lm/lutra/hexagon/device/qemu"
 	"github.com/lutra-lm/lutra/hexagon/layout"
+	"github.com/lutra-lm/lutra/internal/sweep"
 	"github.com/lutra-lm/lutra/kernels"
 	"github.com/lutra-lm/lutra/kernels/matrix"
 	trits "github.com/lutra-lm/lutra/kernels/ternary"
@@ -134,12 +134,7 @@ func TestTheTilesThatExecuteAreThoseThatTheSearchFinds(t *testing.T) {
 }
 
 func TestPacketsOfALayerThatExecutesAreAsRecorded(t *testing.T) {
-	if _, err := exec.LookPath("qemu-hexagon"); err != nil {
-		if strings.Contains(os.Getenv("LUTRA_REQUIRE"), "hexagon") {
-			t.Fatal(err)
-		}
-		t.Skip("qemu-hexagon is not installed (Debian: apt-get install qemu-user):", err)
-	}
+	sweep.Hexagon(t, "qemu-hexagon")
 	chip, _ := soc.Named("8gen3")
 	var text strings.Builder
 	execute := func(by hexagon.Path, tiles soc.Path, batches ...int) {

@@ -28,23 +28,56 @@ func main() {
 	out := flag.String("o", "dist", "`FOLDER` to write to; it must be empty or not exist")
 	version := flag.String("version", "", "`VERSION` such as v1.2.0 or v1.2.0-rc.1 (default: one made of the commit)")
 	only := flag.String("targets", "", "`OS/ARCH` that are built, with commas (default: all)")
+	bare := flag.Bool("bare", false, "build the program lutra alone, OS-ARCH/lutra, and pack nothing")
 	flag.Parse()
-	if err := run(*out, *version, *only); err != nil {
+	what := run
+	if *bare {
+		what = programs
+	}
+	if err := what(*out, *version, *only); err != nil {
 		fmt.Fprintln(os.Stderr, "release:", err)
 		os.Exit(1)
 	}
 }
 
-// run makes all files of the targets in out.
-func run(out, version, only string) error {
+// asked reads what the flags of that name say; out may hold nothing.
+func asked(out, version, only string) (source, []target, error) {
 	targets, err := choose(only)
+	if err != nil {
+		return source{}, nil, err
+	}
+	if there, err := os.ReadDir(out); err == nil && len(there) > 0 {
+		return source{}, nil, fmt.Errorf("%s is not empty", out)
+	}
+	src, err := sourceOf(version)
+	return src, targets, err
+}
+
+// programs builds lutra for the targets, in a folder of out for each.
+func programs(out, version, only string) error {
+	src, targets, err := asked(out, version, only)
 	if err != nil {
 		return err
 	}
-	if there, err := os.ReadDir(out); err == nil && len(there) > 0 {
-		return fmt.Errorf("%s is not empty", out)
+	for _, t := range targets {
+		binary, err := build(src, lutra, t)
+		if err != nil {
+			return err
+		}
+		dir := filepath.Join(out, t.os+"-"+t.arch)
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(dir, t.binary(lutra)), binary, 0o755); err != nil {
+			return err
+		}
 	}
-	src, err := sourceOf(version)
+	return nil
+}
+
+// run makes all files of the targets in out.
+func run(out, version, only string) error {
+	src, targets, err := asked(out, version, only)
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/lutra-lm/lutra/hexagon/device"
 	"github.com/lutra-lm/lutra/hexagon/layout"
+	"github.com/lutra-lm/lutra/internal/sweep"
 )
 
 // standin builds libcdsprpc.so and the DSP's program that stands in for a DSP, once.
@@ -39,14 +40,7 @@ var standin = sync.OnceValues(func() (library string, err error) {
 
 func open(t *testing.T, o Options, fault string) (*Device, error) {
 	t.Helper()
-	for _, tool := range []string{"cc", "make", "clang-19", "ld.lld-19", "qemu-hexagon"} {
-		if _, err := exec.LookPath(tool); err != nil {
-			if strings.Contains(os.Getenv("LUTRA_REQUIRE"), "hexagon") {
-				t.Fatal(err)
-			}
-			t.Skip("the stand-in for FastRPC's library cannot be built here:", err)
-		}
-	}
+	sweep.Hexagon(t, "cc", "make", "clang-19", "ld.lld-19", "qemu-hexagon")
 	library, err := standin()
 	if err != nil {
 		t.Fatal(err)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"strings"
 	"testing"
 
@@ -14,6 +13,7 @@ import (
 	drawn "github.com/lutra-lm/lutra/hexagon/device/exercise"
 	"github.com/lutra-lm/lutra/hexagon/layout"
 	"github.com/lutra-lm/lutra/hexagon/ref"
+	"github.com/lutra-lm/lutra/internal/sweep"
 )
 
 const testMemory = device.TCMBytes + 2<<20
@@ -22,12 +22,7 @@ const testMemory = device.TCMBytes + 2<<20
 // with "hexagon" in it makes that a failure.
 func open(t testing.TB, o Options) *Device {
 	t.Helper()
-	if _, err := exec.LookPath(strings.Fields(os.Getenv(EmulatorEnv) + " qemu-hexagon")[0]); err != nil {
-		if strings.Contains(os.Getenv("LUTRA_REQUIRE"), "hexagon") {
-			t.Fatal(err)
-		}
-		t.Skip("qemu-hexagon is not installed (Debian: apt-get install qemu-user):", err)
-	}
+	sweep.Hexagon(t, strings.Fields(os.Getenv(EmulatorEnv) + " qemu-hexagon")[0])
 	if o.Memory == 0 {
 		o.Memory = testMemory
 	}

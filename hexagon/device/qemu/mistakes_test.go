@@ -20,6 +20,7 @@ import (
 	"github.com/lutra-lm/lutra/hexagon/dsp"
 	"github.com/lutra-lm/lutra/hexagon/dsp/ablation"
 	"github.com/lutra-lm/lutra/hexagon/pipeline"
+	"github.com/lutra-lm/lutra/internal/sweep"
 )
 
 const sources = "../../dsp"
@@ -27,14 +28,7 @@ const sources = "../../dsp"
 // made builds a program of hexagon/dsp, or skips the test where nothing can.
 func made(t *testing.T, name string) string {
 	t.Helper()
-	for _, tool := range []string{"make", "clang-19", "ld.lld-19", "qemu-hexagon"} {
-		if _, err := exec.LookPath(tool); err != nil {
-			if strings.Contains(os.Getenv("LUTRA_REQUIRE"), "hexagon") {
-				t.Fatal(err)
-			}
-			t.Skip("programs of the device cannot be built here:", err)
-		}
-	}
+	sweep.Hexagon(t, "make", "clang-19", "ld.lld-19", "qemu-hexagon")
 	if out, err := exec.Command("make", "-s", "-C", sources, name).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

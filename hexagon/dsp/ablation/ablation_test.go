@@ -1,19 +1,13 @@
 package ablation
 
 import (
-	"os"
-	"os/exec"
+	"github.com/lutra-lm/lutra/internal/sweep"
 	"strings"
 	"testing"
 )
 
 func TestRecordedCountsAreThoseOfTheProgram(t *testing.T) {
-	if _, err := exec.LookPath(emulator()[0]); err != nil {
-		if strings.Contains(os.Getenv("LUTRA_REQUIRE"), "hexagon") {
-			t.Fatal(err)
-		}
-		t.Skip("qemu-hexagon is not installed (Debian: apt-get install qemu-user):", err)
-	}
+	sweep.Hexagon(t, emulator()[0])
 	_, out, err := Run(t.Context())
 	if err != nil {
 		t.Fatal(err)
