@@ -21,7 +21,8 @@ var layers = map[string][]string{
 	"internal/chat":      {"internal/engines", "internal/config", "internal/apiclient", "internal/usage", "internal/output", "internal/errtext", "tts", "batcher/sampling", "models"},
 	"internal/replay":    {"internal/apiclient", "internal/output", "server/receipt"},
 	"internal/engines":   {"internal/config", "internal/usage", "internal/output", "internal/memory", "server/registry", "server/residency", "tts", "batcher", "models", "kernels", "hexagon", "internal/parallel"},
-	"internal/config":    {"hexagon", "internal/hub", "internal/usage", "internal/output", "internal/errtext", "internal/memory", "internal/kvevents", "internal/zmtp", "internal/workers", "server", "tts", "batcher", "models"},
+	"internal/config":    {"hexagon", "internal/hub", "internal/usage", "internal/output", "internal/settings", "internal/memory", "internal/kvevents", "internal/workers", "server", "tts", "batcher", "models"},
+	"internal/settings":  {"internal/usage", "internal/errtext"}, // knows no section
 	"internal/apiclient": {"internal/usage", "internal/output"},
 	"internal/errtext":   {},
 	"internal/usage":     {"internal/errtext", "tts/scaling"},
@@ -78,7 +79,7 @@ var layers = map[string][]string{
 	"internal/hub":       {"models/gguf/parts"},
 	"internal/parallel":  {},
 	"internal/tracing":   {},
-	"internal/kvevents":  {"internal/zmtp", "models/kv", "internal/parallel"},
+	"internal/kvevents":  {"internal/zmtp", "internal/usage", "models/kv", "internal/parallel"},
 	"internal/zmtp":      {"internal/parallel"},
 	"internal/workers":   {"tts", "batcher/sampling", "internal/parallel"},
 

@@ -90,14 +90,14 @@ func (m Model) validateAdapters() (faults []error) {
 	return faults
 }
 
-// readAdapters gives the adapters of --lora to the first model.
-func (s *settings) readAdapters(args []string) {
-	s.origin["models[0].adapters"] = "--lora"
+// readAdapters gives the first model those of --lora.
+func (s *flags) readAdapters(args []string) {
+	s.Replace("models[0].adapters", "--lora")
 	var list []Adapter
 	for _, arg := range args {
 		a, err := adapterFlag(arg)
 		if err != nil {
-			s.faults = append(s.faults, err)
+			s.Refuse(err)
 		}
 		list = append(list, a)
 	}

@@ -67,33 +67,33 @@ const (
 	mostKeys       = 3 << 30
 )
 
-// checkBackends calls oneOf and fault for the settings of backends.
-func (c *Config) checkBackends(oneOf func(key, v string, words ...string), fault func(format string, args ...any)) {
-	oneOf("backend", c.Backend, Backends()...)
+// checkBackends adds the faults of the settings of backends.
+func (c *Config) checkBackends(f *faults) {
+	f.words("backend", c.Backend, Backends()...)
 	for i, m := range c.Models {
 		if m.Backend != "" {
-			oneOf(fmt.Sprintf("models[%d].backend", i), m.Backend, Backends()...)
+			f.words(fmt.Sprintf("models[%d].backend", i), m.Backend, Backends()...)
 		}
 	}
 	for i, v := range c.Verifiers {
 		if v.Backend != "" {
-			oneOf(fmt.Sprintf("verifiers[%d].backend", i), v.Backend, Backends()...)
+			f.words(fmt.Sprintf("verifiers[%d].backend", i), v.Backend, Backends()...)
 		}
 	}
-	oneOf("hexagon.path", c.Hexagon.Path, hexagon.Paths()...)
-	oneOf("hexagon.round", c.Hexagon.Round, hexagon.Roundings()...)
-	oneOf("hexagon.fallback", c.Hexagon.Fallback, noFallback, CPU)
-	oneOf("hexagon.placement", c.Hexagon.Placement, hexagon.Placements()...)
-	oneOf("hexagon.decode", c.Hexagon.Decode, CPU, npu)
+	f.words("hexagon.path", c.Hexagon.Path, hexagon.Paths()...)
+	f.words("hexagon.round", c.Hexagon.Round, hexagon.Roundings()...)
+	f.words("hexagon.fallback", c.Hexagon.Fallback, noFallback, CPU)
+	f.words("hexagon.placement", c.Hexagon.Placement, hexagon.Placements()...)
+	f.words("hexagon.decode", c.Hexagon.Decode, CPU, npu)
 	if c.Hexagon.Plan != "" && !slices.ContainsFunc(c.Models, func(m Model) bool { return c.BackendOf(m) != CPU }) {
-		fault("hexagon.plan: no model has a Hexagon backend, which the plan is for")
+		f.add("hexagon.plan: no model has a Hexagon backend, which the plan is for")
 	}
 	if n, err := size(c.Hexagon.Keys); err != nil {
-		fault("hexagon.keys: %v", err)
+		f.add("hexagon.keys: %v", err)
 	} else if n > mostKeys {
-		fault("hexagon.keys: %s is more than %s", output.Bytes(n), output.Bytes(mostKeys))
+		f.add("hexagon.keys: %s is more than %s", output.Bytes(n), output.Bytes(mostKeys))
 	}
 	if t := c.Hexagon.Timeout; t < time.Millisecond || t > longestTimeout {
-		fault("hexagon.timeout: %v is outside 1ms..%v", t, longestTimeout)
+		f.add("hexagon.timeout: %v is outside 1ms..%v", t, longestTimeout)
 	}
 }

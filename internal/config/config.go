@@ -1,9 +1,7 @@
-// Package config reads settings from config.yaml, LUTRA_* variables and flags, each
-// overriding the one before.
+// Package config composes the sections of config.yaml, each with the options of the package that it is for,
+// and reads them from file, LUTRA_* variables and flags (settings.Settings).
 //
-//	Default ──▶ file ──▶ environment ──▶ flags ──▶ Validate ──▶ Config
-//
-// Every fault names the key and the place that it comes from.
+//	Default ──▶ settings.Settings ──▶ Validate ──▶ Config
 package config
 
 import (
@@ -14,13 +12,16 @@ import (
 	"strings"
 
 	"github.com/lutra-lm/lutra/batcher"
+	"github.com/lutra-lm/lutra/internal/kvevents"
 	"github.com/lutra-lm/lutra/internal/memory"
 	"github.com/lutra-lm/lutra/internal/output"
+	"github.com/lutra-lm/lutra/internal/settings"
 	"github.com/lutra-lm/lutra/internal/usage"
 	"github.com/lutra-lm/lutra/internal/workers"
 	"github.com/lutra-lm/lutra/models/weights"
 	"github.com/lutra-lm/lutra/server"
 	"github.com/lutra-lm/lutra/tts/judge"
+	"github.com/lutra-lm/lutra/tts/profile"
 	"github.com/lutra-lm/lutra/tts/scaling"
 	"github.com/lutra-lm/lutra/tts/verify"
 )
@@ -62,9 +63,8 @@ type Search struct {
 	scaling.Limits
 	workers.Options
 
-	Webhooks []verify.WebhookOptions `yaml:"webhooks"` // services that judge candidates
-	Judges   []judge.Options         `yaml:"judges"`   // by which models judge their own
-	Aims
+	judge.Services
+	profile.Sources
 }
 
 // KV sizes the KV cache of each model.
@@ -74,9 +74,7 @@ type KV struct {
 	Block  int    `yaml:"block"`  // tokens a block
 	Prefix bool   `yaml:"prefix"` // reuse cached blocks of equal prefixes
 
-	Events string `yaml:"events"` // tcp://HOST:PORT of the ZeroMQ socket that tells routers of prefixes; empty: none
-	Replay string `yaml:"replay"` // tcp://HOST:PORT where they ask for what they missed; empty: nowhere
-	Pod    string `yaml:"pod"`    // the address by which they know this process; empty: $POD_IP, or the host's name
+	kvevents.Settings
 }
 
 // Experts bounds what the experts of each mixture take.
@@ -120,55 +118,95 @@ func Default() Config {
 		Experts:   Experts{Memory: "auto"},
 		Engine:    Engine{Options: batcher.DefaultOptions()},
 		Formats:   Formats{Memory: "256MiB", Largest: "64MiB"},
-		Search:    Search{Limits: scaling.DefaultLimits(), Options: workers.DefaultOptions(), Webhooks: []verify.WebhookOptions{}, Judges: []judge.Options{}, Aims: Aims{Profiles: []string{}, Alternates: []string{}}},
-		Server:    server.DefaultOptions(),
-		Log:       Log{Level: "info", Format: "auto"},
+		Search: Search{Limits: scaling.DefaultLimits(), Options: workers.DefaultOptions(),
+			Services: judge.Services{Webhooks: []verify.WebhookOptions{}, Judges: []judge.Options{}}, Sources: profile.Sources{Profiles: []string{}, Alternates: []string{}}},
+		Server: server.DefaultOptions(),
+		Log:    Log{Level: "info", Format: "auto"},
+	}
+}
+
+// faults gathers what is wrong, each with its key and a colon first.
+type faults []error
+
+func (f *faults) add(format string, args ...any) { *f = append(*f, fmt.Errorf(format, args...)) }
+
+// in adds the faults of a section.
+func (f *faults) in(section string, err error) { *f = append(*f, settings.InSection(section, err)...) }
+
+// words refuses a value that is none of words.
+func (f *faults) words(key, v string, words ...string) {
+	if !slices.Contains(words, v) {
+		f.add("%s: %q is none of %s%s", key, usage.Brief(v), strings.Join(words, ", "), usage.DidYouMean(v, words))
 	}
 }
 
 // Validate joins all faults. Each begins with its key and a colon.
 func (c *Config) Validate() error {
-	var errs []error
-	fault := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
-	oneOf := func(key, v string, words ...string) {
-		if !slices.Contains(words, v) {
-			fault("%s: %q is none of %s%s", key, usage.Brief(v), strings.Join(words, ", "), usage.DidYouMean(v, words))
+	var f faults
+	if err := CheckThreads(c.Threads); err != nil {
+		f.add("%w", err)
+	}
+	c.checkModels(&f)
+	for i, v := range c.Verifiers {
+		f.in(fmt.Sprintf("verifiers[%d]", i), v.validate())
+	}
+	for i, m := range c.Models {
+		if _, err := m.Stays(); err != nil {
+			f.add("models[%d].keep_alive: %w", i, err)
 		}
 	}
-	if err := CheckThreads(c.Threads); err != nil {
-		errs = append(errs, err)
+	f.in("loading", errors.Join(c.Loading.validate()...))
+	c.checkBackends(&f)
+	f.words("kv.type", c.KV.Type, kvTypes...)
+	if err := c.checkMemory(memory.Physical()); err != nil {
+		f.add("kv.memory: %w", err)
 	}
+	if n, err := c.Experts.Bytes(); err != nil {
+		f.add("experts.memory: %w", err)
+	} else if most := memory.Physical(); most > 0 && n > most {
+		f.add("experts.memory: %s is more than this machine's memory of %s", output.Bytes(n), output.Bytes(most))
+	}
+	_, err := c.Formats.Options()
+	f.in("formats", err)
+	if c.KV.Block < 1 || c.KV.Block > 1024 {
+		f.add("kv.block: %d is outside 1..1024", c.KV.Block)
+	}
+	_, err = c.Publishing()
+	f.in("kv", err)
+	f.words("log.level", c.Log.Level, logLevels...)
+	f.words("log.format", c.Log.Format, "auto", "console", "json")
+	f.in("engine", c.Engine.Validate())
+	f.in("search", c.Search.Options.Validate())
+	if err := c.Search.Limits.Validate(); err != nil {
+		f.in("search", err)
+		return errors.Join(f...) // the server checks its plans against these limits
+	}
+	f.in("search", c.Search.Services.Validate(c.verifierNames()...))
+	c.Server.Limits, c.Server.Scorers, c.Server.Alternates = c.Search.Limits, c.Search.Scorers(), append([]string(nil), c.Search.Alternates...)
+	c.Server.Profiles, err = c.Search.Sources.Read()
+	f.in("search", err)
+	return errors.Join(append(f, c.Server.Validate())...)
+}
+
+// checkModels adds the faults of the models.
+func (c *Config) checkModels(f *faults) {
 	if len(c.Models) == 0 {
-		fault("models: name at least one")
+		f.add("models: name at least one")
 	}
 	names := map[string]bool{}
 	name := func(key, name string) {
 		if names[name] {
-			fault("%s: two models are named %q; give one another name", key, usage.Brief(name))
+			f.add("%s: two models are named %q; give one another name", key, usage.Brief(name))
 		}
 		names[name] = true
 	}
 	for i, m := range c.Models {
 		key := fmt.Sprintf("models[%d]", i)
 		if (m.Path == "") == (m.Embedded == "") {
-			fault("%s: set either path or embedded", key)
+			f.add("%s: set either path or embedded", key)
 			continue
 		}
-		if _, _, err := m.Remote(); err != nil {
-			fault("%s.path: %w", key, err)
-		}
-		if m.Embedded != "" && !IsEmbedded(m.Embedded) {
-			oneOf(key+".embedded", m.Embedded, embeddedNames()...)
-		}
-		if m.Packing != "" {
-			oneOf(key+".packing", m.Packing, weights.Packings()...)
-		}
-		if m.Context < 0 || m.Context > mostContext {
-			fault("%s.context: %d is outside 0..%d", key, m.Context, mostContext)
-		}
-		for _, err := range inSection(key+".sampling", m.Sampling.Validate()) {
-			fault("%w", err)
-		}
+		m.check(key, f)
 		name(key, m.APIName())
 		for j, a := range m.Aliases {
 			name(fmt.Sprintf("%s.aliases[%d]", key, j), a)
@@ -176,55 +214,43 @@ func (c *Config) Validate() error {
 		for j, a := range m.Adapters {
 			name(fmt.Sprintf("%s.adapters[%d]", key, j), a.APIName())
 		}
-		for _, err := range m.validateAdapters() {
-			fault("%s.%w", key, err)
-		}
+		f.in(key, errors.Join(m.validateAdapters()...))
 	}
-	for i, v := range c.Verifiers {
-		if err := v.validate(); err != nil {
-			fault("verifiers[%d].%w", i, err)
-		}
+}
+
+// check adds the faults of a model, whatever the others are.
+func (m Model) check(key string, f *faults) {
+	if _, _, err := m.Remote(); err != nil {
+		f.add("%s.path: %w", key, err)
 	}
-	for i, m := range c.Models {
-		if _, err := m.Stays(); err != nil {
-			fault("models[%d].keep_alive: %w", i, err)
-		}
+	if m.Embedded != "" && !IsEmbedded(m.Embedded) {
+		f.words(key+".embedded", m.Embedded, embeddedNames()...)
 	}
-	for _, err := range c.Loading.validate() {
-		fault("%w", err)
+	if m.Packing != "" {
+		f.words(key+".packing", m.Packing, weights.Packings()...)
 	}
-	c.checkBackends(oneOf, fault)
-	oneOf("kv.type", c.KV.Type, kvTypes...)
-	if err := c.checkMemory(memory.Physical()); err != nil {
-		fault("kv.memory: %w", err)
+	if m.Context < 0 || m.Context > mostContext {
+		f.add("%s.context: %d is outside 0..%d", key, m.Context, mostContext)
 	}
-	if n, err := c.Experts.Bytes(); err != nil {
-		fault("experts.memory: %w", err)
-	} else if most := memory.Physical(); most > 0 && n > most {
-		fault("experts.memory: %s is more than this machine's memory of %s", output.Bytes(n), output.Bytes(most))
+	f.in(key+".sampling", m.Sampling.Validate())
+}
+
+// verifierNames returns the names of the verifiers that are loaded.
+func (c *Config) verifierNames() (names []string) {
+	for _, v := range c.Verifiers {
+		names = append(names, v.Model().APIName())
 	}
-	if _, err := c.Formats.Options(); err != nil {
-		fault("formats.%w", err)
+	return names
+}
+
+// Publishing says where the events of the models' caches go; nil: nowhere. The error begins
+// with the name of the setting at fault, of the section kv.
+func (c *Config) Publishing() (*kvevents.Options, error) {
+	var names []string
+	for _, m := range c.Models {
+		names = append(names, m.APIName())
 	}
-	if c.KV.Block < 1 || c.KV.Block > 1024 {
-		fault("kv.block: %d is outside 1..1024", c.KV.Block)
-	}
-	if _, err := c.Publishing(); err != nil {
-		errs = append(errs, err)
-	}
-	oneOf("log.level", c.Log.Level, logLevels...)
-	oneOf("log.format", c.Log.Format, "auto", "console", "json")
-	errs = append(errs, inSection("engine", c.Engine.Validate())...)
-	errs = append(errs, inSection("search", c.Search.Options.Validate())...)
-	if err := c.Search.Limits.Validate(); err != nil {
-		return errors.Join(append(errs, inSection("search", err)...)...) // the server checks its plans against these limits
-	}
-	if err := c.validateJudges(); err != nil {
-		errs = append(errs, err)
-	}
-	c.Server.Limits, c.Server.Scorers = c.Search.Limits, c.Search.Scorers()
-	errs = append(errs, inSection("search", c.Search.Aims.apply(&c.Server))...)
-	return errors.Join(append(errs, c.Server.Validate())...)
+	return c.KV.Settings.Options(c.KV.Prefix, names)
 }
 
 // checkPacking checks the name of a packing; empty means auto.

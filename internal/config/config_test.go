@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/lutra-lm/lutra/internal/settings"
 	"github.com/lutra-lm/lutra/models"
 )
 
@@ -20,13 +21,13 @@ func TestShippedConfigNamesEveryKeyWithItsDefault(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := settings{origin: map[string]string{}}
-	s.readYAML(shipped, text)
-	if len(s.faults) > 0 {
-		t.Fatal(s.faults)
+	var written Config
+	s := settings.Of(&written, formerNames)
+	if s.ReadYAML(shipped, text); s.Err() != nil {
+		t.Fatal(s.Err())
 	}
-	for key := range leaves(reflect.ValueOf(&s.config).Elem(), "") {
-		if s.origin[key] == "" {
+	for key := range settings.Keys(&written) {
+		if s.Origin(key) == "" {
 			t.Errorf("config.yaml lacks %s", key)
 		}
 	}

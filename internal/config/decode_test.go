@@ -10,6 +10,8 @@ import (
 
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/lutra-lm/lutra/internal/settings"
 )
 
 func TestAFaultOfTheFileTellsLineKeyAndWhatIsWanted(t *testing.T) {
@@ -85,7 +87,7 @@ func TestAFaultOfTheFileTellsLineKeyAndWhatIsWanted(t *testing.T) {
 }
 
 func TestWhatAFileMaySay(t *testing.T) {
-	long := writeConfig(t, "server:\n  api_keys: ["+strings.Repeat("a, ", maxConfigList)+"a]")
+	long := writeConfig(t, "server:\n  api_keys: ["+strings.Repeat("a, ", 1024)+"a]")
 	if _, err := Load(long, nil, nil); err == nil || !strings.Contains(err.Error(), "more than 1024 entries") {
 		t.Errorf("a list beyond its bound: error %v", err)
 	}
@@ -153,22 +155,22 @@ func FuzzConfig(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		first := settings{config: Default(), origin: map[string]string{}}
-		first.readYAML("first", text)
-		if len(first.faults) > 0 {
+		first := Default()
+		s := settings.Of(&first, formerNames)
+		if s.ReadYAML("first", text); s.Err() != nil {
 			return
 		}
-		written, err := yaml.Marshal(plain(reflect.ValueOf(first.config)))
+		written, err := yaml.Marshal(plain(reflect.ValueOf(first)))
 		if err != nil {
 			t.Fatal(err)
 		}
-		second := settings{config: Config{}, origin: map[string]string{}}
-		second.readYAML("second", written)
-		if len(second.faults) > 0 {
-			t.Fatalf("%q was taken, what it means is not: %v\n%s", text, second.faults, written)
+		var second Config
+		s = settings.Of(&second, formerNames)
+		if s.ReadYAML("second", written); s.Err() != nil {
+			t.Fatalf("%q was taken, what it means is not: %v\n%s", text, s.Err(), written)
 		}
-		second.config.Server.Limits, second.config.Server.Log = first.config.Server.Limits, first.config.Server.Log
-		if a, b := plain(reflect.ValueOf(first.config)), plain(reflect.ValueOf(second.config)); !reflect.DeepEqual(a, b) {
+		second.Server.Limits, second.Server.Log = first.Server.Limits, first.Server.Log
+		if a, b := plain(reflect.ValueOf(first)), plain(reflect.ValueOf(second)); !reflect.DeepEqual(a, b) {
 			t.Errorf("%q means\n%v\nand written out\n%v", text, a, b)
 		}
 	})
@@ -177,17 +179,17 @@ func FuzzConfig(f *testing.F) {
 // plain is a section as maps, lists and single values, durations written out.
 func plain(v reflect.Value) any {
 	switch {
-	case v.Type() == durationType:
+	case v.Type() == reflect.TypeFor[time.Duration]():
 		return v.Interface().(time.Duration).String()
 	case v.Kind() == reflect.Struct:
 		m := map[string]any{}
 		addressable := reflect.New(v.Type()).Elem()
 		addressable.Set(v)
-		for _, f := range fieldsOf(addressable) {
-			if f.value.Kind() != reflect.Pointer {
-				m[f.name] = plain(f.value)
-			} else if !f.value.IsNil() {
-				m[f.name] = plain(f.value.Elem())
+		for _, f := range settings.Fields(addressable) {
+			if f.Value.Kind() != reflect.Pointer {
+				m[f.Name] = plain(f.Value)
+			} else if !f.Value.IsNil() {
+				m[f.Name] = plain(f.Value.Elem())
 			}
 		}
 		return m

@@ -2,12 +2,13 @@ package config
 
 import (
 	"bytes"
-	"reflect"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/rs/zerolog"
+
+	"github.com/lutra-lm/lutra/internal/settings"
 )
 
 func TestKeysMayStillBeSetByTheirFormerNames(t *testing.T) {
@@ -62,8 +63,8 @@ func TestAKeyIsSetByOneOfItsNames(t *testing.T) {
 
 func TestFormerNamesLeadToKeys(t *testing.T) {
 	c := Default()
-	keys := leaves(reflect.ValueOf(&c).Elem(), "")
-	for former, now := range formerKeys {
+	keys := settings.Keys(&c)
+	for former, now := range formerNames.Former {
 		if _, is := keys[former]; is {
 			t.Errorf("%s is a key", former)
 		}

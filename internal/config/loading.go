@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lutra-lm/lutra/internal/settings"
 	"github.com/lutra-lm/lutra/models"
 	numbered "github.com/lutra-lm/lutra/models/gguf/parts"
 	"github.com/lutra-lm/lutra/models/huggingface"
@@ -57,20 +58,20 @@ func stays(text string) (time.Duration, error) {
 // mostWaiting bounds Loading.Queue.
 const mostWaiting = 1 << 16
 
-// validate returns the faults.
+// validate returns the faults, each with the name of its setting.
 func (l *Loading) validate() (faults []error) {
 	if _, err := l.Bytes(); err != nil {
-		faults = append(faults, fmt.Errorf("loading.memory: %w", err))
+		faults = append(faults, fmt.Errorf("memory: %w", err))
 	}
 	if _, err := l.Stays(); err != nil {
-		faults = append(faults, fmt.Errorf("loading.keep_alive: %w", err))
+		faults = append(faults, fmt.Errorf("keep_alive: %w", err))
 	}
 	if l.Queue < 1 || l.Queue > mostWaiting {
-		faults = append(faults, fmt.Errorf("loading.queue: %d is outside 1..%d", l.Queue, mostWaiting))
+		faults = append(faults, fmt.Errorf("queue: %d is outside 1..%d", l.Queue, mostWaiting))
 	}
 	if l.Dir != "" {
 		if info, err := os.Stat(l.Dir); err != nil || !info.IsDir() {
-			faults = append(faults, fmt.Errorf("loading.dir: %s is not a folder", l.Dir))
+			faults = append(faults, fmt.Errorf("dir: %s is not a folder", l.Dir))
 		}
 	}
 	return faults
@@ -130,7 +131,7 @@ func filesOf(dir string, entries []os.DirEntry) (paths []string) {
 // Differences returns the keys of settings that differ, except the settings of models and of where
 // they are found.
 func (c *Config) Differences(other *Config) (keys []string) {
-	mine, its := leaves(reflect.ValueOf(c).Elem(), ""), leaves(reflect.ValueOf(other).Elem(), "")
+	mine, its := settings.Keys(c), settings.Keys(other)
 	for _, key := range slices.Sorted(maps.Keys(mine)) {
 		if key != "models" && key != "loading.dir" && key != "loading.cache" && !reflect.DeepEqual(mine[key].Interface(), its[key].Interface()) {
 			keys = append(keys, key)

@@ -1,4 +1,4 @@
-package config
+package settings
 
 import (
 	"bytes"
@@ -19,11 +19,12 @@ import (
 	"github.com/lutra-lm/lutra/internal/usage"
 )
 
-// The decoder of config.yaml sets the fields of Config. It neither rounds nor guesses: a value must
-// have its field's type, a key must be known and appear once. Faults name the key and the line.
+// The decoder of a file sets the fields of its sections. It neither rounds nor guesses:
+// a value must have its field's type, a key must be known and appear once. Faults name
+// the key and the line.
 //
-// The library's own decoder reads 1.5 as 1 and yes as true, makes a text of the number 123, and leaves
-// a setting without a value as it was. It does not say where a value stands that Validate refuses.
+// The library's own decoder reads 1.5 as 1 and yes as true, makes a text of the number 123,
+// leaves a setting without a value as it was, and does not say where a refused value stands.
 
 // Bounds of a configuration file.
 const (
@@ -36,8 +37,8 @@ var (
 	textUnmarshal = reflect.TypeFor[encoding.TextUnmarshaler]()
 )
 
-// readYAML sets what text, a file called name, says.
-func (s *settings) readYAML(name string, text []byte) {
+// ReadYAML sets what text, a file called name, says.
+func (s *Settings) ReadYAML(name string, text []byte) {
 	s.file = name
 	d := yaml.NewDecoder(bytes.NewReader(text))
 	var doc, next yaml.Node
@@ -59,10 +60,10 @@ func (s *settings) readYAML(name string, text []byte) {
 		s.faultAt(root, "", "found %s, want sections such as server:", found(root))
 		return
 	}
-	s.decode(reflect.ValueOf(&s.config).Elem(), root, "")
+	s.decode(s.into, root, "")
 }
 
-func (s *settings) faultAt(n *yaml.Node, key, format string, args ...any) {
+func (s *Settings) faultAt(n *yaml.Node, key, format string, args ...any) {
 	if key != "" {
 		format, args = "%s: "+format, append([]any{key}, args...)
 	}
@@ -70,7 +71,7 @@ func (s *settings) faultAt(n *yaml.Node, key, format string, args ...any) {
 }
 
 // decode sets dst, the field of a key, to what n says.
-func (s *settings) decode(dst reflect.Value, n *yaml.Node, key string) {
+func (s *Settings) decode(dst reflect.Value, n *yaml.Node, key string) {
 	if key != "" {
 		s.origin[key] = fmt.Sprintf("%s:%d", s.file, n.Line)
 	}
@@ -90,7 +91,7 @@ func (s *settings) decode(dst reflect.Value, n *yaml.Node, key string) {
 }
 
 // decodeTree reads sections, lists and maps.
-func (s *settings) decodeTree(dst reflect.Value, n *yaml.Node, key string) {
+func (s *Settings) decodeTree(dst reflect.Value, n *yaml.Node, key string) {
 	want := map[reflect.Kind]yaml.Kind{reflect.Struct: yaml.MappingNode, reflect.Map: yaml.MappingNode, reflect.Slice: yaml.SequenceNode}
 	if n.Kind != want[dst.Kind()] {
 		s.faultAt(n, key, "found %s, want %s", found(n), wanted(dst.Type()))
@@ -116,7 +117,7 @@ func (s *settings) decodeTree(dst reflect.Value, n *yaml.Node, key string) {
 		})
 		dst.Set(m)
 	case reflect.Struct:
-		fields := fieldsOf(dst)
+		fields := Fields(dst)
 		s.eachPair(n, key, func(name string, k, v *yaml.Node) {
 			written := joinKey(key, name)
 			if now := s.current(written, fmt.Sprintf("%s:%d", s.file, k.Line)); now != written {
@@ -126,26 +127,26 @@ func (s *settings) decodeTree(dst reflect.Value, n *yaml.Node, key string) {
 				s.faultAt(k, written, "is set in %s already, under another name", from)
 				return
 			}
-			i := slices.IndexFunc(fields, func(f namedField) bool { return f.name == name })
-			if why, gone := goneKeys[written]; gone {
-				s.config.warnings = append(s.config.warnings, fmt.Sprintf("%s:%d: %s has no effect: %s", s.file, k.Line, written, why))
+			i := slices.IndexFunc(fields, func(f Field) bool { return f.Name == name })
+			if why, gone := s.names.Gone[written]; gone {
+				s.Warnings = append(s.Warnings, fmt.Sprintf("%s:%d: %s has no effect: %s", s.file, k.Line, written, why))
 				return
 			}
 			if i < 0 {
 				var names []string
 				for _, f := range fields {
-					names = append(names, f.name)
+					names = append(names, f.Name)
 				}
 				s.faultAt(k, "", "unknown key %q%s", joinKey(key, name), usage.DidYouMean(name, names))
 				return
 			}
-			s.decode(fields[i].value, v, joinKey(key, name))
+			s.decode(fields[i].Value, v, joinKey(key, name))
 		})
 	}
 }
 
 // eachPair walks a mapping, whose keys must be text and appear once.
-func (s *settings) eachPair(n *yaml.Node, key string, do func(name string, k, v *yaml.Node)) {
+func (s *Settings) eachPair(n *yaml.Node, key string, do func(name string, k, v *yaml.Node)) {
 	lines := map[string]int{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		k, v := n.Content[i], n.Content[i+1]
@@ -162,7 +163,7 @@ func (s *settings) eachPair(n *yaml.Node, key string, do func(name string, k, v 
 }
 
 // decodeScalar reads a single value.
-func (s *settings) decodeScalar(dst reflect.Value, n *yaml.Node, key string) {
+func (s *Settings) decodeScalar(dst reflect.Value, n *yaml.Node, key string) {
 	tag := n.ShortTag()
 	switch {
 	case n.Kind != yaml.ScalarNode || !scalar(dst.Type()) && tag != "!!null":
@@ -245,7 +246,7 @@ func setText(dst reflect.Value, text string) (err error) {
 		}
 		dst.SetFloat(f)
 	default:
-		panic(fmt.Sprintf("config: a setting of type %v", dst.Type()))
+		panic(fmt.Sprintf("settings: a setting of type %v", dst.Type()))
 	}
 	return orBad(err, bad)
 }
@@ -314,37 +315,40 @@ func joinKey(section, name string) string {
 	return section + "." + name
 }
 
-// namedField is a field of a section with its key.
-type namedField struct {
-	name  string
-	value reflect.Value
+// Field is a setting of a section, or a section within one, with the last part of its key.
+type Field struct {
+	Name  string
+	Value reflect.Value
 }
 
-// fieldsOf returns the settings of a section, also from embedded structs.
-func fieldsOf(v reflect.Value) (list []namedField) {
+// Fields returns the settings of a section, a struct, including the settings of embedded structs.
+func Fields(v reflect.Value) (list []Field) {
 	for i := range v.NumField() {
 		f := v.Type().Field(i)
 		name := f.Tag.Get("yaml")
 		switch {
 		case f.Anonymous:
-			list = append(list, fieldsOf(v.Field(i))...)
+			list = append(list, Fields(v.Field(i))...)
 		case f.IsExported() && name != "" && name != "-":
-			list = append(list, namedField{name, v.Field(i)})
+			list = append(list, Field{name, v.Field(i)})
 		}
 	}
 	return list
 }
 
+// Keys returns the settings of all sections of into, a pointer to a struct, by their keys.
+func Keys(into any) map[string]reflect.Value { return leaves(reflect.ValueOf(into).Elem(), "") }
+
 // leaves returns the settings below v, without the sections themselves, by their keys.
 func leaves(v reflect.Value, section string) map[string]reflect.Value {
 	all := map[string]reflect.Value{}
-	for _, f := range fieldsOf(v) {
-		key := joinKey(section, f.name)
-		if f.value.Kind() != reflect.Struct {
-			all[key] = f.value
+	for _, f := range Fields(v) {
+		key := joinKey(section, f.Name)
+		if f.Value.Kind() != reflect.Struct {
+			all[key] = f.Value
 			continue
 		}
-		for k, leaf := range leaves(f.value, key) {
+		for k, leaf := range leaves(f.Value, key) {
 			all[k] = leaf
 		}
 	}
