@@ -32,8 +32,6 @@ var manyMethods = map[string]int{
 	"kernels/acts Rows":              36,
 	"kernels/grouped kernel":         32,
 	"models/huggingface builder":     75,
-	"models/kv Cache":                48,
-	"models/kv Sequence":             23,
 	"models/template Template":       24,
 	"models/template/jinja parser":   49,
 	"models/template/jinja renderer": 47,

@@ -3,7 +3,6 @@ package kv
 import (
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"math"
 
 	"github.com/lutra-lm/lutra/kernels/cpu"
@@ -22,17 +21,18 @@ func New(shape Shape, opt Options) (*Cache, error) {
 		return nil, err
 	}
 	per := BytesPerBlock(shape, opt)
-	c := &Cache{opt: opt, shape: shape, layers: make([]Layer, shape.Layers+shape.Others.Layers), states: newStates(shape.State, opt.States)}
+	blocks := make([]block, opt.Blocks)
+	for i := range blocks {
+		blocks[i].checkpoint = none
+	}
+	c := &Cache{
+		store:  store{opt: opt, shape: shape, layers: make([]Layer, shape.Layers+shape.Others.Layers)},
+		states: newStates(shape.State, opt.States, blocks),
+	}
+	c.pool.init(blocks, opt.BlockLen, &c.states)
 	if err := c.reserve(per*int64(opt.Blocks) + BytesPerState(shape)*int64(c.States())); err != nil {
 		return nil, errors.Join(fmt.Errorf("kv: cache of %d blocks of %d bytes: %w", opt.Blocks, per, err), c.Close())
 	}
-	c.blocks, c.free = make([]block, opt.Blocks), make([]int32, opt.Blocks)
-	for i := range c.free {
-		c.blocks[i].checkpoint = none
-		c.free[i] = int32(opt.Blocks - 1 - i) // low numbers go first
-	}
-	c.index = index{seed: maphash.MakeSeed(), mask: math.MaxUint64, first: map[uint64]int32{}, oldest: none, youngest: none}
-	c.highWater.moved = make(chan struct{}, 1)
 	return c, nil
 }
 
@@ -82,7 +82,7 @@ func (c *Cache) reserve(bytes int64) error {
 			return err
 		}
 	}
-	err := room(c.memory, &c.tokens, c.opt.Blocks*c.opt.BlockLen)
+	err := room(c.memory, &c.index.tokens, c.opt.Blocks*c.opt.BlockLen)
 	for i := 0; i < len(c.layers) && err == nil; i++ {
 		heads, dim := c.shape.of(i)
 		c.layers[i], err = newLayer(c.memory, c.opt, heads, dim)
@@ -102,94 +102,10 @@ func (c *Cache) Close() error {
 	return c.memory.Free()
 }
 
-// Free returns the number of blocks that Grow can still obtain: free ones and
-// indexed ones that no sequence holds.
-func (c *Cache) Free() int { return len(c.free) + c.index.cached }
-
-// Blocks returns the size of the pool.
-func (c *Cache) Blocks() int { return c.opt.Blocks }
-
-// BlockLen returns the number of tokens a block holds.
-func (c *Cache) BlockLen() int { return c.opt.BlockLen }
-
-// Type returns the format of its keys and values.
-func (c *Cache) Type() Type { return c.opt.Type }
-
-// Shape returns the shape of the models whose keys and values the cache holds.
-func (c *Cache) Shape() Shape { return c.shape }
-
 // Stats counts how full the cache is and what the prefix index has found.
 func (c *Cache) Stats() Stats {
 	s := c.stats
-	s.Blocks, s.Free, s.Cached = c.opt.Blocks, c.Free(), c.index.cached
+	s.Blocks, s.Free, s.Cached, s.Evictions = c.opt.Blocks, c.Free(), c.index.cached, c.evictions
 	s.States, s.FreeStates, s.Checkpoints = c.States(), c.FreeStates(), c.Checkpoints()
 	return s
 }
-
-// take hands out a block that nobody references, evicting the oldest cached
-// one when none is free. Free() must not be 0.
-func (c *Cache) take() int32 {
-	var b int32
-	if n := len(c.free); n > 0 {
-		b = c.free[n-1]
-		c.free = c.free[:n-1]
-		c.highWater.raise(b)
-	} else {
-		b = c.index.oldest
-		c.uncache(b)
-		c.remove(b)
-		c.stats.Evictions++
-	}
-	c.blocks[b].refs = 1
-	c.blocks[b].taken++
-	return b
-}
-
-// Taken counts how often block b was handed out: what it held before is lost then. Whoever
-// copies blocks elsewhere tells by it whether a copy is still one.
-func (c *Cache) Taken(b int32) uint32 { return c.blocks[b].taken }
-
-// hold adds a reference to b.
-func (c *Cache) hold(b int32) {
-	if c.blocks[b].refs == 0 {
-		c.uncache(b)
-	}
-	c.blocks[b].refs++
-}
-
-// drop takes a reference from b. An indexed block stays cached.
-func (c *Cache) drop(b int32) {
-	m := &c.blocks[b]
-	if m.refs--; m.refs > 0 {
-		return
-	}
-	if m.refs < 0 {
-		panic(fmt.Sprintf("kv: block %d has %d references", b, m.refs))
-	}
-	if m.indexed {
-		c.cache(b)
-	} else {
-		c.free = append(c.free, b)
-	}
-}
-
-// Forget empties the index of prefixes: what its blocks hold is not to be trusted.
-// Those that sequences share stay until they are released.
-func (c *Cache) Forget() {
-	if o := c.observer; o != nil && c.indexed() == c.index.cached { // nothing will be left
-		c.observer = nil
-		defer func() {
-			c.observer = o
-			o.Cleared()
-		}()
-	}
-	for c.index.cached > 0 {
-		b := c.index.oldest
-		c.uncache(b)
-		c.remove(b)
-		c.free = append(c.free, b)
-	}
-}
-
-// blocksFor returns the number of blocks that n tokens take.
-func (c *Cache) blocksFor(n int) int { return (n + c.opt.BlockLen - 1) / c.opt.BlockLen }

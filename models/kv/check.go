@@ -6,16 +6,16 @@ import "fmt"
 // counted, given all sequences that are in use (none: references are not
 // counted). It is for tests and idle moments.
 func (c *Cache) Check(seqs ...*Sequence) error {
-	state := make([]int32, len(c.blocks)) // free and cached places found
-	for _, b := range c.free {
+	state := make([]int32, len(c.pool.blocks)) // free and cached places found
+	for _, b := range c.pool.free {
 		state[b]++
-		if m := &c.blocks[b]; m.refs != 0 || m.indexed {
+		if m := &c.pool.blocks[b]; m.refs != 0 || m.indexed {
 			return fmt.Errorf("kv: free block %d has %d references, indexed %t", b, m.refs, m.indexed)
 		}
 	}
 	cached, prev := 0, none
-	for b := c.index.oldest; b != none; b = c.blocks[b].younger {
-		m := &c.blocks[b]
+	for b := c.index.oldest; b != none; b = c.pool.blocks[b].younger {
+		m := &c.pool.blocks[b]
 		if state[b]++; m.refs != 0 || !m.indexed || m.older != prev {
 			return fmt.Errorf("kv: cached block %d has %d references, indexed %t, neighbour %d, want %d", b, m.refs, m.indexed, m.older, prev)
 		}
@@ -27,36 +27,36 @@ func (c *Cache) Check(seqs ...*Sequence) error {
 	if cached != c.index.cached || prev != c.index.youngest {
 		return fmt.Errorf("kv: %d cached blocks up to %d, counted %d up to %d", cached, prev, c.index.cached, c.index.youngest)
 	}
-	for b := range c.blocks {
-		if held := c.blocks[b].refs > 0; state[b] > 1 || held == (state[b] == 1) {
-			return fmt.Errorf("kv: block %d has %d references and is free or cached %d times", b, c.blocks[b].refs, state[b])
+	for b := range c.pool.blocks {
+		if held := c.pool.blocks[b].refs > 0; state[b] > 1 || held == (state[b] == 1) {
+			return fmt.Errorf("kv: block %d has %d references and is free or cached %d times", b, c.pool.blocks[b].refs, state[b])
 		}
 	}
-	if err := c.checkIndex(); err != nil {
+	if err := c.index.check(); err != nil {
 		return err
 	}
-	if err := c.checkStates(); err != nil {
+	if err := c.states.check(); err != nil {
 		return err
 	}
 	if len(seqs) == 0 {
 		return nil
 	}
-	if err := c.checkUsers(seqs); err != nil {
+	if err := c.states.checkUsers(seqs); err != nil {
 		return err
 	}
 	return c.checkRefs(seqs)
 }
 
-// checkStates verifies that every recurrent state is free, held or a checkpoint.
-func (c *Cache) checkStates() error {
-	p, spare, kept, free := &c.states, 0, 0, make([]int, len(c.states.slots))
+// check verifies that every recurrent state is free, held or a checkpoint.
+func (p *states) check() error {
+	spare, kept, free := 0, 0, make([]int, len(p.slots))
 	for _, i := range p.free {
 		free[i]++
 	}
 	for i := range p.slots {
 		s := &p.slots[i]
-		if s.block != none && (c.blocks[s.block].checkpoint != int32(i) || !c.blocks[s.block].indexed) {
-			return fmt.Errorf("kv: state %d is the checkpoint of block %d, which has %d", i, s.block, c.blocks[s.block].checkpoint)
+		if s.block != none && (p.owners[s.block].checkpoint != int32(i) || !p.owners[s.block].indexed) {
+			return fmt.Errorf("kv: state %d is the checkpoint of block %d, which has %d", i, s.block, p.owners[s.block].checkpoint)
 		}
 		if s.block != none {
 			kept++
@@ -74,8 +74,8 @@ func (c *Cache) checkStates() error {
 	if spare != p.spare || kept != p.kept {
 		return fmt.Errorf("kv: %d checkpoints, %d to spare, counted %d and %d", kept, spare, p.kept, p.spare)
 	}
-	for b := range c.blocks {
-		if i := c.blocks[b].checkpoint; i != none && p.slots[i].block != int32(b) {
+	for b := range p.owners {
+		if i := p.owners[b].checkpoint; i != none && p.slots[i].block != int32(b) {
 			return fmt.Errorf("kv: block %d has checkpoint %d, which is of block %d", b, i, p.slots[i].block)
 		}
 	}
@@ -83,8 +83,8 @@ func (c *Cache) checkStates() error {
 }
 
 // checkUsers counts the users of the recurrent states.
-func (c *Cache) checkUsers(seqs []*Sequence) error {
-	users := make([]int32, len(c.states.slots))
+func (p *states) checkUsers(seqs []*Sequence) error {
+	users := make([]int32, len(p.slots))
 	for _, s := range seqs {
 		if s.at > s.n || s.at > 0 && s.state == none {
 			return fmt.Errorf("kv: state %d of a sequence of %d tokens has seen %d", s.state, s.n, s.at)
@@ -96,8 +96,8 @@ func (c *Cache) checkUsers(seqs []*Sequence) error {
 		}
 	}
 	for i, n := range users {
-		if c.states.slots[i].users != n {
-			return fmt.Errorf("kv: state %d counts %d users, has %d", i, c.states.slots[i].users, n)
+		if p.slots[i].users != n {
+			return fmt.Errorf("kv: state %d counts %d users, has %d", i, p.slots[i].users, n)
 		}
 	}
 	return nil
@@ -105,43 +105,43 @@ func (c *Cache) checkUsers(seqs []*Sequence) error {
 
 // checkRefs counts the references that seqs hold.
 func (c *Cache) checkRefs(seqs []*Sequence) error {
-	refs := make([]int32, len(c.blocks))
+	refs := make([]int32, len(c.pool.blocks))
 	for _, s := range seqs {
 		if want := c.blocksFor(s.n); len(s.blocks) != want {
 			return fmt.Errorf("kv: sequence of %d tokens has %d blocks, want %d", s.n, len(s.blocks), want)
 		}
 		for i, b := range s.blocks {
 			refs[b]++
-			if i < s.sealed && !c.blocks[b].indexed {
+			if i < s.sealed && !c.pool.blocks[b].indexed {
 				return fmt.Errorf("kv: sealed block %d is not indexed", b)
 			}
 		}
 	}
 	for b, n := range refs {
-		if c.blocks[b].refs != n {
-			return fmt.Errorf("kv: block %d counts %d references, has %d", b, c.blocks[b].refs, n)
+		if c.pool.blocks[b].refs != n {
+			return fmt.Errorf("kv: block %d counts %d references, has %d", b, c.pool.blocks[b].refs, n)
 		}
 	}
 	return nil
 }
 
-// checkIndex verifies that the tree and the hash table describe the same blocks.
-func (c *Cache) checkIndex() error {
+// check verifies that the tree and the hash table describe the same blocks.
+func (x *index) check() error {
 	found := 0
-	for hash, b := range c.index.first {
-		for ; b != none; b = c.blocks[b].sameHash {
-			m := &c.blocks[b]
-			if found++; found > len(c.blocks) {
+	for hash, b := range x.first {
+		for ; b != none; b = x.blocks[b].sameHash {
+			m := &x.blocks[b]
+			if found++; found > len(x.blocks) {
 				return fmt.Errorf("kv: more index entries than blocks")
 			}
-			if !m.indexed || m.hash != hash || hash != c.index.hash(m.parent, c.tokensOf(b)) {
+			if !m.indexed || m.hash != hash || hash != x.hash(m.parent, x.tokensOf(b)) {
 				return fmt.Errorf("kv: block %d does not belong under hash %x", b, hash)
 			}
 		}
 	}
-	children := make([]int32, len(c.blocks))
-	for b := range c.blocks {
-		m := &c.blocks[b]
+	children := make([]int32, len(x.blocks))
+	for b := range x.blocks {
+		m := &x.blocks[b]
 		if !m.indexed {
 			continue
 		}
@@ -149,7 +149,7 @@ func (c *Cache) checkIndex() error {
 		if m.parent < 0 {
 			continue
 		}
-		p := &c.blocks[m.parent]
+		p := &x.blocks[m.parent]
 		if children[m.parent]++; !p.indexed || m.refs > 0 && p.refs == 0 {
 			return fmt.Errorf("kv: block %d has lost its parent %d", b, m.parent)
 		}
@@ -157,8 +157,8 @@ func (c *Cache) checkIndex() error {
 	if found != 0 {
 		return fmt.Errorf("kv: %d blocks too many in the index", found)
 	}
-	for b := range c.blocks {
-		if m := &c.blocks[b]; m.indexed && m.children != children[b] {
+	for b := range x.blocks {
+		if m := &x.blocks[b]; m.indexed && m.children != children[b] {
 			return fmt.Errorf("kv: block %d counts %d continuations, has %d", b, m.children, children[b])
 		}
 	}

@@ -22,14 +22,15 @@ func (f *highWater) raise(b int32) {
 	}
 }
 
-// Commit has the system find memory for the blocks [from, to). Otherwise it does so when they are first written, in the
-// middle of a step. That takes 0.2 ms for a page of 2 MiB, or 7 ms on a virtual machine whose host must find memory too.
-// Contents stay as they are; any goroutine may call it. It reports whether the system did so.
-func (c *Cache) Commit(from, to int) bool {
-	piece := int(max(1, commitPiece/arrayBytes(c.shape.Heads, c.shape.HeadDim, c.opt)))
+// Commit has the system find memory for the blocks [from, to). Otherwise it does
+// so when they are first written, in the midst of a step: 0.2 ms for a page of
+// 2 MiB, or 7 ms on a virtual machine whose host must find memory too. Contents
+// stay as they are; any goroutine may call it. It reports whether the system did so.
+func (st *store) Commit(from, to int) bool {
+	piece := int(max(1, commitPiece/arrayBytes(st.shape.Heads, st.shape.HeadDim, st.opt)))
 	for ; from < to; from += piece {
-		for i := range c.layers {
-			l := &c.layers[i]
+		for i := range st.layers {
+			l := &st.layers[i]
 			if !l.commit(l.FirstVector(int32(from), 0), min(piece, to-from)*l.heads*l.stride, l.dim) {
 				return false
 			}

@@ -8,6 +8,14 @@ import (
 	"github.com/lutra-lm/lutra/kernels/vector"
 )
 
+// store holds the keys and values of all blocks.
+type store struct {
+	opt    Options
+	shape  Shape
+	layers []Layer
+	memory *cpu.Arena // of the layers, of the index and of recurrent states; nil: the heap
+}
+
 // newLayer makes room in a for a layer of heads of dim elements.
 func newLayer(a *cpu.Arena, opt Options, heads, dim int) (y Layer, err error) {
 	y = Layer{heads: heads, dim: dim, stride: wholeGroups(opt.BlockLen)}
@@ -32,29 +40,44 @@ func room[T int8 | uint16 | int32 | float32](a *cpu.Arena, s *[]T, n int) (err e
 // FirstVector returns the number of the first key and value of a head in block b.
 func (l *Layer) FirstVector(b int32, head int) int { return (int(b)*l.heads + head) * l.stride }
 
+// Blocks returns the size of the pool.
+func (st *store) Blocks() int { return st.opt.Blocks }
+
+// BlockLen returns the number of tokens a block holds.
+func (st *store) BlockLen() int { return st.opt.BlockLen }
+
+// Type returns the format of its keys and values.
+func (st *store) Type() Type { return st.opt.Type }
+
+// Shape returns the shape of the models whose keys and values the cache holds.
+func (st *store) Shape() Shape { return st.shape }
+
+// blocksFor returns the number of blocks that n tokens take.
+func (st *store) blocksFor(n int) int { return (n + st.opt.BlockLen - 1) / st.opt.BlockLen }
+
 // Stride returns the distance between the vectors of one head and block and of the next.
-func (c *Cache) Stride() int { return wholeGroups(c.opt.BlockLen) }
+func (st *store) Stride() int { return wholeGroups(st.opt.BlockLen) }
 
 // Layer returns one layer's keys and values.
-func (c *Cache) Layer(i int) *Layer { return &c.layers[i] }
+func (st *store) Layer(i int) *Layer { return &st.layers[i] }
 
 // TokenBytes returns the memory of the keys and values of one token in a layer.
-func (c *Cache) TokenBytes(layer int) int64 {
-	heads, dim := c.shape.of(layer)
-	return 2 * arrayBytes(heads, dim, c.opt) / int64(c.opt.BlockLen)
+func (st *store) TokenBytes(layer int) int64 {
+	heads, dim := st.shape.of(layer)
+	return 2 * arrayBytes(heads, dim, st.opt) / int64(st.opt.BlockLen)
 }
 
 // Store writes the keys and values k, v [KVHeads][HeadDim] of one position.
-func (c *Cache) Store(layer int, s *Sequence, pos int, k, v []float32) {
-	l := &c.layers[layer]
+func (st *store) Store(layer int, s *Sequence, pos int, k, v []float32) {
+	l := &st.layers[layer]
 	d := l.dim
-	b, row := s.blocks[pos/c.opt.BlockLen], pos%c.opt.BlockLen
+	b, row := s.blocks[pos/st.opt.BlockLen], pos%st.opt.BlockLen
 	group, in := row/attention.KeyGroup*attention.KeyGroup, row%attention.KeyGroup
 	for h := range l.heads {
 		i := l.FirstVector(b, h)
 		j := i + row
 		kh, vh := k[h*d:(h+1)*d], v[h*d:(h+1)*d]
-		switch c.opt.Type {
+		switch st.opt.Type {
 		case F16:
 			attention.StoreKeyF16(l.k16[(i+group)*d:], in, kh)
 			vector.F32ToF16(l.v16[j*d:(j+1)*d], vh)
@@ -111,9 +134,9 @@ func vectorAt(x []float32, first int, at []int32, j, d int) []float32 {
 
 // copyBlock copies the first rows tokens of block src to block dst, and those
 // that share a group of keys with them.
-func (c *Cache) copyBlock(dst, src int32, rows int) {
-	for i := range c.layers {
-		l := &c.layers[i]
+func (st *store) copyBlock(dst, src int32, rows int) {
+	for i := range st.layers {
+		l := &st.layers[i]
 		for h := range l.heads {
 			to, from, n := l.FirstVector(dst, h), l.FirstVector(src, h), wholeGroups(rows)
 			copyVectors(l.k16, to, from, n, l.dim)

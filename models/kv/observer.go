@@ -20,14 +20,14 @@ func (c *Cache) Observe(o Observer) {
 		panic("kv: Cache.Observe: there are indexed blocks")
 	}
 	if !c.opt.Cold {
-		c.observer = o
+		c.index.observer = o
 	}
 }
 
-// indexed counts the blocks in the index.
-func (c *Cache) indexed() (n int) {
-	for i := range c.blocks {
-		if c.blocks[i].indexed {
+// size counts the blocks in the index.
+func (x *index) size() (n int) {
+	for i := range x.blocks {
+		if x.blocks[i].indexed {
 			n++
 		}
 	}

@@ -42,12 +42,12 @@ func (o told) Cleared() { clear(o) }
 // verify compares what an observer was told with the index.
 func (o told) verify(t *testing.T, c *Cache) {
 	t.Helper()
-	if len(o) != c.indexed() {
-		t.Fatalf("the observer knows %d blocks of %d", len(o), c.indexed())
+	if len(o) != c.index.size() {
+		t.Fatalf("the observer knows %d blocks of %d", len(o), c.index.size())
 	}
 	for b, m := range o {
-		if got := &c.blocks[b]; !got.indexed || max(got.parent, none) != m.parent || !slices.Equal(c.tokensOf(b), m.tokens) {
-			t.Fatalf("the observer knows block %d as %+v, it is %+v with tokens %v", b, m, *got, c.tokensOf(b))
+		if got := &c.pool.blocks[b]; !got.indexed || max(got.parent, none) != m.parent || !slices.Equal(c.index.tokensOf(b), m.tokens) {
+			t.Fatalf("the observer knows block %d as %+v, it is %+v with tokens %v", b, m, *got, c.index.tokensOf(b))
 		}
 	}
 }
@@ -56,7 +56,7 @@ func (o told) verify(t *testing.T, c *Cache) {
 func TestForgettingIsTold(t *testing.T) {
 	h := newHistory(t, F16, ^uint64(0))
 	cleared := 0
-	h.c.observer = counting{h.told, &cleared}
+	h.c.index.observer = counting{h.told, &cleared}
 	for _, keep := range []bool{false, true} {
 		h.open(nil)
 		h.grow(0, []int32{1, 2, 3, 4, 5, 6, 7, 8})

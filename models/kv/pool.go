@@ -3,12 +3,7 @@ package kv
 import (
 	"hash/maphash"
 	"sync/atomic"
-
-	"github.com/lutra-lm/lutra/kernels/cpu"
 )
-
-// What a cache notes of blocks, sequences and recurrent states stands here; the other files
-// change it, each in one respect.
 
 // Cache is a paged pool of keys and values, shared by all sequences. Full
 // blocks are indexed by their token prefix, so a new sequence starts with the
@@ -24,22 +19,24 @@ import (
 // prefixes are younger than their continuations in the eviction order, and no
 // indexed block ever loses its parent.
 //
-// It has more than twenty methods, as blocks, index, states and layers count one another's
-// references: a file each, none of which keeps the invariants alone.
+//	Cache ─┬─ store   the numbers: layers, in the order of blocks
+//	       ├─ pool    who holds a block ── index   which block has which prefix
+//	       └─ states  recurrent states, and whose checkpoints they are
 type Cache struct {
-	opt    Options
-	shape  Shape
-	layers []Layer
+	store
+	pool
+	states
+	stats Stats // of Open and Grow alone
+}
 
-	blocks    []block
-	tokens    []int32 // [Blocks][BlockLen], what indexed blocks hold
-	free      []int32 // stack of blocks that hold nothing
-	index     index
-	states    states
-	stats     Stats
-	observer  Observer // nil: nobody
-	highWater highWater
-	memory    *cpu.Arena // of the layers, tokens and states; nil: the heap
+// pool knows of each block whether it is free, held by sequences, or cached.
+type pool struct {
+	blocks      []block
+	free        []int32 // stack of blocks that hold nothing
+	index       index
+	checkpoints *states // of blocks that leave the index
+	evictions   int64
+	highWater   highWater
 }
 
 // block is the bookkeeping of one block.
@@ -67,6 +64,11 @@ const none = int32(-1)
 //
 // Indexed blocks that no sequence references form a list in eviction order.
 type index struct {
+	blocks   []block  // the pool's
+	tokens   []int32  // [Blocks][blockLen], what indexed blocks hold
+	blockLen int      // tokens a block
+	observer Observer // nil: nobody
+
 	seed     maphash.Seed     // random: nobody can prepare colliding prompts
 	mask     uint64           // bits of the hash in use; tests narrow it to force collisions
 	first    map[uint64]int32 // hash → first block with it; others follow by block.sameHash
@@ -76,16 +78,17 @@ type index struct {
 	cached   int // length of the list
 }
 
-// states is the pool.
+// states are a pool of their own.
 type states struct {
-	size  int       // numbers of a state; 0: the models have none
-	data  []float32 // [slots][size]
-	slots []slot
-	free  []int32
-	kept  int    // checkpoints
-	spare int    // of them, those that no sequence shares
-	clock uint64 // counts uses of checkpoints
-	last  uint64 // the version given out last
+	owners []block   // the blocks, some of which have a checkpoint
+	size   int       // numbers of a state; 0: the models have none
+	data   []float32 // [slots][size]
+	slots  []slot
+	free   []int32
+	kept   int    // checkpoints
+	spare  int    // of them, those that no sequence shares
+	clock  uint64 // counts uses of checkpoints
+	last   uint64 // the version given out last
 }
 
 // slot is the bookkeeping of one state.
@@ -98,6 +101,7 @@ type slot struct {
 
 // recurrent holds a Sequence's slot of recurrent state and its checkpoints.
 type recurrent struct {
+	pool  *states
 	state int32 // its slot, or none
 	at    int   // tokens that have changed it
 	mark  int32 // the slot of a checkpoint that Seal may keep: none, or state
@@ -105,8 +109,7 @@ type recurrent struct {
 	made  int32 // the block that got the last checkpoint that the sequence made, or none
 }
 
-// Sequence is one sequence's view of the cache: a list of blocks. Each thing that a caller does
-// with it is one method, hence their number; the methods for recurrent states are in state.go.
+// Sequence is one sequence's view of the cache: a list of blocks, and a recurrent state.
 type Sequence struct {
 	c      *Cache
 	root   *Root // nil: none but the model's own

@@ -31,11 +31,11 @@ func (r *Root) before() int32 {
 // OpenOf does what Open does for sequences of another root. Only the same variant of the model finds its blocks. Open's
 // root is nil.
 func (c *Cache) OpenOf(root *Root, tokens []int32) *Sequence {
-	s := &Sequence{c: c, root: root, recurrent: recurrent{state: none, mark: none, made: none}}
+	s := &Sequence{c: c, root: root, recurrent: recurrent{pool: &c.states, state: none, mark: none, made: none}}
 	l, parent := c.opt.BlockLen, s.root.before()
 	for n := l; n <= len(tokens) && !c.opt.Cold; n += l {
 		own := tokens[n-l : n]
-		b := c.find(c.index.hash(parent, own), parent, own)
+		b := c.index.find(c.index.hash(parent, own), parent, own)
 		if b == none {
 			break
 		}
@@ -48,7 +48,7 @@ func (c *Cache) OpenOf(root *Root, tokens []int32) *Sequence {
 		s.blocks = s.blocks[:s.sealed]
 	}
 	for _, b := range s.blocks {
-		c.hold(b)
+		c.pool.hold(b)
 	}
 	c.stats.Queries++
 	c.stats.QueryTokens += int64(len(tokens))
@@ -95,9 +95,6 @@ func (s *Sequence) frozenTail() bool {
 	return s.n%s.c.opt.BlockLen != 0 && !s.c.writable(s.blocks[len(s.blocks)-1])
 }
 
-// writable tells whether block b belongs to one sequence alone.
-func (c *Cache) writable(b int32) bool { return c.blocks[b].refs == 1 && !c.blocks[b].indexed }
-
 // Grow adds n positions, copying the last block and the recurrent state first when
 // a fork shares them. On ErrNoBlocks nothing has changed.
 func (s *Sequence) Grow(n int) error {
@@ -109,19 +106,19 @@ func (s *Sequence) Grow(n int) error {
 		return ErrNoBlocks
 	}
 	if n > 0 {
-		s.ownState()
+		s.own()
 	}
 	if n > 0 && s.frozenTail() {
 		last := len(s.blocks) - 1
-		b := s.c.take()
+		b := s.c.pool.take()
 		s.c.copyBlock(b, s.blocks[last], s.n%s.c.opt.BlockLen)
-		s.c.drop(s.blocks[last])
+		s.c.pool.drop(s.blocks[last])
 		s.blocks[last] = b
 		s.c.stats.Copies++
 		need--
 	}
 	for range need {
-		s.blocks = append(s.blocks, s.c.take())
+		s.blocks = append(s.blocks, s.c.pool.take())
 	}
 	s.n += n
 	return nil
@@ -144,15 +141,15 @@ func (s *Sequence) Seal(tokens []int32) {
 		own := tokens[s.sealed*l : s.sealed*l+l]
 		b := s.blocks[s.sealed]
 		hash := c.index.hash(parent, own)
-		known := c.find(hash, parent, own)
+		known := c.index.find(hash, parent, own)
 		switch {
-		case known == none && s.swapped && c.blocks[b].refs > 1:
+		case known == none && s.swapped && c.pool.blocks[b].refs > 1:
 			return // another holder of b may lack the parent; a later Seal tries again
 		case known == none:
-			c.insert(b, hash, parent, s.root, own)
+			c.index.insert(b, hash, parent, s.root, own)
 		case known != b:
-			c.hold(known)
-			c.drop(b)
+			c.pool.hold(known)
+			c.pool.drop(b)
 			s.blocks[s.sealed] = known
 		}
 		parent = s.blocks[s.sealed]
@@ -163,9 +160,9 @@ func (s *Sequence) Seal(tokens []int32) {
 // Fork returns a second sequence that shares every block.
 func (s *Sequence) Fork() *Sequence {
 	for _, b := range s.blocks {
-		s.c.hold(b)
+		s.c.pool.hold(b)
 	}
-	f := &Sequence{c: s.c, root: s.root, n: s.n, sealed: s.sealed, swapped: s.swapped, recurrent: recurrent{state: none, mark: none, made: s.made}}
+	f := &Sequence{c: s.c, root: s.root, n: s.n, sealed: s.sealed, swapped: s.swapped, recurrent: recurrent{pool: s.pool, state: none, mark: none, made: s.made}}
 	f.setState(s.state, s.at)
 	f.blocks = append(make([]int32, 0, len(s.blocks)+1), s.blocks...)
 	return f
@@ -181,11 +178,11 @@ func (s *Sequence) Become(t *Sequence) {
 		same++
 	}
 	for _, b := range t.blocks[same:] {
-		s.c.hold(b)
+		s.c.pool.hold(b)
 	}
 	// Last first, as in Truncate.
 	for _, b := range slices.Backward(s.blocks[same:]) {
-		s.c.drop(b)
+		s.c.pool.drop(b)
 	}
 	s.blocks = append(s.blocks[:same], t.blocks[same:]...)
 	s.n, s.sealed, s.swapped = t.n, t.sealed, t.swapped
@@ -205,7 +202,7 @@ func (s *Sequence) Truncate(n int) {
 	keep := s.c.blocksFor(n)
 	// Last first, so that continuations are evicted before what they continue.
 	for i := len(s.blocks) - 1; i >= keep; i-- {
-		s.c.drop(s.blocks[i])
+		s.c.pool.drop(s.blocks[i])
 	}
 	s.blocks = s.blocks[:keep]
 	s.n, s.sealed = n, min(s.sealed, n/s.c.opt.BlockLen)

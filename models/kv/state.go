@@ -22,8 +22,8 @@ func BytesPerState(shape Shape) int64 {
 	return 4*int64(shape.State) + int64(unsafe.Sizeof(slot{})) + 4
 }
 
-func newStates(size, slots int) states {
-	p := states{size: size}
+func newStates(size, slots int, blocks []block) states {
+	p := states{size: size, owners: blocks}
 	if size > 0 {
 		p.slots = make([]slot, slots)
 		for i := range p.slots {
@@ -35,22 +35,21 @@ func newStates(size, slots int) states {
 }
 
 // States returns the number of recurrent states in the pool.
-func (c *Cache) States() int { return len(c.states.slots) }
+func (p *states) States() int { return len(p.slots) }
 
 // FreeStates returns the number of recurrent states that Grow can still obtain: free
 // ones, and checkpoints that no sequence shares.
-func (c *Cache) FreeStates() int { return len(c.states.free) + c.states.spare }
+func (p *states) FreeStates() int { return len(p.free) + p.spare }
 
 // Checkpoints returns the number of recurrent states that blocks hold.
-func (c *Cache) Checkpoints() int { return c.states.kept }
+func (p *states) Checkpoints() int { return p.kept }
 
 // of returns the numbers of a slot.
 func (p *states) of(i int32) []float32 { return p.data[int(i)*p.size : (int(i)+1)*p.size] }
 
 // take hands out a slot that nobody holds, the least recently used checkpoint's when
 // none is free.
-func (c *Cache) takeState() int32 {
-	p := &c.states
+func (p *states) take() int32 {
 	if n := len(p.free); n > 0 {
 		i := p.free[n-1]
 		p.free = p.free[:n-1]
@@ -63,122 +62,122 @@ func (c *Cache) takeState() int32 {
 			oldest = int32(i)
 		}
 	}
-	c.holdState(oldest)
-	c.dropCheckpoint(p.slots[oldest].block)
+	p.hold(oldest)
+	p.dropCheckpoint(p.slots[oldest].block)
 	return oldest
 }
 
-// holdState adds a user to slot i, unless it is none.
-func (c *Cache) holdState(i int32) {
+// hold adds a user to slot i, unless it is none.
+func (p *states) hold(i int32) {
 	if i == none {
 		return
 	}
-	s := &c.states.slots[i]
+	s := &p.slots[i]
 	if s.users == 0 {
-		c.states.spare--
+		p.spare--
 	}
 	s.users++
 }
 
-// releaseState takes a user from slot i, unless it is none.
-func (c *Cache) releaseState(i int32) {
+// release takes a user from slot i, unless it is none.
+func (p *states) release(i int32) {
 	if i == none {
 		return
 	}
-	s := &c.states.slots[i]
+	s := &p.slots[i]
 	switch s.users--; {
 	case s.users < 0:
 		panic("kv: a recurrent state released twice")
 	case s.users > 0:
 	case s.block != none:
-		c.states.spare++
+		p.spare++
 	default:
-		c.states.free = append(c.states.free, i)
+		p.free = append(p.free, i)
 	}
 }
 
 // keepCheckpoint makes slot i, which a sequence holds, the checkpoint of block b.
-func (c *Cache) keepCheckpoint(b, i int32) {
-	c.blocks[b].checkpoint, c.states.slots[i].block = i, b
-	c.states.kept++
-	c.useCheckpoint(i)
+func (p *states) keepCheckpoint(b, i int32) {
+	p.owners[b].checkpoint, p.slots[i].block = i, b
+	p.kept++
+	p.useCheckpoint(i)
 }
 
 // useCheckpoint notes that a checkpoint was of use.
-func (c *Cache) useCheckpoint(i int32) {
-	c.states.clock++
-	c.states.slots[i].used = c.states.clock
+func (p *states) useCheckpoint(i int32) {
+	p.clock++
+	p.slots[i].used = p.clock
 }
 
 // dropCheckpoint takes the checkpoint from block b, if it has one.
-func (c *Cache) dropCheckpoint(b int32) {
-	i := c.blocks[b].checkpoint
+func (p *states) dropCheckpoint(b int32) {
+	i := p.owners[b].checkpoint
 	if i == none {
 		return
 	}
-	s := &c.states.slots[i]
-	c.blocks[b].checkpoint, s.block = none, none
-	c.states.kept--
+	s := &p.slots[i]
+	p.owners[b].checkpoint, s.block = none, none
+	p.kept--
 	if s.users == 0 {
-		c.states.spare--
-		c.states.free = append(c.states.free, i)
+		p.spare--
+		p.free = append(p.free, i)
 	}
 }
 
 // NeedState returns the number of recurrent states, 0 or 1, that Grow would take.
-func (s *Sequence) NeedState() int {
-	if s.c.states.size == 0 {
+func (s *recurrent) NeedState() int {
+	if s.pool.size == 0 {
 		return 0
 	}
 	if s.state == none {
 		return 1
 	}
-	users := s.c.states.slots[s.state].users
+	users := s.pool.slots[s.state].users
 	if s.mark == s.state {
 		users--
 	}
 	return int(min(users-1, 1)) // a checkpoint that shares it goes if there is no other slot
 }
 
-// ownState gives the sequence a state that nobody else holds. FreeStates must not
+// own gives the sequence a state that nobody else holds. FreeStates must not
 // be less than NeedState.
-func (s *Sequence) ownState() {
+func (s *recurrent) own() {
 	s.unmark()
-	c, p := s.c, &s.c.states
+	p := s.pool
 	switch own := s.state; {
 	case p.size == 0:
 	case own == none:
-		s.state = c.takeState()
+		s.state = p.take()
 		clear(p.of(s.state))
 		p.slots[s.state].version = 0
 	case p.slots[own].users == 1 && p.slots[own].block == none:
-	case p.slots[own].users == 1 && c.FreeStates() == 0:
-		c.dropCheckpoint(p.slots[own].block)
+	case p.slots[own].users == 1 && p.FreeStates() == 0:
+		p.dropCheckpoint(p.slots[own].block)
 	default:
-		s.state = c.takeState()
+		s.state = p.take()
 		copy(p.of(s.state), p.of(own))
 		p.slots[s.state].version = p.slots[own].version
-		c.releaseState(own)
+		p.release(own)
 	}
 }
 
 // StateAt returns how many tokens the recurrent state has seen, and whether nobody shares
 // it, so that it may change.
-func (s *Sequence) StateAt() (n int, own bool) {
+func (s *recurrent) StateAt() (n int, own bool) {
 	if s.state == none {
 		return s.at, false
 	}
-	sl := &s.c.states.slots[s.state]
+	sl := &s.pool.slots[s.state]
 	return s.at, sl.users == 1 && sl.block == none
 }
 
 // StateVersion returns the version of the numbers of the recurrent state: two of one version are equal,
 // and each Advance makes another. 0: they are zeros, or there are none.
-func (s *Sequence) StateVersion() uint64 {
+func (s *recurrent) StateVersion() uint64 {
 	if s.state == none {
 		return 0
 	}
-	return s.c.states.slots[s.state].version
+	return s.pool.slots[s.state].version
 }
 
 // write notes that slot i gets other numbers.
@@ -207,9 +206,9 @@ func (s *Sequence) Advance(n int) (state, mark []float32, at int) {
 	case c.opt.Cold || end <= from || n == from+1 && n%every != 0:
 	case end == n: // Seal takes the state itself, to be copied should it go on
 		s.mark, s.ends = s.state, n
-		c.holdState(s.mark)
-	case c.FreeStates() > 0:
-		s.mark, s.ends = c.takeState(), end
+		p.hold(s.mark)
+	case p.FreeStates() > 0:
+		s.mark, s.ends = p.take(), end
 		p.write(s.mark)
 		return p.of(s.state), p.of(s.mark), end
 	}
@@ -217,8 +216,8 @@ func (s *Sequence) Advance(n int) (state, mark []float32, at int) {
 }
 
 // unmark forgets the checkpoint that was to be kept.
-func (s *Sequence) unmark() {
-	s.c.releaseState(s.mark)
+func (s *recurrent) unmark() {
+	s.pool.release(s.mark)
 	s.mark, s.ends = none, 0
 }
 
@@ -229,14 +228,14 @@ func (s *Sequence) keep() {
 	if s.mark == none || s.ends > s.sealed*l {
 		return
 	}
-	if b := s.blocks[s.ends/l-1]; c.blocks[b].checkpoint == none {
-		if s.made != none && c.blocks[s.made].checkpoint != none {
-			c.states.slots[c.blocks[s.made].checkpoint].used = 0
+	if b := s.blocks[s.ends/l-1]; c.pool.blocks[b].checkpoint == none {
+		if s.made != none && c.pool.blocks[s.made].checkpoint != none {
+			s.pool.slots[c.pool.blocks[s.made].checkpoint].used = 0
 		}
-		c.keepCheckpoint(b, s.mark)
+		s.pool.keepCheckpoint(b, s.mark)
 		s.made = b
 	} else {
-		c.useCheckpoint(c.blocks[b].checkpoint)
+		s.pool.useCheckpoint(c.pool.blocks[b].checkpoint)
 	}
 	s.unmark()
 }
@@ -246,22 +245,22 @@ func (s *Sequence) keep() {
 func (s *Sequence) rewind(n int) int {
 	c, l := s.c, s.c.opt.BlockLen
 	blocks := min(s.sealed, n/l)
-	for blocks > 0 && c.blocks[s.blocks[blocks-1]].checkpoint == none {
+	for blocks > 0 && c.pool.blocks[s.blocks[blocks-1]].checkpoint == none {
 		blocks--
 	}
 	state := none
 	if blocks > 0 {
-		state = c.blocks[s.blocks[blocks-1]].checkpoint
-		c.useCheckpoint(state)
+		state = c.pool.blocks[s.blocks[blocks-1]].checkpoint
+		s.pool.useCheckpoint(state)
 	}
 	s.setState(state, blocks*l)
 	return s.at
 }
 
 // setState exchanges the state for slot i, which has seen n tokens.
-func (s *Sequence) setState(i int32, n int) {
+func (s *recurrent) setState(i int32, n int) {
 	s.unmark()
-	s.c.holdState(i)
-	s.c.releaseState(s.state)
+	s.pool.hold(i)
+	s.pool.release(s.state)
 	s.state, s.at = i, n
 }
