@@ -31,7 +31,6 @@ var manyMethods = map[string]int{
 	"kernels/_gen/grouped tile":      82,
 	"kernels/acts Rows":              36,
 	"kernels/grouped kernel":         32,
-	"models/huggingface builder":     75,
 	"models/template Template":       24,
 	"models/template/jinja parser":   49,
 	"models/template/jinja renderer": 47,

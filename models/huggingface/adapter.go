@@ -50,7 +50,7 @@ func IsAdapter(dir string) bool {
 // that ranks may differ and some may have nothing. Its weights stay in their file, which is open until
 // the File is closed.
 func OpenAdapter(dir string, model *gguf.File) (*gguf.File, error) {
-	b := &adapterBuilder{builder: &builder{dir: dir, md: gguf.Metadata{}}, model: model, pairs: map[string]*pair{}}
+	b := &adapterBuilder{builder: newBuilder(dir), model: model, pairs: map[string]*pair{}}
 	f, err := b.adapter()
 	if err != nil {
 		for _, s := range b.files {

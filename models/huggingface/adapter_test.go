@@ -94,7 +94,7 @@ func TestAdaptersOfOtherExpertsAndLatentsAreRefusedByName(t *testing.T) {
 // The BitNet of 2024 has Llama's model_type, but not the order of its rows.
 func TestAnAdapterHasTheOrderOfRowsOfItsModelsArchitecture(t *testing.T) {
 	for name, paired := range map[string]bool{"llama": true, "bitnet": false, "granite": true, "gemma-embedding": false} {
-		b := &adapterBuilder{builder: &builder{md: gguf.Metadata{}}}
+		b := &adapterBuilder{builder: newBuilder("")}
 		b.ofModel(gguf.Metadata{"general.architecture": name, name + ".attention.head_count": uint32(4)})
 		if b.err != nil || b.arch.name != name || b.arch.paired != paired {
 			t.Errorf("%s is %s, paired %t, %v", name, b.arch.name, b.arch.paired, b.err)

@@ -15,6 +15,7 @@ type architecture struct {
 	names      map[string]string // of parts of a layer, where layerNames does not say, or other; "": not read
 	layouts    map[string]layout // of tensors that are stored otherwise, by their names in GGUF
 	paired     bool              // rows of q and k go in the order of rotated pairs
+	online     bool              // matrices are stored as floats, and become ternary when they are read
 	plusOne    bool              // norms are stored less one, which the file has added
 	asStored   []string          // ends of the names of norms of which that is not so
 	windows    int               // every so many layers one sees all keys, and the file need not say so; 0: windows are not applied
@@ -25,9 +26,9 @@ type architecture struct {
 	numbers    []key             // further keys of the file
 	defaults   map[string]any    // what config.json may leave out
 	mixture    *mixture
-	choose     func(b *builder) string          // name, where config.json says which; nil: name is
+	choose     func(k *keys) string             // name, where config.json says which; nil: name is
 	others     map[string]func(a *architecture) // what choose may say besides name, and what it changes of the row; nil: nothing
-	more       func(b *builder)                 // sets further keys, and checks what the engine takes for granted; nil: nothing
+	more       func(k *keys)                    // sets further keys, and checks what the engine takes for granted; nil: nothing
 }
 
 // key says which number of config.json a key of the file is.
@@ -74,34 +75,34 @@ var expertNames = map[string]string{
 
 // architecture finds the row of config.json's model_type. Models that see pictures too have
 // the language model's config within.
-func (b *builder) architecture() {
-	kind := b.config.text("model_type", "")
-	if whole := b.config; whole.has("text_config") {
-		b.config = whole.within("text_config")
+func (k *keys) architecture() {
+	kind := k.config.text("model_type", "")
+	if whole := k.config; whole.has("text_config") {
+		k.config = whole.within("text_config")
 		for _, name := range []string{"architectures", "quantization_config", "bos_token_id", "eos_token_id", "tie_word_embeddings"} {
-			if b.config.m != nil && !b.config.has(name) {
-				b.config.m[name] = whole.m[name]
+			if k.config.m != nil && !k.config.has(name) {
+				k.config.m[name] = whole.m[name]
 			}
 		}
-		kind = b.config.text("model_type", kind+"_text")
+		kind = k.config.text("model_type", kind+"_text")
 	}
 	arch, ok := architectures[kind]
 	switch {
-	case b.err != nil:
+	case k.err != nil:
 	case kind == "":
-		b.fail("%s: model_type is missing", fileConfig)
+		k.fail("%s: model_type is missing", fileConfig)
 	case !ok:
-		b.fail("%s: model_type %.64q: %w: it is none of %s", fileConfig, kind, ErrUnsupported, strings.Join(slices.Sorted(maps.Keys(architectures)), ", "))
+		k.fail("%s: model_type %.64q: %w: it is none of %s", fileConfig, kind, ErrUnsupported, strings.Join(slices.Sorted(maps.Keys(architectures)), ", "))
 	}
-	b.arch = arch
+	k.arch = arch
 	for usual, theirs := range arch.called {
-		if b.config.m != nil && b.config.has(theirs) {
-			b.config.m[usual] = b.config.m[theirs]
+		if k.config.m != nil && k.config.has(theirs) {
+			k.config.m[usual] = k.config.m[theirs]
 		}
 	}
-	if arch.choose != nil && b.err == nil {
-		name := arch.choose(b)
-		b.arch = b.arch.as(name)
+	if arch.choose != nil && k.err == nil {
+		name := arch.choose(k)
+		k.arch = k.arch.as(name)
 	}
 }
 

@@ -95,8 +95,9 @@ func TestTheLanguageModelOfOneThatSeesPicturesIsRead(t *testing.T) {
 }
 
 func TestNamesOfTensorsWithAndWithoutPrefixesAreOne(t *testing.T) {
-	b := &builder{arch: architectures["gemma3_text"], md: gguf.Metadata{}}
-	b.config.b = b
+	b := newBuilder("")
+	b.arch = architectures["gemma3_text"]
+	b.config.folder = b.folder
 	for name, want := range map[string]string{
 		"model.layers.3.self_attn.q_proj.weight":               "blk.3.attn_q.weight",
 		"layers.3.self_attn.q_proj.weight":                     "blk.3.attn_q.weight",
@@ -125,9 +126,9 @@ func TestNamesOfTensorsWithAndWithoutPrefixesAreOne(t *testing.T) {
 func named(name string) *safetensors.Tensor { return &safetensors.Tensor{Name: name} }
 
 func TestNumbersThatPythonWritesAreReadAsMissing(t *testing.T) {
-	v := values{b: &builder{}}
+	v := values{folder: &folder{}}
 	v.parse([]byte(`{"time_step_limit": [0.0, Infinity], "x": -Infinity, "y": NaN, "text": "NaN and \"Infinity\""}`))
-	if limits := v.list("time_step_limit"); v.b.err != nil || len(limits) != 2 || limits[1] != nil || v.has("x") || v.has("y") || v.text("text", "") != `NaN and "Infinity"` {
-		t.Errorf("%v, %v", v.m, v.b.err)
+	if limits := v.list("time_step_limit"); v.folder.err != nil || len(limits) != 2 || limits[1] != nil || v.has("x") || v.has("y") || v.text("text", "") != `NaN and "Infinity"` {
+		t.Errorf("%v, %v", v.m, v.folder.err)
 	}
 }

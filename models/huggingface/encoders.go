@@ -3,43 +3,43 @@ package huggingface
 import "strings"
 
 // jinaOf names the architecture of a model whose model_type is BERT's: Jina's have ALiBi and gated units.
-func jinaOf(b *builder) string {
-	if b.config.text("position_embedding_type", "") == "alibi" {
-		b.config.only("feed_forward_type", "geglu")
+func jinaOf(k *keys) string {
+	if k.config.text("position_embedding_type", "") == "alibi" {
+		k.config.only("feed_forward_type", "geglu")
 		return "jina-bert-v2"
 	}
-	return b.arch.name
+	return k.arch.name
 }
 
 // bertKeys checks what is taken for granted of BERT.
-func bertKeys(b *builder) {
-	if b.arch.name == "bert" {
-		b.config.only("position_embedding_type", "absolute")
+func bertKeys(k *keys) {
+	if k.arch.name == "bert" {
+		k.config.only("position_embedding_type", "absolute")
 	}
 	for _, key := range []string{"is_decoder", "add_cross_attention"} {
-		if b.config.flag(key, false) {
-			b.config.fail(key, "is true: %w", ErrUnsupported)
+		if k.config.flag(key, false) {
+			k.config.fail(key, "is true: %w", ErrUnsupported)
 		}
 	}
 }
 
 // behindPaddingOf returns how many positions RoBERTa leaves unused.
-func behindPaddingOf(b *builder) int { return b.config.count("pad_token_id", 0, maxDim, 1) + 1 }
+func behindPaddingOf(k *keys) int { return k.config.count("pad_token_id", 0, maxDim, 1) + 1 }
 
 // robertaKeys takes the unused positions off the context.
-func robertaKeys(b *builder) {
-	bertKeys(b)
-	n := int(b.md[b.arch.name+".context_length"].(uint32)) - behindPaddingOf(b)
+func robertaKeys(k *keys) {
+	bertKeys(k)
+	n := int(k.md[k.arch.name+".context_length"].(uint32)) - behindPaddingOf(k)
 	if n < 1 {
-		b.config.fail("max_position_embeddings", "leaves none behind the padding's")
+		k.config.fail("max_position_embeddings", "leaves none behind the padding's")
 		return
 	}
-	b.set("context_length", uint32(n))
+	k.set("context_length", uint32(n))
 }
 
 // behindPadding drops the rows of positions that are not used.
 func behindPadding(b *builder, s *stack) {
-	unused := behindPaddingOf(b)
+	unused := behindPaddingOf(&b.keys)
 	if len(s.dims) != 2 || s.dims[1] <= unused {
 		b.fail("tensor %q: shape %v, want more than %d rows", s.parts[0].Name, s.parts[0].Shape, unused)
 		return
@@ -48,8 +48,8 @@ func behindPadding(b *builder, s *stack) {
 }
 
 // nomicKeys checks what is taken for granted of the published configurations.
-func nomicKeys(b *builder) {
-	c := &b.config
+func nomicKeys(k *keys) {
+	c := &k.config
 	c.only("activation_function", "swiglu")
 	for key, want := range map[string]bool{"prenorm": false, "rotary_emb_interleaved": false, "qkv_proj_bias": false, "mlp_fc1_bias": false, "mlp_fc2_bias": false, "use_rms_norm": false} {
 		if c.flag(key, want) != want {
@@ -63,16 +63,16 @@ func nomicKeys(b *builder) {
 	}
 }
 
-// modernKeys writes the keys of ModernBERT, whose first layer of every so many sees all keys.
-func modernKeys(b *builder) {
-	b.set("hidden_activation", "gelu")
+// modernKeys are those of ModernBERT, whose first layer of every so many sees all keys.
+func modernKeys(k *keys) {
+	k.set("hidden_activation", "gelu")
 	for _, key := range []string{"attention_bias", "mlp_bias", "norm_bias"} {
-		if b.config.flag(key, false) {
-			b.config.fail(key, "is true: %w", ErrUnsupported)
+		if k.config.flag(key, false) {
+			k.config.fail(key, "is true: %w", ErrUnsupported)
 		}
 	}
-	if b.md[b.arch.name+".pooling_type"] == uint32(pooledByHead) && b.config.text("classifier_pooling", "cls") != "mean" {
-		b.config.fail("classifier_pooling", "is %.40q: %w: only mean is", b.config.text("classifier_pooling", "cls"), ErrUnsupported)
+	if k.md[k.arch.name+".pooling_type"] == uint32(pooledByHead) && k.config.text("classifier_pooling", "cls") != "mean" {
+		k.config.fail("classifier_pooling", "is %.40q: %w: only mean is", k.config.text("classifier_pooling", "cls"), ErrUnsupported)
 	}
 }
 

@@ -24,7 +24,7 @@ var samplers = []struct {
 
 // sampling makes the keys of how the author wants answers to be sampled. What cannot be meant
 // becomes text, which the loader of the model names and passes over.
-func (b *builder) sampling(of *values) {
+func (k *keys) sampling(of *values) {
 	for _, s := range samplers {
 		value, there := of.m[s.from]
 		number, isNumber := value.(json.Number)
@@ -35,18 +35,18 @@ func (b *builder) sampling(of *values) {
 		neutral, _ := json.Number(s.neutral).Float64() // 0 for none
 		switch {
 		case !isNumber || err != nil:
-			b.md[gguf.SamplingPrefix+s.to] = brief(value)
+			k.md[gguf.SamplingPrefix+s.to] = brief(value)
 		case s.neutral == "" || x != neutral:
-			b.md[gguf.SamplingPrefix+s.to] = float32(x)
+			k.md[gguf.SamplingPrefix+s.to] = float32(x)
 		}
 	}
 	if n, ok := whole(of.m["top_k"]); ok {
-		b.md[gguf.SamplingPrefix+"top_k"] = int32(min(max(n, -1), 1<<31-1))
+		k.md[gguf.SamplingPrefix+"top_k"] = int32(min(max(n, -1), 1<<31-1))
 	}
 	if of.has("repetition_penalty") { // transformers penalises all tokens, and llama.cpp the last 64
-		b.md[gguf.SamplingPrefix+"penalty_last_n"] = int32(-1)
+		k.md[gguf.SamplingPrefix+"penalty_last_n"] = int32(-1)
 	}
 	if sample, ok := of.m["do_sample"].(bool); ok && !sample {
-		b.md[gguf.SamplingPrefix+"temp"] = float32(0)
+		k.md[gguf.SamplingPrefix+"temp"] = float32(0)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/lutra-lm/lutra/batcher/sampling"
-	"github.com/lutra-lm/lutra/models/gguf"
 )
 
 func TestSamplingOfAGenerationConfigIsRead(t *testing.T) {
@@ -18,8 +17,8 @@ func TestSamplingOfAGenerationConfigIsRead(t *testing.T) {
 		{`{"eos_token_id": 3, "num_beams": 1, "typical_p": 1.0, "top_p": null}`, "", 0},
 		{`{"temperature": "hot", "top_k": 1e30, "top_p": 7, "no_repeat_ngram_size": 3, "bad_words_ids": [[1]]}`, "", 5},
 	} {
-		b := &builder{md: gguf.Metadata{}}
-		v := values{b: b, file: fileGeneration}
+		b := newBuilder("")
+		v := values{folder: b.folder, file: fileGeneration}
 		v.parse([]byte(c.text))
 		b.sampling(&v)
 		got, warnings := sampling.FromFile(b.md)

@@ -24,21 +24,21 @@ const middle = 8
 // packGroups takes the codes of GPTQ (Frantar et al. 2022), AWQ (Lin et al. 2023) and compressed-tensors,
 // eight of four bits an I32, in the layouts of the libraries GPTQModel, AutoAWQ and compressed-tensors. Zeros
 // that are all 8 make Q4_0, others one of Q4_Z32 to Q4_Z128: either holds the weights exactly.
-func (b *builder) packGroups(s *stack) {
+func (p *packer) packGroups(s *stack) {
 	of, typ := make([]grouped, len(s.parts)), gguf.Q4_0
 	cols, outs := s.dims[0], s.dims[1]
 	for i, t := range s.parts {
-		of[i] = b.grouped(t, cols, outs)
-		if b.err != nil {
+		of[i] = p.grouped(t, cols, outs)
+		if p.err != nil {
 			return
 		}
 		symmetric, err := of[i].symmetric()
 		switch {
 		case err != nil:
-			b.fail("%w", err)
+			p.fail("%w", err)
 			return
 		case of[i].groups != of[0].groups:
-			b.fail("tensor %q: %w: another size of groups than that of the first expert", t.Name, safetensors.ErrFormat)
+			p.fail("tensor %q: %w: another size of groups than that of the first expert", t.Name, safetensors.ErrFormat)
 			return
 		case !symmetric:
 			typ = zeroTypes[cols/of[i].groups%128]
@@ -62,7 +62,7 @@ func (b *builder) packGroups(s *stack) {
 		}
 		return nil
 	}
-	b.tensors = append(b.tensors, out.At(m.source(), 0))
+	p.tensors = append(p.tensors, out.At(m.source(), 0))
 }
 
 // zeroTypes are the types for groups of n columns, by n mod 128.
@@ -74,20 +74,20 @@ var orderAWQ = [8]int{0, 4, 1, 5, 2, 6, 3, 7}
 var inOrder = [8]int{0, 1, 2, 3, 4, 5, 6, 7}
 
 // grouped finds what stands beside the codes t of a matrix.
-func (b *builder) grouped(t *safetensors.Tensor, cols, outs int) grouped {
-	g := grouped{outs: outs, cols: cols, fromOne: b.quant.fromOne}
+func (p *packer) grouped(t *safetensors.Tensor, cols, outs int) grouped {
+	g := grouped{outs: outs, cols: cols, fromOne: p.quant.fromOne}
 	scales, zeros, index := ".scales", ".qzeros", ".g_idx"
 	g.codes, g.zeros, g.scales = grid{packed: 0, order: &inOrder}, grid{packed: 1, order: &inOrder}, grid{packed: unpacked}
-	switch b.quant.method {
+	switch p.quant.method {
 	case methodAWQ:
 		g.codes, g.zeros = grid{packed: 1, order: &orderAWQ}, grid{packed: 1, order: &orderAWQ}
 	case methodCompressed:
 		scales, zeros, index = ".weight_scale", ".weight_zero_point", ".weight_g_idx"
 		g.codes, g.zeros, g.scales = grid{outputs: true, packed: 1, order: &inOrder}, grid{outputs: true, packed: 0, order: &inOrder}, grid{outputs: true, packed: unpacked}
 	}
-	g.codes.t, g.zeros.t, g.scales.t = t, b.beside(t, zeros), b.beside(t, scales)
+	g.codes.t, g.zeros.t, g.scales.t = t, p.beside(t, zeros), p.beside(t, scales)
 	if g.scales.t == nil || floatTypes[g.scales.t.DType] == 0 && g.scales.t.DType != "F32" || len(g.scales.t.Shape) != 2 {
-		b.fail("tensor %q: %w: its %s are missing, or no two dimensions of F32, F16 or BF16", t.Name, safetensors.ErrFormat, scales[1:])
+		p.fail("tensor %q: %w: its %s are missing, or no two dimensions of F32, F16 or BF16", t.Name, safetensors.ErrFormat, scales[1:])
 		return g
 	}
 	shape := g.scales.t.Shape
@@ -96,36 +96,36 @@ func (b *builder) grouped(t *safetensors.Tensor, cols, outs int) grouped {
 		g.groups = shape[1]
 	}
 	if g.scales.t.Len() != g.groups*outs || g.groups == 0 || cols%g.groups != 0 || cols/g.groups%gguf.Q4_0.BlockLen() != 0 {
-		b.fail("tensor %q: %w: scales of shape %v for %d rows of %d columns: want groups of whole %d", t.Name, ErrUnsupported, shape, outs, cols, gguf.Q4_0.BlockLen())
+		p.fail("tensor %q: %w: scales of shape %v for %d rows of %d columns: want groups of whole %d", t.Name, ErrUnsupported, shape, outs, cols, gguf.Q4_0.BlockLen())
 		return g
 	}
 	switch {
-	case g.zeros.t == nil && b.quant.method != methodCompressed:
-		b.fail("tensor %q: %w: its %s are missing", t.Name, safetensors.ErrFormat, zeros[1:])
+	case g.zeros.t == nil && p.quant.method != methodCompressed:
+		p.fail("tensor %q: %w: its %s are missing", t.Name, safetensors.ErrFormat, zeros[1:])
 	case g.zeros.t != nil && (g.zeros.t.DType != "I32" || g.zeros.t.Len() != g.zeros.words(outs, g.groups)):
-		b.fail("tensor %q: %w: %s of shape %v, want a zero a scale, eight an I32", g.zeros.t.Name, safetensors.ErrFormat, g.zeros.t.DType, g.zeros.t.Shape)
+		p.fail("tensor %q: %w: %s of shape %v, want a zero a scale, eight an I32", g.zeros.t.Name, safetensors.ErrFormat, g.zeros.t.DType, g.zeros.t.Shape)
 	}
-	if x := b.beside(t, index); x != nil && b.err == nil {
-		b.inOrder(x, cols, cols/g.groups)
+	if x := p.beside(t, index); x != nil && p.err == nil {
+		p.inOrder(x, cols, cols/g.groups)
 	}
-	if x := b.beside(t, ".weight_shape"); x != nil && b.err == nil {
+	if x := p.beside(t, ".weight_shape"); x != nil && p.err == nil {
 		if n, err := integers(x, 2); err != nil || n[0] != outs || n[1] != cols {
-			b.fail("tensor %q: %w: it says %v of codes for %d rows of %d: %v", x.Name, safetensors.ErrFormat, n, outs, cols, err)
+			p.fail("tensor %q: %w: it says %v of codes for %d rows of %d: %v", x.Name, safetensors.ErrFormat, n, outs, cols, err)
 		}
 	}
 	return g
 }
 
 // inOrder fails on columns whose groups are not one after the other.
-func (b *builder) inOrder(x *safetensors.Tensor, cols, group int) {
+func (p *packer) inOrder(x *safetensors.Tensor, cols, group int) {
 	n, err := integers(x, cols)
 	if err != nil {
-		b.fail("%w", err)
+		p.fail("%w", err)
 		return
 	}
 	for i, g := range n {
 		if g != i/group {
-			b.fail("tensor %q: %w: column %d is of group %d: columns are in an order of their own (desc_act)", x.Name, ErrUnsupported, i, g)
+			p.fail("tensor %q: %w: column %d is of group %d: columns are in an order of their own (desc_act)", x.Name, ErrUnsupported, i, g)
 			return
 		}
 	}

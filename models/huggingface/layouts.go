@@ -112,8 +112,8 @@ var stateSpaceLayouts = map[string]layout{
 // deltaShape determines the order of a gated delta net's rows.
 type deltaShape struct{ keyHeads, each, keyWidth, width int } // each: value heads of a key head
 
-func (b *builder) deltaShape() deltaShape {
-	c := &b.config
+func (k *keys) deltaShape() deltaShape {
+	c := &k.config
 	d := deltaShape{keyHeads: c.count("linear_num_key_heads", 1, maxDim, required), keyWidth: c.count("linear_key_head_dim", 1, maxDim, required), width: c.count("linear_value_head_dim", 1, maxDim, required)}
 	d.each = c.count("linear_num_value_heads", 1, maxDim, required) / max(1, d.keyHeads)
 	return d
@@ -277,10 +277,10 @@ var alternating = map[string]layout{
 	"ffn_down_exps.bias": func(b *builder, s *stack) { s.wide = true; b.addTensor(s) },
 }
 
-// times multiplies a tensor by a factor, or row r by the factor of the first of bounds that r is below.
-func times(factors func(b *builder) (factors []float64, bounds []int)) layout {
+// times multiplies a tensor by a factor, or row r by that of the first of bounds that r is below.
+func times(factors func(k *keys) (factors []float64, bounds []int)) layout {
 	return func(b *builder, s *stack) {
-		factors, bounds := factors(b)
+		factors, bounds := factors(&b.keys)
 		one := true
 		for _, x := range factors {
 			one = one && x == 1
@@ -299,11 +299,11 @@ func times(factors func(b *builder) (factors []float64, bounds []int)) layout {
 }
 
 // factor is times with numbers of config.json.
-func factor(keys ...string) layout {
-	return times(func(b *builder) ([]float64, []int) {
+func factor(names ...string) layout {
+	return times(func(k *keys) ([]float64, []int) {
 		x := 1.0
-		for _, k := range keys {
-			x *= b.config.number(k, 1)
+		for _, name := range names {
+			x *= k.config.number(name, 1)
 		}
 		return []float64{x}, nil
 	})

@@ -4,46 +4,46 @@ import (
 	"strconv"
 )
 
-// checkQueryWidth compares the number whose root divides scores with the engine's for Gemma: a head's width,
-// except for the models of 27B.
-func checkQueryWidth(b *builder) {
-	heads, hidden := b.md[b.arch.name+".attention.head_count"], b.md[b.arch.name+".embedding_length"]
-	width := b.config.count("head_dim", 1, maxDim, 256)
-	if n := b.md[b.arch.name+".block_count"]; n == uint32(46) || n == uint32(62) {
+// checkQueryWidth holds the width that scores are divided by the root of against what the
+// engine takes for Gemma: that of a head, but for the models of 27B.
+func checkQueryWidth(k *keys) {
+	heads, hidden := k.md[k.arch.name+".attention.head_count"], k.md[k.arch.name+".embedding_length"]
+	width := k.config.count("head_dim", 1, maxDim, 256)
+	if n := k.md[k.arch.name+".block_count"]; n == uint32(46) || n == uint32(62) {
 		width = int(hidden.(uint32) / max(1, heads.(uint32)))
 	}
-	if x := b.config.number("query_pre_attn_scalar", 256); x != float64(width) {
-		b.config.fail("query_pre_attn_scalar", "is %v: %w: only %d is", x, ErrUnsupported, width)
+	if x := k.config.number("query_pre_attn_scalar", 256); x != float64(width) {
+		k.config.fail("query_pre_attn_scalar", "is %v: %w: only %d is", x, ErrUnsupported, width)
 	}
 }
 
 // gemmaOf names the architecture of Gemma 3: EmbeddingGemma is an encoder.
-func gemmaOf(b *builder) string {
-	if b.config.flag("use_bidirectional_attention", false) {
+func gemmaOf(k *keys) string {
+	if k.config.flag("use_bidirectional_attention", false) {
 		return "gemma-embedding"
 	}
-	return b.arch.name
+	return k.arch.name
 }
 
 // checkNoRope holds the layers of SmolLM3 that do not rotate against every fourth.
-func checkNoRope(b *builder) {
-	if n := b.config.count("no_rope_layer_interval", 1, maxLayers, 4); n != 4 {
-		b.config.fail("no_rope_layer_interval", "is %d: %w: only 4 is", n, ErrUnsupported)
+func checkNoRope(k *keys) {
+	if n := k.config.count("no_rope_layer_interval", 1, maxLayers, 4); n != 4 {
+		k.config.fail("no_rope_layer_interval", "is %d: %w: only 4 is", n, ErrUnsupported)
 	}
-	for i, x := range b.config.list("no_rope_layers") {
+	for i, x := range k.config.list("no_rope_layers") {
 		n, ok := whole(x)
 		if rotates := (i+1)%4 != 0; !ok || (n != 0) != rotates {
-			b.config.fail("no_rope_layers", "at %d is %s: %w: every fourth layer does not rotate, and no other", i, brief(x), ErrUnsupported)
+			k.config.fail("no_rope_layers", "at %d is %s: %w: every fourth layer does not rotate, and no other", i, brief(x), ErrUnsupported)
 			return
 		}
 	}
 }
 
 // layerTypes returns which layers are of a type, of the words that config.json has for it.
-func (b *builder) layerTypes(words ...string) []bool {
-	types, n := b.config.texts("layer_types"), b.layers()
+func (k *keys) layerTypes(words ...string) []bool {
+	types, n := k.config.texts("layer_types"), k.layers()
 	if len(types) != n {
-		b.config.fail("layer_types", "has %d entries for %d layers", len(types), n)
+		k.config.fail("layer_types", "has %d entries for %d layers", len(types), n)
 		return make([]bool, n)
 	}
 	of := make([]bool, n)
@@ -56,28 +56,28 @@ func (b *builder) layerTypes(words ...string) []bool {
 }
 
 // layers returns how many layers the model has.
-func (b *builder) layers() int {
-	n, _ := b.md[b.arch.name+".block_count"].(uint32)
+func (k *keys) layers() int {
+	n, _ := k.md[k.arch.name+".block_count"].(uint32)
 	return int(n)
 }
 
 // kvHeadsOf sets the KV heads of layers one by one: those that have no attention have none.
-func (b *builder) kvHeadsOf(attends []bool) {
+func (k *keys) kvHeadsOf(attends []bool) {
 	heads := make([]int32, len(attends))
 	for i, yes := range attends {
 		if yes {
-			heads[i] = int32(b.config.count("num_key_value_heads", 1, maxDim, b.config.count("num_attention_heads", 1, maxDim, required)))
+			heads[i] = int32(k.config.count("num_key_value_heads", 1, maxDim, k.config.count("num_attention_heads", 1, maxDim, required)))
 		}
 	}
-	b.set("attention.head_count_kv", heads)
+	k.set("attention.head_count_kv", heads)
 }
 
 // groupsOfExperts sets of how many groups experts are chosen, by sigmoids.
-func groupsOfExperts(b *builder) {
-	c := &b.config
+func groupsOfExperts(k *keys) {
+	c := &k.config
 	if n := c.count("n_group", 1, maxLayers, 1); n > 1 {
-		b.set("expert_group_count", uint32(n))
-		b.set("expert_group_used_count", uint32(c.count("topk_group", 1, n, required)))
+		k.set("expert_group_count", uint32(n))
+		k.set("expert_group_used_count", uint32(c.count("topk_group", 1, n, required)))
 	}
 	gating := uint32(2)
 	if c.text("model_type", "") == "deepseek_v2" {
@@ -87,64 +87,64 @@ func groupsOfExperts(b *builder) {
 	if s := c.text("scoring_func", want); s != want {
 		c.fail("scoring_func", "is %.40q: %w: of this model_type only %q is", s, ErrUnsupported, want)
 	}
-	b.set("expert_gating_func", gating)
+	k.set("expert_gating_func", gating)
 	if c.has("moe_layer_freq") && c.count("moe_layer_freq", 1, maxLayers, 1) != 1 {
 		c.fail("moe_layer_freq", "is not 1: %w", ErrUnsupported)
 	}
 }
 
-// latentKeys writes the keys of multi-head latent attention.
-func latentKeys(b *builder) {
-	c := &b.config
+// latentKeys are those of multi-head latent attention.
+func latentKeys(k *keys) {
+	c := &k.config
 	rank, rotated := c.count("kv_lora_rank", 1, maxDim, required), c.count("qk_rope_head_dim", 2, maxDim, required)
 	plain, value := c.count("qk_nope_head_dim", 1, maxDim, required), c.count("v_head_dim", 1, maxDim, required)
-	b.set("attention.head_count_kv", uint32(1))
-	b.set("attention.key_length", uint32(rank+rotated))
-	b.set("attention.value_length", uint32(rank))
-	b.set("attention.key_length_mla", uint32(plain+rotated))
-	b.set("attention.value_length_mla", uint32(value))
-	b.set("attention.kv_lora_rank", uint32(rank))
-	b.set("rope.dimension_count", uint32(rotated))
+	k.set("attention.head_count_kv", uint32(1))
+	k.set("attention.key_length", uint32(rank+rotated))
+	k.set("attention.value_length", uint32(rank))
+	k.set("attention.key_length_mla", uint32(plain+rotated))
+	k.set("attention.value_length_mla", uint32(value))
+	k.set("attention.kv_lora_rank", uint32(rank))
+	k.set("rope.dimension_count", uint32(rotated))
 	if n := c.count("q_lora_rank", 0, maxDim, 0); n > 0 {
-		b.set("attention.q_lora_rank", uint32(n))
+		k.set("attention.q_lora_rank", uint32(n))
 	}
 	r := c.within("rope_scaling")
 	if c.has("rope_parameters") {
 		r = c.within("rope_parameters")
 	}
 	if x := r.number("mscale_all_dim", 0); x != 0 {
-		b.set("rope.scaling.yarn_log_multiplier", float32(0.1*x))
+		k.set("rope.scaling.yarn_log_multiplier", float32(0.1*x))
 	}
 	if !c.flag("rope_interleave", true) {
 		c.fail("rope_interleave", "is false: %w", ErrUnsupported)
 	}
 	switch first := c.count("first_k_dense_replace", 0, maxLayers, 0); {
-	case first >= b.layers(): // that would have experts
+	case first >= k.layers(): // that would have experts
 		for _, name := range []string{"expert_count", "expert_used_count", "leading_dense_block_count"} {
-			delete(b.md, b.arch.name+"."+name)
+			delete(k.md, k.arch.name+"."+name)
 		}
 	case c.has("n_routed_experts"):
-		groupsOfExperts(b)
+		groupsOfExperts(k)
 	}
 }
 
-// deltaKeys writes the keys of gated delta nets, which are all layers except one of every so many.
-func deltaKeys(b *builder) {
-	c, d := &b.config, b.deltaShape()
+// deltaKeys are those of gated delta nets, which all layers are but for every so many.
+func deltaKeys(k *keys) {
+	c, d := &k.config, k.deltaShape()
 	values := c.count("linear_num_value_heads", 1, maxDim, required)
 	every := c.count("full_attention_interval", 1, maxLayers, 4)
 	if c.has("layer_types") {
-		linear := b.layerTypes("linear_attention")
+		linear := k.layerTypes("linear_attention")
 		if every = period(linear); every == 0 {
 			c.fail("layer_types", "is %s: %w: attention must be in every so many layers, and in no other", brief(c.m["layer_types"]), ErrUnsupported)
 		}
 	}
-	b.set("full_attention_interval", uint32(every))
-	b.set("ssm.conv_kernel", uint32(c.count("linear_conv_kernel_dim", 2, maxDim, required)))
-	b.set("ssm.state_size", uint32(d.keyWidth))
-	b.set("ssm.group_count", uint32(d.keyHeads))
-	b.set("ssm.time_step_rank", uint32(values))
-	b.set("ssm.inner_size", uint32(min(maxDim, values*d.width)))
+	k.set("full_attention_interval", uint32(every))
+	k.set("ssm.conv_kernel", uint32(c.count("linear_conv_kernel_dim", 2, maxDim, required)))
+	k.set("ssm.state_size", uint32(d.keyWidth))
+	k.set("ssm.group_count", uint32(d.keyHeads))
+	k.set("ssm.time_step_rank", uint32(values))
+	k.set("ssm.inner_size", uint32(min(maxDim, values*d.width)))
 	if d.keyHeads == 0 || values%max(1, d.keyHeads) != 0 || d.width != d.keyWidth {
 		c.fail("linear_num_value_heads", "is %d of %d, with %d key heads of %d: %w", values, d.width, d.keyHeads, d.keyWidth, ErrUnsupported)
 	}
@@ -154,20 +154,20 @@ func deltaKeys(b *builder) {
 }
 
 // checkClamp holds the clamped unit of gpt-oss against the engine's.
-func checkClamp(b *builder) {
-	if x := b.config.number("swiglu_limit", 7); x != 7 {
-		b.config.fail("swiglu_limit", "is %v: %w: only 7 is", x, ErrUnsupported)
+func checkClamp(k *keys) {
+	if x := k.config.number("swiglu_limit", 7); x != 7 {
+		k.config.fail("swiglu_limit", "is %v: %w: only 7 is", x, ErrUnsupported)
 	}
-	if x := b.config.number("swiglu_alpha", 1.702); x != 1.702 {
-		b.config.fail("swiglu_alpha", "is %v: %w: only 1.702 is", x, ErrUnsupported)
+	if x := k.config.number("swiglu_alpha", 1.702); x != 1.702 {
+		k.config.fail("swiglu_alpha", "is %v: %w: only 1.702 is", x, ErrUnsupported)
 	}
 }
 
-// lfm2Keys writes the keys of LFM2, most of whose layers are short convolutions.
-func lfm2Keys(b *builder) {
-	c, attends := &b.config, make([]bool, b.layers())
+// lfm2Keys are those of LFM2, most of whose layers are short convolutions.
+func lfm2Keys(k *keys) {
+	c, attends := &k.config, make([]bool, k.layers())
 	if c.has("layer_types") {
-		attends = b.layerTypes("full_attention")
+		attends = k.layerTypes("full_attention")
 	} else {
 		for _, x := range c.list("full_attn_idxs") {
 			if i, ok := whole(x); ok && i >= 0 && i < len(attends) {
@@ -175,13 +175,13 @@ func lfm2Keys(b *builder) {
 			}
 		}
 	}
-	b.kvHeadsOf(attends)
-	b.set("shortconv.l_cache", uint32(c.count("conv_L_cache", 2, maxDim, 3)))
+	k.kvHeadsOf(attends)
+	k.set("shortconv.l_cache", uint32(c.count("conv_L_cache", 2, maxDim, 3)))
 	if c.flag("conv_bias", false) {
 		c.fail("conv_bias", "is true: %w", ErrUnsupported)
 	}
-	if b.arch.mixture != nil {
-		b.set("expert_gating_func", uint32(2))
+	if k.arch.mixture != nil {
+		k.set("expert_gating_func", uint32(2))
 		if !c.flag("use_expert_bias", true) {
 			c.fail("use_expert_bias", "is false: %w", ErrUnsupported)
 		}
@@ -193,13 +193,13 @@ func lfm2Keys(b *builder) {
 		width = int(c.number("block_ffn_dim_multiplier", 1) * float64(2*width/3))
 		width = (width + multiple - 1) / multiple * multiple
 	}
-	b.set("feed_forward_length", uint32(min(maxDim, max(1, width))))
+	k.set("feed_forward_length", uint32(min(maxDim, max(1, width))))
 }
 
-// gemma4Keys writes the keys of Gemma 4, whose layers with windows have heads of their own.
-func gemma4Keys(b *builder) {
-	c := &b.config
-	near := b.layerTypes("sliding_attention")
+// gemma4Keys are those of Gemma 4, whose layers with windows have heads of their own.
+func gemma4Keys(k *keys) {
+	c := &k.config
+	near := k.layerTypes("sliding_attention")
 	dim, heads := c.count("head_dim", 1, maxDim, 256), c.count("num_key_value_heads", 1, maxDim, required)
 	far, farHeads := c.count("global_head_dim", 1, maxDim, 0), 0
 	if c.flag("attention_k_eq_v", false) {
@@ -216,7 +216,7 @@ func gemma4Keys(b *builder) {
 	}
 	for name, n := range map[string]int{"attention.key_length": far, "attention.value_length": far, "attention.key_length_swa": dim, "attention.value_length_swa": dim,
 		"rope.dimension_count": far, "rope.dimension_count_swa": dim} {
-		b.set(name, uint32(n))
+		k.set(name, uint32(n))
 	}
 	if farHeads > 0 && farHeads != heads {
 		list := make([]int32, len(near))
@@ -225,22 +225,22 @@ func gemma4Keys(b *builder) {
 				list[i] = int32(heads)
 			}
 		}
-		b.set("attention.head_count_kv", list)
+		k.set("attention.head_count_kv", list)
 	}
 	shared := c.count("num_kv_shared_layers", 0, len(near), 0)
-	b.set("attention.shared_kv_layers", uint32(shared))
-	b.set("embedding_length_per_layer_input", uint32(c.count("hidden_size_per_layer_input", 0, maxDim, 0)))
-	if width := c.count("intermediate_size", 1, maxDim/2, required); c.flag("use_double_wide_mlp", false) && b.err == nil {
+	k.set("attention.shared_kv_layers", uint32(shared))
+	k.set("embedding_length_per_layer_input", uint32(c.count("hidden_size_per_layer_input", 0, maxDim, 0)))
+	if width := c.count("intermediate_size", 1, maxDim/2, required); c.flag("use_double_wide_mlp", false) && k.err == nil {
 		widths := make([]int32, len(near))
 		for i := range widths {
 			if widths[i] = int32(width); i >= len(near)-shared {
 				widths[i] *= 2
 			}
 		}
-		b.set("feed_forward_length", widths)
+		k.set("feed_forward_length", widths)
 	}
 	if !c.flag("enable_moe_block", false) {
-		delete(b.md, b.arch.name+".expert_count")
+		delete(k.md, k.arch.name+".expert_count")
 	}
 	rope := c.within("rope_parameters")
 	rope = rope.within("full_attention")
@@ -251,17 +251,17 @@ func gemma4Keys(b *builder) {
 			factors[i] = 1e30
 		}
 	}
-	b.vector("rope_freqs.weight", factors)
+	k.vector("rope_freqs.weight", factors)
 }
 
-// temperKeys writes the keys of Ministral 3, whose queries grow with their positions.
-func temperKeys(b *builder) {
-	r := b.config.within("rope_parameters")
+// temperKeys are those of Ministral 3, whose queries grow with their positions.
+func temperKeys(k *keys) {
+	r := k.config.within("rope_parameters")
 	if x := r.number("mscale_all_dim", 0); x > 0 {
-		b.set("rope.scaling.yarn_log_multiplier", float32(x))
+		k.set("rope.scaling.yarn_log_multiplier", float32(x))
 	}
 	if x := r.number("llama_4_scaling_beta", 0); x != 0 {
-		b.set("attention.temperature_scale", float32(x))
+		k.set("attention.temperature_scale", float32(x))
 	}
 }
 
@@ -272,19 +272,19 @@ func flat(b *builder, s *stack) {
 }
 
 // checkErnie checks what is taken for granted of ERNIE 4.5's mixtures: all layers behind the first have one.
-func checkErnie(b *builder) {
-	c := &b.config
+func checkErnie(k *keys) {
+	c := &k.config
 	if n := c.count("moe_layer_interval", 1, maxLayers, 1); n != 1 {
 		c.fail("moe_layer_interval", "is %d: %w: only 1 is", n, ErrUnsupported)
 	}
-	if n := c.count("moe_layer_end_index", -1, maxLayers, -1); n >= 0 && n != b.layers()-1 {
+	if n := c.count("moe_layer_end_index", -1, maxLayers, -1); n >= 0 && n != k.layers()-1 {
 		c.fail("moe_layer_end_index", "is %d: %w: only the last layer is", n, ErrUnsupported)
 	}
 }
 
 // hunyuanOf makes one number of those that Hunyuan's configuration has a layer, if they are the same.
-func hunyuanOf(b *builder) string {
-	c := &b.config
+func hunyuanOf(k *keys) string {
+	c := &k.config
 	for from, to := range map[string]string{"moe_topk": "num_experts_per_tok", "moe_intermediate_size": "moe_intermediate_size", "num_shared_expert": "num_shared_expert"} {
 		if list, ok := c.m[from].([]any); ok && len(list) > 0 {
 			first, _ := whole(list[0])
@@ -301,12 +301,12 @@ func hunyuanOf(b *builder) string {
 	if !c.has("moe_intermediate_size") {
 		c.m["moe_intermediate_size"] = c.m["intermediate_size"]
 	}
-	return b.arch.name
+	return k.arch.name
 }
 
 // checkHunyuan checks what is taken for granted of Hunyuan's mixtures.
-func checkHunyuan(b *builder) {
-	c := &b.config
+func checkHunyuan(k *keys) {
+	c := &k.config
 	if n := c.count("num_shared_expert", 0, maxLayers, 1); n != 1 {
 		c.fail("num_shared_expert", "is %d: %w: only 1 is", n, ErrUnsupported)
 	}

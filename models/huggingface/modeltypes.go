@@ -149,7 +149,7 @@ var architectures = map[string]architecture{
 	},
 	"phimoe": {
 		name: "phimoe", mixture: &mixture{},
-		more: func(b *builder) { b.md["lutra.phimoe.authors"] = true }, // norms and router are theirs
+		more: func(k *keys) { k.md["lutra.phimoe.authors"] = true }, // norms and router are theirs
 	},
 	"exaone4":          {name: "exaone4", windows: 4, names: behindNorms},
 	"hunyuan_v1_dense": {name: "hunyuan-dense", names: map[string]string{"self_attn.query_layernorm": "attn_q_norm", "self_attn.key_layernorm": "attn_k_norm"}},

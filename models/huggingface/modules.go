@@ -21,39 +21,39 @@ const maxModules = 16
 
 // pooling reads how sentence-transformers makes a vector of a text, if the directory says so.
 // Vectors have a length of one, whether a module says so or not.
-func (b *builder) pooling() {
-	if b.arch.encoder && strings.Contains(b.classes(), "ForSequenceClassification") {
-		b.set("pooling_type", uint32(pooledByHead))
+func (k *keys) pooling() {
+	if k.arch.encoder && strings.Contains(k.classes(), "ForSequenceClassification") {
+		k.set("pooling_type", uint32(pooledByHead))
 		return
 	}
 	file := filePooling
-	for _, m := range b.modules() {
+	for _, m := range k.modules() {
 		kind := m.Type[strings.LastIndexByte(m.Type, '.')+1:]
 		inside := m.Path != "" && !path.IsAbs(m.Path) && path.Clean("/" + m.Path)[1:] == m.Path
 		switch {
 		case kind == "Transformer" && m.Path == "", kind == "Normalize":
 		case kind == "Pooling" && inside:
 			file = path.Join(m.Path, fileConfig)
-		case kind == "Dense" && inside && len(b.dense) < len(denseNames):
-			b.dense = append(b.dense, m.Path)
+		case kind == "Dense" && inside && len(k.dense) < len(denseNames):
+			k.dense = append(k.dense, m.Path)
 		default:
-			b.fail("%s: module %.80q at %.80q: %w: only Transformer, Pooling, Normalize and two Dense are read", fileModules, m.Type, m.Path, ErrUnsupported)
+			k.fail("%s: module %.80q at %.80q: %w: only Transformer, Pooling, Normalize and two Dense are read", fileModules, m.Type, m.Path, ErrUnsupported)
 			return
 		}
 	}
-	v := b.read(file, false)
+	v := k.read(file, false)
 	mode := v.text("pooling_mode", "")
 	is := func(name, flag string) bool { return mode == name || v.flag("pooling_mode_"+flag, false) }
 	switch {
-	case v.m == nil && b.arch.encoder: // as sentence-transformers reads a directory that does not say
-		b.set("pooling_type", uint32(1))
+	case v.m == nil && k.arch.encoder: // as sentence-transformers reads a directory that does not say
+		k.set("pooling_type", uint32(1))
 	case v.m == nil:
 	case is("lasttoken", "lasttoken"):
-		b.set("pooling_type", uint32(3))
+		k.set("pooling_type", uint32(3))
 	case is("mean", "mean_tokens"):
-		b.set("pooling_type", uint32(1))
+		k.set("pooling_type", uint32(1))
 	case is("cls", "cls_token"):
-		b.set("pooling_type", uint32(2))
+		k.set("pooling_type", uint32(2))
 	default:
 		v.fail("pooling_mode_*", "names none of lasttoken, mean_tokens and cls_token: %w", ErrUnsupported)
 	}
@@ -66,17 +66,17 @@ type module struct {
 }
 
 // modules reads modules.json; none: it is not there.
-func (b *builder) modules() (list []module) {
-	text, ok := b.text(fileModules, maxText)
+func (k *keys) modules() (list []module) {
+	text, ok := k.text(fileModules, maxText)
 	if !ok {
 		return nil
 	}
 	if err := json.Unmarshal(text, &list); err != nil {
-		b.fail("%s: %w", fileModules, err)
+		k.fail("%s: %w", fileModules, err)
 	} else if len(list) > maxModules {
-		b.fail("%s: %d modules, at most %d are read", fileModules, len(list), maxModules)
+		k.fail("%s: %d modules, at most %d are read", fileModules, len(list), maxModules)
 	}
-	if b.err != nil {
+	if k.err != nil {
 		return nil
 	}
 	return list

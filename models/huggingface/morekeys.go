@@ -10,11 +10,11 @@ import (
 )
 
 // only returns what checks truth values that the engine takes for granted, which config.json may leave out.
-func only(wants map[string]bool) func(b *builder) {
-	return func(b *builder) {
+func only(wants map[string]bool) func(k *keys) {
+	return func(k *keys) {
 		for key, want := range wants {
-			if b.config.flag(key, want) != want {
-				b.config.fail(key, "is %t: %w", !want, ErrUnsupported)
+			if k.config.flag(key, want) != want {
+				k.config.fail(key, "is %t: %w", !want, ErrUnsupported)
 			}
 		}
 	}
@@ -22,41 +22,40 @@ func only(wants map[string]bool) func(b *builder) {
 
 // llamaOf names the architecture of a model whose model_type is Llama's: the BitNet of 2024 is stored as
 // floats, which become ternary, and has two norms more.
-func llamaOf(b *builder) string {
-	if !strings.Contains(b.classes(), "BitnetForCausalLM") {
-		return b.arch.name
+func llamaOf(k *keys) string {
+	if !strings.Contains(k.classes(), "BitnetForCausalLM") {
+		return k.arch.name
 	}
-	b.quant.online = true
 	return "bitnet"
 }
 
 // asBitNet turns Llama's row into the row of the BitNet of 2024.
 func asBitNet(a *architecture) {
-	a.paired, a.names = false, map[string]string{"self_attn.inner_attn_ln": "attn_sub_norm", "mlp.ffn_layernorm": "ffn_sub_norm"}
+	a.paired, a.online, a.names = false, true, map[string]string{"self_attn.inner_attn_ln": "attn_sub_norm", "mlp.ffn_layernorm": "ffn_sub_norm"}
 }
 
-// bailingKeys writes the keys of Ling 2.0.
-func bailingKeys(b *builder) {
-	c := &b.config
-	groupsOfExperts(b)
+// bailingKeys are those of Ling 2.0.
+func bailingKeys(k *keys) {
+	c := &k.config
+	groupsOfExperts(k)
 	c.only("score_function", "sigmoid")
-	only(map[string]bool{"use_qk_norm": true, "use_qkv_bias": false, "use_bias": false})(b)
-	b.checkShared("moe_shared_expert_intermediate_size")
+	only(map[string]bool{"use_qk_norm": true, "use_qkv_bias": false, "use_bias": false})(k)
+	k.checkShared("moe_shared_expert_intermediate_size")
 }
 
 // checkShared checks that the expert which all rows take is as wide as num_shared_experts others.
-func (b *builder) checkShared(key string) {
-	c := &b.config
+func (k *keys) checkShared(key string) {
+	c := &k.config
 	want := c.count("moe_intermediate_size", 1, maxDim, required) * c.count("num_shared_experts", 0, maxLayers, 1)
 	if n := c.count(key, 0, maxDim, want); n != want {
 		c.fail(key, "is %d: %w: only %d is", n, ErrUnsupported, want)
 	}
 }
 
-// exaoneKeys writes the keys of K-EXAONE.
-func exaoneKeys(b *builder) {
-	c := &b.config
-	groupsOfExperts(b)
+// exaoneKeys are those of K-EXAONE.
+func exaoneKeys(k *keys) {
+	c := &k.config
+	groupsOfExperts(k)
 	dense := c.count("first_k_dense_replace", 0, maxLayers, 0)
 	for i, kind := range c.texts("mlp_layer_types") {
 		if (kind == "dense") != (i < dense) {
@@ -66,15 +65,15 @@ func exaoneKeys(b *builder) {
 	}
 }
 
-// miniMaxKeys writes the keys of MiniMax-M2.
-func miniMaxKeys(b *builder) {
-	c := &b.config
+// miniMaxKeys are those of MiniMax-M2.
+func miniMaxKeys(k *keys) {
+	c := &k.config
 	c.only("scoring_func", "sigmoid")
 	c.only("qk_norm_type", "per_layer")
-	only(map[string]bool{"use_qk_norm": true})(b)
-	b.set("expert_gating_func", uint32(2))
+	only(map[string]bool{"use_qk_norm": true})(k)
+	k.set("expert_gating_func", uint32(2))
 	if n := c.count("rotary_dim", 0, maxDim, 0); n > 0 {
-		b.set("rope.dimension_count", uint32(n))
+		k.set("rope.dimension_count", uint32(n))
 	}
 	for i, x := range c.list("attn_type_list") {
 		if n, ok := whole(x); !ok || n != 1 {
@@ -84,14 +83,14 @@ func miniMaxKeys(b *builder) {
 	}
 }
 
-// museKeys writes the keys of Muse Glimmer, whose queries are multiplied by the weights of their norm.
-func museKeys(b *builder) {
-	c := &b.config
+// museKeys are those of Muse Glimmer, whose queries are multiplied by the weights of their norm.
+func museKeys(k *keys) {
+	c := &k.config
 	if x := c.number("post_norm_eps", 1e-8); x != 1e-8 {
 		c.fail("post_norm_eps", "is %v: %w: only 1e-08 is", x, ErrUnsupported)
 	}
-	only(map[string]bool{"attention_bias": false})(b)
-	full := b.layerTypes("full_attention")
+	only(map[string]bool{"attention_bias": false})(k)
+	full := k.layerTypes("full_attention")
 	for i, x := range c.list("layer_rope_theta") {
 		if n, ok := whole(x); i >= len(full) || (ok && n == 0) != full[i] {
 			c.fail("layer_rope_theta", "at %d is %s: %w: layers rotate that have a window, and no others", i, brief(x), ErrUnsupported)
@@ -101,27 +100,27 @@ func museKeys(b *builder) {
 	width := c.count("head_dim", 1, maxDim, required)
 	queries, keys := slices.Repeat([]float32{float32(c.number("qk_scale_factor", 1))}, width), slices.Repeat([]float32{1}, width)
 	for i := range full {
-		b.vector(fmt.Sprintf("blk.%d.attn_q_norm.weight", i), queries)
-		b.vector(fmt.Sprintf("blk.%d.attn_k_norm.weight", i), keys)
+		k.vector(fmt.Sprintf("blk.%d.attn_q_norm.weight", i), queries)
+		k.vector(fmt.Sprintf("blk.%d.attn_k_norm.weight", i), keys)
 	}
 }
 
-// mapleKeys writes the keys of Maple, whose units are clamped.
-func mapleKeys(b *builder) {
-	c := &b.config
-	only(map[string]bool{"nope_on_global_attention": true})(b)
+// mapleKeys are those of Maple, whose units are clamped.
+func mapleKeys(k *keys) {
+	c := &k.config
+	only(map[string]bool{"nope_on_global_attention": true})(k)
 	if n := c.count("num_shared_experts", 0, maxLayers, 0); n > 0 {
 		c.fail("num_shared_experts", "is %d: %w", n, ErrUnsupported)
 	}
-	b.set("swiglu_clamp_exp", slices.Repeat([]float32{7}, b.layers()))
+	k.set("swiglu_clamp_exp", slices.Repeat([]float32{7}, k.layers()))
 }
 
 // miniCPMKeys are MiniCPM's multipliers.
-func miniCPMKeys(b *builder) {
-	c := &b.config
+func miniCPMKeys(k *keys) {
+	c := &k.config
 	hidden := c.count("hidden_size", 1, maxDim, required)
-	b.set("residual_scale", float32(c.number("scale_depth", 1)/math.Sqrt(float64(max(1, b.layers())))))
-	b.set("logit_scale", float32(float64(hidden)/float64(c.count("dim_model_base", 1, maxDim, hidden))))
+	k.set("residual_scale", float32(c.number("scale_depth", 1)/math.Sqrt(float64(max(1, k.layers())))))
+	k.set("logit_scale", float32(float64(hidden)/float64(c.count("dim_model_base", 1, maxDim, hidden))))
 }
 
 // groupedHeads takes a matrix apart that has the queries of each KV head, its keys and its values together, as

@@ -7,13 +7,13 @@ import (
 	"github.com/lutra-lm/lutra/models/safetensors"
 )
 
-// packMXFP4 adds a tensor of rows of s, which has the experts of gpt-oss: [experts][rows][blocks][16] codes,
-// two a byte, the first one low, and beside them an exponent a block.
-func (b *builder) packMXFP4(s *stack) {
-	t, scale := s.parts[0], b.beside(s.parts[0], "_scales")
+// packMXFP4 adds a tensor of rows of s, which has those of the experts of gpt-oss: [experts][rows][blocks][16]
+// codes, two a byte, the first one low, and beside them an exponent a block.
+func (p *packer) packMXFP4(s *stack) {
+	t, scale := s.parts[0], p.beside(s.parts[0], "_scales")
 	cols := s.dims[0]
 	if scale == nil || scale.DType != "U8" || !slices.Equal(scale.Shape, t.Shape[:len(t.Shape)-1]) {
-		b.fail("tensor %q: %w: its scales are missing, or no bytes of shape %v", t.Name, safetensors.ErrFormat, t.Shape[:len(t.Shape)-1])
+		p.fail("tensor %q: %w: its scales are missing, or no bytes of shape %v", t.Name, safetensors.ErrFormat, t.Shape[:len(t.Shape)-1])
 		return
 	}
 	const each = 32 // columns of a block
@@ -34,7 +34,7 @@ func (b *builder) packMXFP4(s *stack) {
 		}
 		return nil
 	}
-	b.tensors = append(b.tensors, out.At(m.source(), 0))
+	p.tensors = append(p.tensors, out.At(m.source(), 0))
 }
 
 // putMXFP4 writes a block: its exponent, then 16 bytes, byte i of which has code i in its low half and code

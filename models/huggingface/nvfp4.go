@@ -8,37 +8,37 @@ import (
 	"github.com/lutra-lm/lutra/models/safetensors"
 )
 
-// packNVFP4 takes codes of NVFP4, two a byte, the first one low, a scale of E4M3 each 16, and a number for the
-// whole. That goes into the tensor beside it, as in llama.cpp's converter. compressed-tensors stores the
-// divisor of scales, ModelOpt the factor.
-func (b *builder) packNVFP4(s *stack) {
+// packNVFP4 takes codes of NVFP4, two a byte, the first one low; a scale of E4M3 each 16; and a number for
+// the whole, which goes into the tensor beside it as llama.cpp's converter has it. compressed-tensors
+// stores what scales were multiplied by, ModelOpt what they are multiplied with.
+func (p *packer) packNVFP4(s *stack) {
 	const each = 16
 	cols, out := s.dims[0], gguf.Tensor{Name: s.name, Type: gguf.NVFP4, Dims: s.dims}
 	if cols%gguf.NVFP4.BlockLen() != 0 {
-		b.fail("tensor %q: %w: NVFP4 of rows of %d, want whole blocks of %d", s.parts[0].Name, ErrUnsupported, cols, gguf.NVFP4.BlockLen())
+		p.fail("tensor %q: %w: NVFP4 of rows of %d, want whole blocks of %d", s.parts[0].Name, ErrUnsupported, cols, gguf.NVFP4.BlockLen())
 		return
 	}
 	scales, factors := map[*safetensors.Tensor]*safetensors.Tensor{}, make([]float32, len(s.parts))
 	for i, t := range s.parts {
-		scale := b.beside(t, ".weight_scale")
+		scale := p.beside(t, ".weight_scale")
 		if scale == nil || scale.DType != "F8_E4M3" || len(scale.Shape) != 2 || scale.Shape[0] != t.Shape[0] || scale.Shape[1] != cols/each {
-			b.fail("tensor %q: %w: its weight_scale is missing, or no E4M3 of shape [%d %d]", t.Name, safetensors.ErrFormat, t.Shape[0], cols/each)
+			p.fail("tensor %q: %w: its weight_scale is missing, or no E4M3 of shape [%d %d]", t.Name, safetensors.ErrFormat, t.Shape[0], cols/each)
 			return
 		}
-		if x := b.beside(t, ".weight_zero_point"); x != nil {
-			b.fail("tensor %q: %w: codes of NVFP4 about another zero", x.Name, ErrUnsupported)
+		if x := p.beside(t, ".weight_zero_point"); x != nil {
+			p.fail("tensor %q: %w: codes of NVFP4 about another zero", x.Name, ErrUnsupported)
 			return
 		}
 		scales[t] = scale
-		whole, divides := b.beside(t, ".weight_scale_2"), false
-		if b.quant.method == methodCompressed {
-			whole, divides = b.beside(t, ".weight_global_scale"), true
+		whole, divides := p.beside(t, ".weight_scale_2"), false
+		if p.quant.method == methodCompressed {
+			whole, divides = p.beside(t, ".weight_global_scale"), true
 		}
 		factors[i] = 1
 		if whole != nil {
 			x, err := one(whole)
 			if err != nil {
-				b.fail("%w", err)
+				p.fail("%w", err)
 				return
 			}
 			if factors[i] = x; divides {
@@ -65,8 +65,8 @@ func (b *builder) packNVFP4(s *stack) {
 		putNVFP4(dst, codes, d)
 		return nil
 	}
-	b.tensors = append(b.tensors, out.At(m.source(), 0))
-	b.vector(strings.TrimSuffix(s.name, "weight")+"scale", factors)
+	p.tensors = append(p.tensors, out.At(m.source(), 0))
+	p.vector(strings.TrimSuffix(s.name, "weight")+"scale", factors)
 }
 
 // putNVFP4 writes the blocks of a row: four scales, then 32 bytes, byte 8s+i of which has code 16s+i in its

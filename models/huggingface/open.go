@@ -55,7 +55,7 @@ func Name(dir string) string {
 // Open opens the model in a directory. Its weights stay in their files, which are open until
 // the File is closed.
 func Open(dir string) (*gguf.File, error) {
-	b := &builder{dir: dir, md: gguf.Metadata{}}
+	b := newBuilder(dir)
 	f, err := b.build()
 	if err != nil {
 		for _, s := range b.files {
@@ -66,19 +66,52 @@ func Open(dir string) (*gguf.File, error) {
 	return f, nil
 }
 
-// builder makes a File. The first failure sticks.
+// builder makes a File.
 type builder struct {
-	dir     string
-	arch    architecture
-	config  values
-	weights *safetensors.Model
-	files   []*disk.Source // all that the File is made of
-	md      gguf.Metadata
+	*folder
+	*output
+	keys
+	packer
+	turn *turner // of all tensors that are turned
+}
+
+// output is what the File has.
+type output struct {
 	tensors []gguf.Tensor
-	dense   []string // modules that make a vector of a pooled hidden state, by their folders
+}
+
+// keys makes the metadata of config.json and the files beside it.
+type keys struct {
+	*folder
+	*output
+	arch   architecture
+	config values
+	md     gguf.Metadata
+	dense  []string // modules that make a vector of a pooled hidden state, by their folders
+}
+
+// packer makes the tensors of weights in fewer bits.
+type packer struct {
+	*folder
+	*output
+	weights *safetensors.Model
 	quant   quantised
-	turn    *transposer // of all tensors that are turned
-	err     error
+	reorder func(name string, dims []int) func(int) int // of rows: see keys.order
+}
+
+// newBuilder returns the builder of a directory.
+func newBuilder(dir string) *builder {
+	d, out := &folder{dir: dir}, &output{}
+	b := &builder{folder: d, output: out, keys: keys{folder: d, output: out, md: gguf.Metadata{}}, packer: packer{folder: d, output: out}}
+	b.reorder = b.order
+	return b
+}
+
+// folder reads the files of a directory. The first failure sticks.
+type folder struct {
+	dir   string
+	files []*disk.Source // all that the File is made of
+	err   error
 }
 
 func (b *builder) build() (*gguf.File, error) {
@@ -104,12 +137,12 @@ func (b *builder) build() (*gguf.File, error) {
 }
 
 // explained tells what lies in a directory without the weights that are read.
-func (b *builder) explained(err error) error {
-	if _, there := os.Stat(filepath.Join(b.dir, safetensors.Index)); there == nil || !errors.Is(err, fs.ErrNotExist) {
+func (d *folder) explained(err error) error {
+	if _, there := os.Stat(filepath.Join(d.dir, safetensors.Index)); there == nil || !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	for _, other := range []string{"*.bin", "*.pth", "*.pt"} {
-		if found, _ := filepath.Glob(filepath.Join(b.dir, other)); len(found) > 0 { // an error: a name of odd characters
+		if found, _ := filepath.Glob(filepath.Join(d.dir, other)); len(found) > 0 { // an error: a name of odd characters
 			return fmt.Errorf("%w: %s is a PyTorch checkpoint: weights are read from %s or the files of %s", ErrUnsupported, filepath.Base(found[0]), safetensors.Single, safetensors.Index)
 		}
 	}
@@ -117,18 +150,18 @@ func (b *builder) explained(err error) error {
 }
 
 // fail makes this the failure, if it is the first.
-func (b *builder) fail(format string, args ...any) {
-	if b.err == nil {
-		b.err = fmt.Errorf(format, args...)
+func (d *folder) fail(format string, args ...any) {
+	if d.err == nil {
+		d.err = fmt.Errorf(format, args...)
 	}
 }
 
 // text reads a file whole; false: it is not there, or after a failure.
-func (b *builder) text(name string, most int64) (text []byte, ok bool) {
-	if b.err != nil {
+func (d *folder) text(name string, most int64) (text []byte, ok bool) {
+	if d.err != nil {
 		return nil, false
 	}
-	s, err := disk.Open(filepath.Join(b.dir, filepath.FromSlash(name)))
+	s, err := disk.Open(filepath.Join(d.dir, filepath.FromSlash(name)))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, false
 	}
@@ -141,20 +174,20 @@ func (b *builder) text(name string, most int64) (text []byte, ok bool) {
 		err = errors.Join(err, s.Close())
 	}
 	if err != nil {
-		b.fail("%w", err)
+		d.fail("%w", err)
 		return nil, false
 	}
-	b.files = append(b.files, disk.InMemory(text))
+	d.files = append(d.files, disk.InMemory(text))
 	return text, true
 }
 
 // read reads a file that holds a JSON object; one that need not be there is empty.
-func (b *builder) read(name string, required bool) values {
-	v := values{b: b, file: name}
-	text, ok := b.text(name, maxText)
+func (d *folder) read(name string, required bool) values {
+	v := values{folder: d, file: name}
+	text, ok := d.text(name, maxText)
 	switch {
 	case !ok && required:
-		b.fail("%s is missing", name)
+		d.fail("%s is missing", name)
 	case ok:
 		v.parse(text)
 	}

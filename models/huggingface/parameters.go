@@ -17,90 +17,90 @@ const (
 )
 
 // set sets a key of the architecture.
-func (b *builder) set(name string, value any) { b.md[b.arch.name+"."+name] = value }
+func (k *keys) set(name string, value any) { k.md[k.arch.name+"."+name] = value }
 
 // parameters makes ARCH.* of config.json, as llama.cpp's converter does.
-func (b *builder) parameters() {
-	c := &b.config
-	for name, value := range b.arch.defaults {
+func (k *keys) parameters() {
+	c := &k.config
+	for name, value := range k.arch.defaults {
 		if c.m != nil && !c.has(name) {
 			c.m[name] = json.Number(fmt.Sprint(value))
 		}
 	}
-	b.md["general.architecture"], b.md["general.type"], b.md["general.name"] = b.arch.name, "model", Name(b.dir)
+	k.md["general.architecture"], k.md["general.type"], k.md["general.name"] = k.arch.name, "model", Name(k.dir)
 	hidden := c.count("hidden_size", 1, maxDim, required)
 	heads := c.count("num_attention_heads", 1, maxDim, required)
-	b.set("block_count", uint32(c.count("num_hidden_layers", 1, maxLayers, required)))
-	b.set("context_length", uint32(c.count("max_position_embeddings", 1, maxContext, required)))
-	b.set("embedding_length", uint32(hidden))
+	k.set("block_count", uint32(c.count("num_hidden_layers", 1, maxLayers, required)))
+	k.set("context_length", uint32(c.count("max_position_embeddings", 1, maxContext, required)))
+	k.set("embedding_length", uint32(hidden))
 	ffn := "intermediate_size"
-	if m := b.arch.mixture; m != nil && m.width != "" && !c.has(ffn) {
+	if m := k.arch.mixture; m != nil && m.width != "" && !c.has(ffn) {
 		ffn = m.width // of models that have experts alone
 	}
-	b.set("feed_forward_length", uint32(c.count(ffn, 1, maxDim, required)))
-	b.set("attention.head_count", uint32(heads))
-	b.set("attention.head_count_kv", uint32(c.count("num_key_value_heads", 1, maxDim, heads)))
-	if b.arch.layerNorm {
-		b.set("attention.layer_norm_epsilon", float32(c.number("norm_eps", 1e-5)))
+	k.set("feed_forward_length", uint32(c.count(ffn, 1, maxDim, required)))
+	k.set("attention.head_count", uint32(heads))
+	k.set("attention.head_count_kv", uint32(c.count("num_key_value_heads", 1, maxDim, heads)))
+	if k.arch.layerNorm {
+		k.set("attention.layer_norm_epsilon", float32(c.number("norm_eps", 1e-5)))
 	} else {
-		b.set("attention.layer_norm_rms_epsilon", float32(c.number("rms_norm_eps", 1e-6)))
+		k.set("attention.layer_norm_rms_epsilon", float32(c.number("rms_norm_eps", 1e-6)))
 	}
-	if b.err != nil {
+	if k.err != nil {
 		return
 	}
 	width := c.count("head_dim", 1, maxDim, max(1, hidden/heads))
 	if c.has("head_dim") {
-		b.set("attention.key_length", uint32(width))
-		b.set("attention.value_length", uint32(width))
+		k.set("attention.key_length", uint32(width))
+		k.set("attention.value_length", uint32(width))
 	}
-	if causal := c.flag("is_causal", !b.arch.encoder); !causal {
-		b.set("attention.causal", false)
+	if causal := c.flag("is_causal", !k.arch.encoder); !causal {
+		k.set("attention.causal", false)
 	}
-	for _, k := range b.arch.counts {
-		if c.has(k.from) {
-			b.set(k.to, uint32(c.count(k.from, 0, maxDim, 0)))
+	for _, n := range k.arch.counts {
+		if c.has(n.from) {
+			k.set(n.to, uint32(c.count(n.from, 0, maxDim, 0)))
 		}
 	}
-	for _, k := range b.arch.numbers {
-		if c.has(k.from) {
-			b.set(k.to, float32(c.number(k.from, 0)))
+	for _, n := range k.arch.numbers {
+		if c.has(n.from) {
+			k.set(n.to, float32(c.number(n.from, 0)))
 		}
 	}
-	want := cmp.Or(b.arch.activation, "silu")
+	want := cmp.Or(k.arch.activation, "silu")
 	if act := c.text("hidden_activation", c.text("hidden_act", want)); act != want {
 		c.fail("hidden_act", "is %.40q: %w: of this model_type only %q is", act, ErrUnsupported, want)
 	}
 	if x := c.number("clip_qkv", 0); x != 0 {
 		c.fail("clip_qkv", "is %v: %w", x, ErrUnsupported)
 	}
-	b.windows()
-	b.mixture()
-	b.rope(width)
-	b.pooling()
-	if b.arch.more != nil && b.err == nil {
-		b.arch.more(b)
+	k.windows()
+	k.mixture()
+	k.rope(width)
+	k.pooling()
+	if k.arch.more != nil && k.err == nil {
+		k.arch.more(k)
 	}
 }
 
 // windows says which layers see a window of keys alone.
-func (b *builder) windows() {
-	c := &b.config
+func (k *keys) windows() {
+	c := &k.config
 	window := c.count("sliding_window", 0, maxContext, 0)
 	if window == 0 || !c.flag("use_sliding_window", true) {
 		return
 	}
-	b.set("attention.sliding_window", uint32(window))
-	if b.arch.windows == 0 {
+	k.set("attention.sliding_window", uint32(window))
+	if k.arch.windows == 0 {
 		return
 	}
-	layers := int(b.md[b.arch.name+".block_count"].(uint32))
-	every := b.arch.windows
+	layers := int(k.md[k.arch.name+".block_count"].(uint32))
+	every := k.arch.windows
 	if !c.has("layer_types") {
 		every = c.count("sliding_window_pattern", 1, maxLayers, every)
 	}
 	pattern := make([]bool, layers)
 	for i := range pattern {
-		if pattern[i] = (i+1)%every != 0; b.arch.first {
+		if pattern[i] = (i+1)%every != 0; k.arch.first {
 			pattern[i] = i%every != 0
 		}
 	}
@@ -117,10 +117,10 @@ func (b *builder) windows() {
 	}
 	const key = "attention.sliding_window_pattern"
 	switch n := period(pattern); {
-	case b.arch.first, b.arch.name == "olmo2", n == 0: // as llama.cpp's converter has it
-		b.set(key, pattern)
-	case n != b.arch.windows:
-		b.set(key, uint32(n))
+	case k.arch.first, k.arch.name == "olmo2", n == 0: // as llama.cpp's converter has it
+		k.set(key, pattern)
+	case n != k.arch.windows:
+		k.set(key, uint32(n))
 	}
 }
 
@@ -137,9 +137,9 @@ func period(windows []bool) int {
 }
 
 // mixture makes the keys of experts.
-func (b *builder) mixture() {
-	c, m := &b.config, b.arch.mixture
-	if m == nil || b.err != nil {
+func (k *keys) mixture() {
+	c, m := &k.config, k.arch.mixture
+	if m == nil || k.err != nil {
 		return
 	}
 	count := cmp.Or(m.count, "num_experts")
@@ -149,16 +149,16 @@ func (b *builder) mixture() {
 	if m.optional && c.count(count, 0, maxLayers, 0) == 0 {
 		return
 	}
-	b.set("expert_count", uint32(c.count(count, 1, maxLayers, required)))
-	b.set("expert_used_count", uint32(c.count("num_experts_per_tok", 1, maxLayers, required)))
+	k.set("expert_count", uint32(c.count(count, 1, maxLayers, required)))
+	k.set("expert_used_count", uint32(c.count("num_experts_per_tok", 1, maxLayers, required)))
 	if m.width != "" {
-		b.set("expert_feed_forward_length", uint32(c.count(m.width, 1, maxDim, required)))
+		k.set("expert_feed_forward_length", uint32(c.count(m.width, 1, maxDim, required)))
 	}
 	if m.shared != "" {
-		b.set("expert_shared_feed_forward_length", uint32(c.count(m.shared, 1, maxDim, required)))
+		k.set("expert_shared_feed_forward_length", uint32(c.count(m.shared, 1, maxDim, required)))
 	}
 	if m.norm && c.has("norm_topk_prob") {
-		b.set("expert_weights_norm", c.flag("norm_topk_prob", false))
+		k.set("expert_weights_norm", c.flag("norm_topk_prob", false))
 	}
 	if m.sameAsEveryone {
 		if n := c.count("decoder_sparse_step", 1, maxLayers, 1); n != 1 {
@@ -172,8 +172,8 @@ func (b *builder) mixture() {
 
 // rope makes the keys and tensors of the rotation. Newer files have all of it in
 // rope_parameters, for layers with a window apart.
-func (b *builder) rope(width int) {
-	c := &b.config
+func (k *keys) rope(width int) {
+	c := &k.config
 	r := c.within("rope_scaling")
 	theta, local := c.number("rope_theta", 10000), c.number("rope_local_base_freq", 0)
 	if c.has("rope_parameters") {
@@ -194,115 +194,126 @@ func (b *builder) rope(width int) {
 		return
 	}
 	dims := int(part * float64(width))
-	b.set("rope.freq_base", float32(theta))
-	b.set("rope.dimension_count", uint32(dims))
-	if b.arch.windows > 0 && local != 0 && local != theta {
-		b.set("rope.freq_base_swa", float32(local))
+	k.set("rope.freq_base", float32(theta))
+	k.set("rope.dimension_count", uint32(dims))
+	if k.arch.windows > 0 && local != 0 && local != theta {
+		k.set("rope.freq_base_swa", float32(local))
 	}
-	b.scaling(&r, dims, theta)
+	s := stretching{values: &r, config: c, dims: dims, theta: theta, length: int(k.md[k.arch.name+".context_length"].(uint32)), whole: k.arch.name != "gpt-oss", set: k.set, vector: k.vector}
+	s.read()
 }
 
-// scaling makes what stretches the context.
-func (b *builder) scaling(r *values, dims int, theta float64) {
-	kind := r.text("rope_type", r.text("type", "default"))
-	factor := r.number("factor", 1)
-	if !(factor > 0) {
-		r.fail("factor", "is %v, want a positive number", factor)
+// stretching makes the keys and tensors that stretch the context.
+type stretching struct {
+	*values               // the section that says how
+	config        *values // config.json
+	dims          int     // of a head that rotate
+	theta, factor float64
+	length        int  // of the context
+	whole         bool // YaRN's bounds of dimensions are whole numbers
+	set           func(name string, value any)
+	vector        func(name string, x []float32)
+}
+
+// read chooses among the ways to stretch.
+func (s *stretching) read() {
+	kind := s.text("rope_type", s.text("type", "default"))
+	s.factor = s.number("factor", 1)
+	if !(s.factor > 0) {
+		s.fail("factor", "is %v, want a positive number", s.factor)
 		return
 	}
 	switch kind {
 	case "default":
 	case "linear":
-		b.set("rope.scaling.type", "linear")
-		b.set("rope.scaling.factor", float32(factor))
+		s.set("rope.scaling.type", "linear")
+		s.set("rope.scaling.factor", float32(s.factor))
 	case "yarn":
-		b.yarn(r, factor)
+		s.yarn()
 	case "llama3":
-		b.llama3(r, dims, theta, factor)
+		s.llama3()
 	case "proportional": // see gemma4Keys
 	case "dynamic":
-		b.dynamic(r, dims, theta, factor)
+		s.dynamic()
 	case "longrope", "su":
-		b.longrope(r, dims)
+		s.longrope()
 	default:
-		r.fail("rope_type", "is %.40q: %w: it is none of default, linear, yarn, llama3, longrope", kind, ErrUnsupported)
+		s.fail("rope_type", "is %.40q: %w: it is none of default, linear, yarn, llama3, longrope", kind, ErrUnsupported)
 	}
 }
 
 // dynamic has a base of its own where alpha is given (Hunyuan); other models stretch as texts get longer.
-func (b *builder) dynamic(r *values, dims int, theta, factor float64) {
-	alpha := r.number("alpha", 0)
-	if !(alpha > 0) || factor != 1 || dims < 3 {
-		r.fail("rope_type", "is \"dynamic\", with alpha %v and factor %v: %w", alpha, factor, ErrUnsupported)
+func (s *stretching) dynamic() {
+	alpha := s.number("alpha", 0)
+	if !(alpha > 0) || s.factor != 1 || s.dims < 3 {
+		s.fail("rope_type", "is \"dynamic\", with alpha %v and factor %v: %w", alpha, s.factor, ErrUnsupported)
 		return
 	}
-	b.set("rope.freq_base", float32(theta*math.Pow(alpha, float64(dims)/float64(dims-2))))
+	s.set("rope.freq_base", float32(s.theta*math.Pow(alpha, float64(s.dims)/float64(s.dims-2))))
 }
 
-func (b *builder) yarn(r *values, factor float64) {
-	b.set("rope.scaling.type", "yarn")
-	b.set("rope.scaling.factor", float32(factor))
-	b.set("rope.scaling.original_context_length", uint32(r.count("original_max_position_embeddings", 1, maxContext, int(b.md[b.arch.name+".context_length"].(uint32)))))
+func (s *stretching) yarn() {
+	s.set("rope.scaling.type", "yarn")
+	s.set("rope.scaling.factor", float32(s.factor))
+	s.set("rope.scaling.original_context_length", uint32(s.count("original_max_position_embeddings", 1, maxContext, s.length)))
 	for _, k := range []key{{"yarn_beta_fast", "beta_fast"}, {"yarn_beta_slow", "beta_slow"}} {
-		if r.has(k.from) {
-			b.set("rope.scaling."+k.to, float32(r.number(k.from, 0)))
+		if s.has(k.from) {
+			s.set("rope.scaling."+k.to, float32(s.number(k.from, 0)))
 		}
 	}
-	if r.has("attention_factor") { // of all; the engine multiplies by YaRN's own
-		b.set("rope.scaling.attn_factor", float32(r.number("attention_factor", 1)/(1+0.1*math.Log(max(1, factor)))))
+	if s.has("attention_factor") { // of all; the engine multiplies by YaRN's own
+		s.set("rope.scaling.attn_factor", float32(s.number("attention_factor", 1)/(1+0.1*math.Log(max(1, s.factor)))))
 	}
-	if x := r.number("mscale", 0); x != 0 && x != r.number("mscale_all_dim", 0) {
-		r.fail("mscale", "is %v: %w", x, ErrUnsupported)
+	if x := s.number("mscale", 0); x != 0 && x != s.number("mscale_all_dim", 0) {
+		s.fail("mscale", "is %v: %w", x, ErrUnsupported)
 	}
-	if whole := b.arch.name != "gpt-oss"; r.flag("truncate", true) != whole {
-		r.fail("truncate", "is %t: %w", !whole, ErrUnsupported)
+	if s.flag("truncate", true) != s.whole {
+		s.fail("truncate", "is %t: %w", !s.whole, ErrUnsupported)
 	}
 }
 
-// llama3 writes the divisors of the frequencies of pairs, as Llama 3.1 stretches them (Llama Team 2024, "The
-// Llama 3 Herd of Models", §3.2, and its code).
-func (b *builder) llama3(r *values, dims int, theta, factor float64) {
-	low, high := r.number("low_freq_factor", 1), r.number("high_freq_factor", 4)
-	old := float64(r.count("original_max_position_embeddings", 1, maxContext, 8192))
-	if !(low > 0 && high > low && theta > 1) {
-		r.fail("high_freq_factor", "is %v, low_freq_factor %v: out of range", high, low)
+// llama3 is Llama 3.1's stretching (Llama Team 2024, "The Llama 3 Herd of Models", §3.2, as their
+// code has it): by what the frequency of each pair is divided.
+func (s *stretching) llama3() {
+	low, high := s.number("low_freq_factor", 1), s.number("high_freq_factor", 4)
+	old := float64(s.count("original_max_position_embeddings", 1, maxContext, 8192))
+	if !(low > 0 && high > low && s.theta > 1) {
+		s.fail("high_freq_factor", "is %v, low_freq_factor %v: out of range", high, low)
 		return
 	}
-	factors := make([]float32, dims/2)
+	factors := make([]float32, s.dims/2)
 	for i := range factors {
-		wavelength := 2 * math.Pi * math.Pow(theta, 2*float64(i)/float64(dims))
+		wavelength := 2 * math.Pi * math.Pow(s.theta, 2*float64(i)/float64(s.dims))
 		keep := min(1, max(0, (old/wavelength-low)/(high-low)))
-		factors[i] = float32(1 / ((1-keep)/factor + keep))
+		factors[i] = float32(1 / ((1-keep)/s.factor + keep))
 	}
-	b.vector("rope_freqs.weight", factors)
+	s.vector("rope_freqs.weight", factors)
 }
 
 // longrope has two sets of factors, for contexts up to the original one and beyond.
-func (b *builder) longrope(r *values, dims int) {
-	c := &b.config
-	length := b.md[b.arch.name+".context_length"].(uint32)
-	old := c.count("original_max_position_embeddings", 2, maxContext, r.count("original_max_position_embeddings", 2, maxContext, int(max(2, length))))
-	attn := r.number("attention_factor", r.number("long_mscale", 0))
-	if x := r.number("short_mscale", attn); x != attn {
-		r.fail("short_mscale", "is %v, long_mscale %v: %w: they must be the same", x, attn, ErrUnsupported)
+func (s *stretching) longrope() {
+	old := s.config.count("original_max_position_embeddings", 2, maxContext, s.count("original_max_position_embeddings", 2, maxContext, max(2, s.length)))
+	attn := s.number("attention_factor", s.number("long_mscale", 0))
+	if x := s.number("short_mscale", attn); x != attn {
+		s.fail("short_mscale", "is %v, long_mscale %v: %w: they must be the same", x, attn, ErrUnsupported)
 	}
-	if scale := float64(length) / float64(old); attn == 0 {
+	if scale := float64(s.length) / float64(old); attn == 0 {
 		attn = 1
 		if scale > 1 {
 			attn = math.Sqrt(1 + math.Log(scale)/math.Log(float64(old)))
 		}
 	}
-	b.set("rope.scaling.type", "longrope")
-	b.set("rope.scaling.attn_factor", float32(attn))
-	b.set("rope.scaling.original_context_length", uint32(old))
+	s.set("rope.scaling.type", "longrope")
+	s.set("rope.scaling.attn_factor", float32(attn))
+	s.set("rope.scaling.original_context_length", uint32(old))
 	for _, of := range []string{"short", "long"} {
-		if factors := r.numbers(of+"_factor", dims/2); factors != nil {
-			b.vector("rope_factors_"+of+".weight", factors)
+		if factors := s.numbers(of+"_factor", s.dims/2); factors != nil {
+			s.vector("rope_factors_"+of+".weight", factors)
 		}
 	}
 }
 
 // classes returns the classes of architectures in config.json, in one text.
-func (b *builder) classes() string {
-	return strings.Join(slices.Clone(b.config.texts("architectures")), " ")
+func (k *keys) classes() string {
+	return strings.Join(slices.Clone(k.config.texts("architectures")), " ")
 }

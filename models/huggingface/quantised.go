@@ -58,6 +58,7 @@ var scaleNames = []string{"_scale_inv", "_scale"}
 // quantisation reads quantization_config, as transformers writes it for BitNet and for blocks of
 // FP8 (integrations/bitnet.py and finegrained_fp8.py), and others as the library of their name does.
 func (b *builder) quantisation() {
+	b.quant.online = b.arch.online
 	v, standard := b.config.within("quantization_config"), ""
 	if v.m == nil {
 		of := b.read(fileModelOpt, false)
@@ -113,9 +114,9 @@ func (b *builder) quantisation() {
 }
 
 // compressed reads what compressed-tensors says: groups of modules, all of four bits.
-func (b *builder) compressed(v *values) {
+func (p *packer) compressed(v *values) {
 	v.only("format", "nvfp4-pack-quantized", "pack-quantized")
-	b.quant.fp4 = v.text("format", "") == "nvfp4-pack-quantized"
+	p.quant.fp4 = v.text("format", "") == "nvfp4-pack-quantized"
 	sparsity := v.within("sparsity_config")
 	sparsity.only("format", "dense")
 	groups := v.within("config_groups")
@@ -123,7 +124,7 @@ func (b *builder) compressed(v *values) {
 		group := groups.within(name)
 		weights := group.within("weights")
 		weights.bits("num_bits")
-		weights.only("type", map[bool]string{true: "float", false: "int"}[b.quant.fp4])
+		weights.only("type", map[bool]string{true: "float", false: "int"}[p.quant.fp4])
 	}
 }
 
@@ -142,9 +143,9 @@ func (v *values) bits(key string) {
 }
 
 // isBeside tells whether a tensor is read with another one, or is nothing to a CPU.
-func (b *builder) isBeside(name string) bool {
-	for _, end := range b.quant.beside {
-		if stem, ok := strings.CutSuffix(name, end); ok && (b.weights.Tensor(stem+b.quant.codes) != nil || end == ".k_scale" || end == ".v_scale") {
+func (p *packer) isBeside(name string) bool {
+	for _, end := range p.quant.beside {
+		if stem, ok := strings.CutSuffix(name, end); ok && (p.weights.Tensor(stem+p.quant.codes) != nil || end == ".k_scale" || end == ".v_scale") {
 			return true
 		}
 	}
@@ -152,77 +153,77 @@ func (b *builder) isBeside(name string) bool {
 }
 
 // beside finds a tensor beside codes; nil: it is not there.
-func (b *builder) beside(codes *safetensors.Tensor, end string) *safetensors.Tensor {
-	return b.weights.Tensor(strings.TrimSuffix(codes.Name, b.quant.codes) + end)
+func (p *packer) beside(codes *safetensors.Tensor, end string) *safetensors.Tensor {
+	return p.weights.Tensor(strings.TrimSuffix(codes.Name, p.quant.codes) + end)
 }
 
 // isCodes tells whether a tensor holds the codes of four bits of a matrix.
-func (b *builder) isCodes(t *safetensors.Tensor) bool {
+func (p *packer) isCodes(t *safetensors.Tensor) bool {
 	switch {
-	case !strings.HasSuffix(t.Name, b.quant.codes):
+	case !strings.HasSuffix(t.Name, p.quant.codes):
 		return false
-	case b.quant.method == methodModelOpt, b.quant.method == methodMXFP4, b.quant.method == methodCompressed && b.quant.fp4:
+	case p.quant.method == methodModelOpt, p.quant.method == methodMXFP4, p.quant.method == methodCompressed && p.quant.fp4:
 		return t.DType == "U8"
 	}
-	return t.DType == "I32" && (b.quant.method == methodCompressed || b.quant.method == methodGPTQ || b.quant.method == methodAWQ)
+	return t.DType == "I32" && (p.quant.method == methodCompressed || p.quant.method == methodGPTQ || p.quant.method == methodAWQ)
 }
 
 // dims returns the shape of what a stored tensor holds, as GGUF has it.
-func (b *builder) dims(t *safetensors.Tensor) []int {
-	if !b.isCodes(t) {
+func (p *packer) dims(t *safetensors.Tensor) []int {
+	if !p.isCodes(t) {
 		return fastestFirst(t.Shape)
 	}
-	if b.quant.method == methodMXFP4 && len(t.Shape) == 4 && t.Shape[3] == 16 {
+	if p.quant.method == methodMXFP4 && len(t.Shape) == 4 && t.Shape[3] == 16 {
 		return []int{32 * t.Shape[2], t.Shape[1], t.Shape[0]}
 	}
 	if len(t.Shape) != 2 {
-		b.fail("tensor %q: %w: codes of shape %v, want two dimensions", t.Name, safetensors.ErrFormat, t.Shape)
+		p.fail("tensor %q: %w: codes of shape %v, want two dimensions", t.Name, safetensors.ErrFormat, t.Shape)
 		return []int{1}
 	}
 	x, y := t.Shape[0], t.Shape[1]
 	switch {
 	case t.DType == "U8":
 		return []int{2 * y, x}
-	case b.quant.method == methodCompressed:
+	case p.quant.method == methodCompressed:
 		return []int{8 * y, x}
-	case b.quant.method == methodGPTQ:
+	case p.quant.method == methodGPTQ:
 		return []int{8 * x, y}
 	}
 	return []int{x, 8 * y}
 }
 
 // scaleOf finds the scale of a weight.
-func (b *builder) scaleOf(t *safetensors.Tensor) *safetensors.Tensor {
+func (p *packer) scaleOf(t *safetensors.Tensor) *safetensors.Tensor {
 	for _, end := range scaleNames {
-		if s := b.weights.Tensor(t.Name + end); s != nil {
+		if s := p.weights.Tensor(t.Name + end); s != nil {
 			return s
 		}
 	}
-	b.fail("tensor %q: %w: its scale %s_scale is missing", t.Name, safetensors.ErrFormat, t.Name)
+	p.fail("tensor %q: %w: its scale %s_scale is missing", t.Name, safetensors.ErrFormat, t.Name)
 	return nil
 }
 
 // pack adds the tensor of weights in fewer bits; false: they are plain floats.
-func (b *builder) pack(s *stack) bool {
+func (p *packer) pack(s *stack) bool {
 	t := s.parts[0]
 	_, float := floatTypes[t.DType]
 	if !float && (s.columns != nil || s.change != nil) {
-		b.fail("tensor %q: %w: weights of %s are not read where their columns change places or they are multiplied", t.Name, ErrUnsupported, t.DType)
+		p.fail("tensor %q: %w: weights of %s are not read where their columns change places or they are multiplied", t.Name, ErrUnsupported, t.DType)
 		return false
 	}
 	switch {
-	case b.isCodes(t) && b.quant.method == methodMXFP4:
-		b.packMXFP4(s)
-	case b.isCodes(t) && t.DType == "U8":
-		b.packNVFP4(s)
-	case b.isCodes(t):
-		b.packGroups(s)
-	case b.isTrits(t):
-		b.packTrits(s)
-	case b.quant.online && float && b.linear(t.Name):
-		b.packOnline(s)
-	case b.quant.method == methodFP8 && t.DType == "F8_E4M3":
-		b.packFP8(s)
+	case p.isCodes(t) && p.quant.method == methodMXFP4:
+		p.packMXFP4(s)
+	case p.isCodes(t) && t.DType == "U8":
+		p.packNVFP4(s)
+	case p.isCodes(t):
+		p.packGroups(s)
+	case p.isTrits(t):
+		p.packTrits(s)
+	case p.quant.online && float && p.linear(t.Name):
+		p.packOnline(s)
+	case p.quant.method == methodFP8 && t.DType == "F8_E4M3":
+		p.packFP8(s)
 	default:
 		return false
 	}
@@ -230,15 +231,15 @@ func (b *builder) pack(s *stack) bool {
 }
 
 // isTrits tells whether a tensor holds packed trits, four rows in one.
-func (b *builder) isTrits(t *safetensors.Tensor) bool {
-	return b.quant.method == methodBitNet && t.DType == "U8"
+func (p *packer) isTrits(t *safetensors.Tensor) bool {
+	return p.quant.method == methodBitNet && t.DType == "U8"
 }
 
 // linear tells whether a tensor is the matrix of a layer's linear module that was replaced by one
 // of BitNet.
-func (b *builder) linear(name string) bool {
+func (p *packer) linear(name string) bool {
 	stem, ok := strings.CutSuffix(name, "_proj.weight")
-	for _, module := range b.quant.except {
+	for _, module := range p.quant.except {
 		ok = ok && !strings.Contains(stem+"_proj", module)
 	}
 	return ok
@@ -249,26 +250,26 @@ const ternaryTail = 32
 
 // packTrits takes four trits a byte: row r of R is bits 2(r / (R/4)) of row r mod (R/4), one above the
 // trit.
-func (b *builder) packTrits(s *stack) {
-	t, scale := s.parts[0], b.scaleOf(s.parts[0])
+func (p *packer) packTrits(s *stack) {
+	t, scale := s.parts[0], p.scaleOf(s.parts[0])
 	if scale == nil {
 		return
 	}
 	if len(t.Shape) != 2 || len(s.parts) != 1 {
-		b.fail("tensor %q: %w: packed trits of shape %v, want two dimensions", t.Name, ErrUnsupported, t.Shape)
+		p.fail("tensor %q: %w: packed trits of shape %v, want two dimensions", t.Name, ErrUnsupported, t.Shape)
 		return
 	}
 	factor, err := one(scale)
 	if err != nil {
-		b.fail("%w", err)
+		p.fail("%w", err)
 		return
 	}
-	if b.quant.divides {
+	if p.quant.divides {
 		factor = 1 / factor
 	}
 	quarter := t.Shape[0]
 	s.dims = []int{t.Shape[1], 4 * quarter}
-	order := b.order(s.name, s.dims)
+	order := p.reorder(s.name, s.dims)
 	trits := func(codes []byte, r int) error {
 		if order != nil {
 			r = order(r)
@@ -284,12 +285,12 @@ func (b *builder) packTrits(s *stack) {
 		}
 		return nil
 	}
-	b.addTernary(s, 0, trits, func() (float32, error) { return factor, nil })
+	p.addTernary(s, 0, trits, func() (float32, error) { return factor, nil })
 }
 
 // packOnline takes floats that the model makes ternary whenever it reads them (Ma et al. 2024, "The
 // Era of 1-bit LLMs", §2): by their mean magnitude, rounded to one of -1, 0 and 1.
-func (b *builder) packOnline(s *stack) {
+func (p *packer) packOnline(s *stack) {
 	typ := floatTypes[s.parts[0].DType]
 	factor := sync.OnceValues(func() (float32, error) { return meanMagnitude(s, typ) })
 	each := typ.BlockBytes()
@@ -309,7 +310,7 @@ func (b *builder) packOnline(s *stack) {
 		}
 		return nil
 	}
-	b.addTernary(s, each*s.dims[0], trits, func() (float32, error) {
+	p.addTernary(s, each*s.dims[0], trits, func() (float32, error) {
 		mean, err := factor()
 		return rounded(mean, typ), err
 	})
@@ -344,9 +345,10 @@ func rounded(x float32, typ gguf.Type) float32 {
 	return number(typ, raw)
 }
 
-// addTernary adds a matrix of trits times a scale: as I2_S if its rows are whole blocks, else in float32. trits
-// sets codes to a row's, one above each trit; it may use extra bytes after them.
-func (b *builder) addTernary(s *stack, extra int, trits func(codes []byte, r int) error, scale func() (float32, error)) {
+// addTernary adds a matrix of trits times a scale: as I2_S where its rows are whole blocks, else in
+// float32. trits sets codes to those of a row, one above each trit; it may use extra bytes
+// behind them.
+func (p *packer) addTernary(s *stack, extra int, trits func(codes []byte, r int) error, scale func() (float32, error)) {
 	cols := s.dims[0]
 	out := gguf.Tensor{Name: s.name, Type: gguf.I2_S, Dims: s.dims}
 	m := &rows{name: s.name, n: s.dims[1], size: cols / 4, scratchSize: max(cols, extra)}
@@ -377,7 +379,7 @@ func (b *builder) addTernary(s *stack, extra int, trits func(codes []byte, r int
 			return err
 		}
 	}
-	b.tensors = append(b.tensors, out.At(m.source(), 0))
+	p.tensors = append(p.tensors, out.At(m.source(), 0))
 }
 
 // packI2S writes codes as blocks of I2_S: of 128 columns, code i of each 32 goes to byte i, the first 32 to
@@ -391,18 +393,18 @@ func packI2S(dst, codes []byte) {
 }
 
 // packFP8 adds the tensor of numbers of E4M3.
-func (b *builder) packFP8(s *stack) {
-	if m := b.fp8(s); m != nil {
-		b.tensors = append(b.tensors, gguf.Tensor{Name: s.name, Type: gguf.F32, Dims: s.dims}.At(m.source(), 0))
+func (p *packer) packFP8(s *stack) {
+	if m := p.fp8(s); m != nil {
+		p.tensors = append(p.tensors, gguf.Tensor{Name: s.name, Type: gguf.F32, Dims: s.dims}.At(m.source(), 0))
 	}
 }
 
 // widened returns t, or where it holds numbers of E4M3 a tensor of what they mean; nil: its scales are missing.
-func (b *builder) widened(t *safetensors.Tensor) *safetensors.Tensor {
-	if b.quant.method != methodFP8 || t.DType != "F8_E4M3" {
+func (p *packer) widened(t *safetensors.Tensor) *safetensors.Tensor {
+	if p.quant.method != methodFP8 || t.DType != "F8_E4M3" {
 		return t
 	}
-	m := b.fp8(&stack{name: t.Name, parts: []*safetensors.Tensor{t}, dims: fastestFirst(t.Shape)})
+	m := p.fp8(&stack{name: t.Name, parts: []*safetensors.Tensor{t}, dims: fastestFirst(t.Shape)})
 	if m == nil {
 		return nil
 	}
@@ -411,27 +413,27 @@ func (b *builder) widened(t *safetensors.Tensor) *safetensors.Tensor {
 
 // fp8 widens numbers of E4M3 with their scales, one a block or one a tensor, to float32: no
 // type of 16 bits holds all products.
-func (b *builder) fp8(s *stack) *rows {
+func (p *packer) fp8(s *stack) *rows {
 	cols := s.dims[0]
 	scales := map[*safetensors.Tensor][]float32{}
 	across := 1
 	for _, t := range s.parts {
-		scale := b.scaleOf(t)
+		scale := p.scaleOf(t)
 		if scale == nil {
 			return nil
 		}
 		down := 1
-		if n := b.quant.block; n[0] > 0 {
+		if n := p.quant.block; n[0] > 0 {
 			down, across = (storedRows(t)+n[0]-1)/n[0], (cols+n[1]-1)/n[1]
 		}
 		x, err := scaleNumbers(scale, down*across)
 		if err != nil {
-			b.fail("%w", err)
+			p.fail("%w", err)
 			return nil
 		}
 		scales[t] = x
 	}
-	block := b.quant.block
+	block := p.quant.block
 	m := &rows{name: s.name, n: (&gguf.Tensor{Dims: s.dims}).Rows(), size: 4 * cols, scratchSize: cols}
 	m.row = func(dst, raw []byte, r int) error {
 		if err := s.read(raw, r); err != nil {

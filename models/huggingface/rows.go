@@ -248,10 +248,10 @@ func one(t *safetensors.Tensor) (float32, error) {
 }
 
 // vector adds a tensor of numbers that no file has.
-func (b *builder) vector(name string, x []float32) {
+func (o *output) vector(name string, x []float32) {
 	raw := make([]byte, 4*len(x))
 	for i, v := range x {
 		putFloat(raw[4*i:], v)
 	}
-	b.tensors = append(b.tensors, gguf.Tensor{Name: name, Type: gguf.F32, Dims: []int{len(x)}}.At(disk.InMemory(raw), 0))
+	o.tensors = append(o.tensors, gguf.Tensor{Name: name, Type: gguf.F32, Dims: []int{len(x)}}.At(disk.InMemory(raw), 0))
 }

@@ -11,27 +11,30 @@ var specialNames = []struct{ from, to string }{
 	{"bos", "bos"}, {"eos", "eos"}, {"unk", "unknown"}, {"sep", "seperator"}, {"pad", "padding"}, {"cls", "cls"}, {"mask", "mask"},
 }
 
-// specials makes the keys of special tokens, and of which of them texts begin and end with.
-func (b *builder) specials(v *vocab, tokens *values) {
-	generation := b.read(fileGeneration, false)
-	set := func(name string, id int) { b.md["tokenizer.ggml."+name+"_token_id"] = uint32(id) }
+// set makes the key of a special token.
+func (v *vocab) set(name string, id int) { v.md["tokenizer.ggml."+name+"_token_id"] = uint32(id) }
+
+// specials makes the keys of special tokens.
+func (v *vocab) specials(config, tokens *values) {
 	for _, s := range specialNames {
 		if id, ok := v.special(tokens, s.from+"_token"); ok {
-			set(s.to, id)
-		} else if id, ok := whole(b.config.m[s.from+"_token_id"]); ok && id >= 0 && id < len(v.tokens) {
-			set(s.to, id)
+			v.set(s.to, id)
+		} else if id, ok := whole(config.m[s.from+"_token_id"]); ok && id >= 0 && id < len(v.tokens) {
+			v.set(s.to, id)
 		}
 	}
-	b.ends(v, &generation)
-	b.sampling(&generation)
+}
+
+// bounds makes the keys of the special tokens that texts begin and end with.
+func (v *vocab) bounds(tokens *values, encoder bool) {
 	begin, end := tokens.flag("add_bos_token", false), tokens.flag("add_eos_token", false)
 	if p := v.PostProcessor.step("TemplateProcessing"); p != nil {
 		begin, end = false, false
 		if n := len(p.Single); n > 1 {
 			begin, end = p.Single[0].Special != nil, p.Single[n-1].Special != nil
-			if begin && b.md["tokenizer.ggml.bos_token_id"] == nil {
+			if begin && v.md["tokenizer.ggml.bos_token_id"] == nil {
 				if id, ok := v.ids[p.Single[0].Special.ID]; ok {
-					set("bos", id)
+					v.set("bos", id)
 				}
 			}
 		}
@@ -42,11 +45,11 @@ func (b *builder) specials(v *vocab, tokens *values) {
 		}
 	}
 	for from, to := range map[string]string{"cls": "bos", "seperator": "eos"} { // between which encoders read a text
-		if id := b.md["tokenizer.ggml."+from+"_token_id"]; b.arch.encoder && id != nil && b.md["tokenizer.ggml."+to+"_token_id"] == nil {
-			b.md["tokenizer.ggml."+to+"_token_id"] = id
+		if id := v.md["tokenizer.ggml."+from+"_token_id"]; encoder && id != nil && v.md["tokenizer.ggml."+to+"_token_id"] == nil {
+			v.md["tokenizer.ggml."+to+"_token_id"] = id
 		}
 	}
-	b.md["tokenizer.ggml.add_bos_token"], b.md["tokenizer.ggml.add_eos_token"] = begin, end
+	v.md["tokenizer.ggml.add_bos_token"], v.md["tokenizer.ggml.add_eos_token"] = begin, end
 }
 
 // special finds a token that a file names, as a text or as an object with one.
@@ -64,10 +67,10 @@ func (v *vocab) special(of *values, name string) (id int, ok bool) {
 
 // ends makes the keys of further tokens that end an answer: generation_config.json, or
 // config.json without it, may name several, and GGUF has words for three.
-func (b *builder) ends(v *vocab, generation *values) {
+func (v *vocab) ends(config, generation *values) {
 	of := generation
 	if !of.has("eos_token_id") {
-		of = &b.config
+		of = config
 	}
 	list, ok := of.m["eos_token_id"].([]any)
 	if !ok && of.has("eos_token_id") {
@@ -75,7 +78,7 @@ func (b *builder) ends(v *vocab, generation *values) {
 	}
 	words := []string{"eos", "eot", "eom"}
 	var named []int
-	if id, ok := b.md["tokenizer.ggml.eos_token_id"].(uint32); ok {
+	if id, ok := v.md["tokenizer.ggml.eos_token_id"].(uint32); ok {
 		named, words = append(named, int(id)), words[1:]
 	}
 	for _, x := range list {
@@ -91,7 +94,7 @@ func (b *builder) ends(v *vocab, generation *values) {
 			of.fail("eos_token_id", "names %d tokens: %w: more than three", len(list), ErrUnsupported)
 			return
 		}
-		b.md["tokenizer.ggml."+words[0]+"_token_id"] = uint32(id)
+		v.md["tokenizer.ggml."+words[0]+"_token_id"] = uint32(id)
 		named, words = append(named, id), words[1:]
 	}
 }

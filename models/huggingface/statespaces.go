@@ -6,43 +6,43 @@ import (
 	"strings"
 )
 
-// mambaKeys writes the keys of state spaces of inner elements, by the words of Granite and Falcon.
-func mambaKeys(b *builder, inner int) {
-	c := &b.config
-	b.set("ssm.conv_kernel", uint32(c.count("mamba_d_conv", 2, maxDim, 4)))
-	b.set("ssm.state_size", uint32(c.count("mamba_d_state", 1, maxDim, 256)))
-	b.set("ssm.group_count", uint32(c.count("mamba_n_groups", 1, maxDim, 1)))
-	b.set("ssm.time_step_rank", uint32(c.count("mamba_n_heads", 1, maxDim, 128)))
-	b.set("ssm.inner_size", uint32(inner))
+// mambaKeys are those of state spaces of inner elements, by the words of Granite and Falcon.
+func mambaKeys(k *keys, inner int) {
+	c := &k.config
+	k.set("ssm.conv_kernel", uint32(c.count("mamba_d_conv", 2, maxDim, 4)))
+	k.set("ssm.state_size", uint32(c.count("mamba_d_state", 1, maxDim, 256)))
+	k.set("ssm.group_count", uint32(c.count("mamba_n_groups", 1, maxDim, 1)))
+	k.set("ssm.time_step_rank", uint32(c.count("mamba_n_heads", 1, maxDim, 128)))
+	k.set("ssm.inner_size", uint32(inner))
 	if c.flag("mamba_proj_bias", false) {
 		c.fail("mamba_proj_bias", "is true: %w", ErrUnsupported)
 	}
-	b.checkSteps()
+	k.checkSteps()
 }
 
 // checkSteps refuses time steps that are clamped.
-func (b *builder) checkSteps() {
-	for i, x := range b.config.list("time_step_limit") {
+func (k *keys) checkSteps() {
+	for i, x := range k.config.list("time_step_limit") {
 		if n, ok := whole(x); ok && (n != 0 || i > 0) {
-			b.config.fail("time_step_limit", "is %s: %w: clamped time steps", brief(b.config.m["time_step_limit"]), ErrUnsupported)
+			k.config.fail("time_step_limit", "is %s: %w: clamped time steps", brief(k.config.m["time_step_limit"]), ErrUnsupported)
 		}
 	}
 }
 
 // graniteOf names the architecture of Granite 4: those without state spaces are Granite 3's.
-func graniteOf(b *builder) string {
-	for _, t := range b.config.texts("layer_types") {
+func graniteOf(k *keys) string {
+	for _, t := range k.config.texts("layer_types") {
 		if t == "mamba" || t == "linear_attention" {
 			return "granitehybrid"
 		}
 	}
-	b.arch.more, b.arch.layouts = nil, nil
-	if b.config.count("num_local_experts", 0, maxLayers, 0) > 0 {
+	k.arch.more, k.arch.layouts = nil, nil
+	if k.config.count("num_local_experts", 0, maxLayers, 0) > 0 {
 		return "granitemoe"
 	}
-	b.arch.mixture, b.arch.names = nil, with(b.arch.names, graniteDense)
-	if b.config.has("shared_intermediate_size") {
-		b.config.m["intermediate_size"] = b.config.m["shared_intermediate_size"]
+	k.arch.mixture, k.arch.names = nil, with(k.arch.names, graniteDense)
+	if k.config.has("shared_intermediate_size") {
+		k.config.m["intermediate_size"] = k.config.m["shared_intermediate_size"]
 	}
 	return "granite"
 }
@@ -50,21 +50,21 @@ func graniteOf(b *builder) string {
 // graniteDense are the parts of a feed-forward in a model that has no experts.
 var graniteDense = map[string]string{"shared_mlp.input_linear": "ffn_gate_up", "shared_mlp.output_linear": "ffn_down"}
 
-// graniteHybridKeys writes the keys of models with state spaces.
-func graniteHybridKeys(b *builder) {
-	c := &b.config
-	b.kvHeadsOf(b.layerTypes("attention", "full_attention"))
-	b.set("rope.scaling.finetuned", c.text("position_embedding_type", "nope") == "rope")
-	mambaKeys(b, min(maxDim, c.count("mamba_expand", 1, maxDim, 2)*c.count("hidden_size", 1, maxDim, required)))
+// graniteHybridKeys are those of models with state spaces.
+func graniteHybridKeys(k *keys) {
+	c := &k.config
+	k.kvHeadsOf(k.layerTypes("attention", "full_attention"))
+	k.set("rope.scaling.finetuned", c.text("position_embedding_type", "nope") == "rope")
+	mambaKeys(k, min(maxDim, c.count("mamba_expand", 1, maxDim, 2)*c.count("hidden_size", 1, maxDim, required)))
 	if c.count("num_local_experts", 0, maxLayers, 0) == 0 {
-		b.arch.names = with(b.arch.names, graniteDense)
-		b.set("feed_forward_length", uint32(c.count("shared_intermediate_size", 1, maxDim, required)))
+		k.arch.names = with(k.arch.names, graniteDense)
+		k.set("feed_forward_length", uint32(c.count("shared_intermediate_size", 1, maxDim, required)))
 	}
 }
 
-// bambaKeys writes the keys of Bamba, whose attention rotates.
-func bambaKeys(b *builder) {
-	c, attends := &b.config, make([]bool, b.layers())
+// bambaKeys are those of Bamba, whose attention rotates.
+func bambaKeys(k *keys) {
+	c, attends := &k.config, make([]bool, k.layers())
 	for _, x := range c.list("attn_layer_indices") {
 		i, ok := whole(x)
 		if !ok || i < 0 || i >= len(attends) {
@@ -73,40 +73,40 @@ func bambaKeys(b *builder) {
 		}
 		attends[i] = true
 	}
-	b.kvHeadsOf(attends)
-	mambaKeys(b, min(maxDim, c.count("mamba_expand", 1, maxDim, 2)*c.count("hidden_size", 1, maxDim, required)))
+	k.kvHeadsOf(attends)
+	mambaKeys(k, min(maxDim, c.count("mamba_expand", 1, maxDim, 2)*c.count("hidden_size", 1, maxDim, required)))
 }
 
-// mamba2Keys writes the keys of models that are state spaces alone.
-func mamba2Keys(b *builder) {
-	c := &b.config
+// mamba2Keys are those of models that are state spaces alone.
+func mamba2Keys(k *keys) {
+	c := &k.config
 	for _, name := range []string{"attention.head_count", "attention.head_count_kv", "feed_forward_length"} {
-		b.set(name, uint32(0))
+		k.set(name, uint32(0))
 	}
 	for _, name := range []string{"attention.key_length", "attention.value_length", "rope.freq_base", "rope.dimension_count"} {
-		delete(b.md, b.arch.name+"."+name)
+		delete(k.md, k.arch.name+"."+name)
 	}
 	inner := min(maxDim, c.count("num_heads", 1, maxDim, 128)*c.count("head_dim", 1, maxDim, 64))
-	if n := c.count("expand", 1, maxDim, 2) * c.count("hidden_size", 1, maxDim, required); b.err == nil && n != inner {
+	if n := c.count("expand", 1, maxDim, 2) * c.count("hidden_size", 1, maxDim, required); k.err == nil && n != inner {
 		c.fail("expand", "gives %d elements, num_heads and head_dim %d", n, inner)
 	}
-	mambaKeys(b, inner)
+	mambaKeys(k, inner)
 }
 
-// falconKeys writes the keys of Falcon-H1.
-func falconKeys(b *builder) {
-	c := &b.config
+// falconKeys are those of Falcon-H1.
+func falconKeys(k *keys) {
+	c := &k.config
 	inner := c.count("mamba_d_ssm", 1, maxDim, min(maxDim, c.count("mamba_expand", 1, maxDim, 2)*c.count("hidden_size", 1, maxDim, required)))
-	mambaKeys(b, inner)
+	mambaKeys(k, inner)
 	if c.flag("mamba_norm_before_gate", true) && c.flag("mamba_rms_norm", false) {
 		c.fail("mamba_norm_before_gate", "is true: %w", ErrUnsupported)
 	}
 }
 
 // mlpMultiplier returns one of the multipliers of Falcon-H1's feed-forwards.
-func mlpMultiplier(i int) func(b *builder) ([]float64, []int) {
-	return func(b *builder) ([]float64, []int) {
-		x := b.config.numbers("mlp_multipliers", 2)
+func mlpMultiplier(i int) func(k *keys) ([]float64, []int) {
+	return func(k *keys) ([]float64, []int) {
+		x := k.config.numbers("mlp_multipliers", 2)
 		if x == nil {
 			return []float64{1}, nil
 		}
@@ -115,9 +115,9 @@ func mlpMultiplier(i int) func(b *builder) ([]float64, []int) {
 }
 
 // falconParts returns the multipliers of [z, x, B, C, dt], and where each ends.
-func falconParts(b *builder) (factors []float64, bounds []int) {
-	x, in := b.config.numbers("ssm_multipliers", 5), b.config.number("ssm_in_multiplier", 1)
-	n := func(name string) int { v, _ := b.md[b.arch.name+".ssm."+name].(uint32); return int(v) }
+func falconParts(k *keys) (factors []float64, bounds []int) {
+	x, in := k.config.numbers("ssm_multipliers", 5), k.config.number("ssm_in_multiplier", 1)
+	n := func(name string) int { v, _ := k.md[k.arch.name+".ssm."+name].(uint32); return int(v) }
 	at := 0
 	for i, size := range []int{n("inner_size"), n("inner_size"), n("group_count") * n("state_size"), n("group_count") * n("state_size"), n("time_step_rank")} {
 		if x == nil {
@@ -137,8 +137,8 @@ var nemotronWords = map[string]string{
 }
 
 // nemotronOf notes what each layer is in layer_types, and tells whether some are mixtures.
-func nemotronOf(b *builder) string {
-	c := &b.config
+func nemotronOf(k *keys) string {
+	c := &k.config
 	key := "layers_block_type"
 	if !c.has(key) && c.has("layer_types") {
 		key = "layer_types"
@@ -148,7 +148,7 @@ func nemotronOf(b *builder) string {
 		key = "hybrid_override_pattern"
 		types = strings.Split(c.text(key, ""), "")
 	}
-	name, layers := b.arch.name, make([]any, len(types))
+	name, layers := k.arch.name, make([]any, len(types))
 	for i, t := range types {
 		word, ok := nemotronWords[t]
 		if layers[i] = word; !ok {
@@ -158,8 +158,8 @@ func nemotronOf(b *builder) string {
 			name = "nemotron_h_moe"
 		}
 	}
-	if name == b.arch.name {
-		b.arch.mixture, b.arch.counts, b.arch.numbers = nil, nil, nil
+	if name == k.arch.name {
+		k.arch.mixture, k.arch.counts, k.arch.numbers = nil, nil, nil
 	}
 	if c.m != nil {
 		c.m["layer_types"], c.m["num_hidden_layers"] = layers, json.Number(strconv.Itoa(len(layers)))
@@ -167,24 +167,24 @@ func nemotronOf(b *builder) string {
 	return name
 }
 
-// nemotronKeys writes the keys of models whose layers have one part each.
-func nemotronKeys(b *builder) {
-	c := &b.config
-	b.kvHeadsOf(b.layerTypes("full_attention"))
-	widths := make([]int32, b.layers())
+// nemotronKeys are those of models whose layers have one part each.
+func nemotronKeys(k *keys) {
+	c := &k.config
+	k.kvHeadsOf(k.layerTypes("full_attention"))
+	widths := make([]int32, k.layers())
 	for word, key := range map[string]string{"mlp": "intermediate_size", "moe": "moe_intermediate_size"} {
-		for i, is := range b.layerTypes(word) {
+		for i, is := range k.layerTypes(word) {
 			if is {
 				widths[i] = int32(c.count(key, 1, maxDim, required))
 			}
 		}
 	}
-	b.set("feed_forward_length", widths)
-	mambaKeys(b, min(maxDim, c.count("mamba_n_heads", 1, maxDim, 128)*c.count("mamba_head_dim", 1, maxDim, required)))
+	k.set("feed_forward_length", widths)
+	mambaKeys(k, min(maxDim, c.count("mamba_n_heads", 1, maxDim, 128)*c.count("mamba_head_dim", 1, maxDim, required)))
 	if act := c.text("mamba_hidden_act", "silu"); act != "silu" {
 		c.fail("mamba_hidden_act", "is %.40q: %w", act, ErrUnsupported)
 	}
-	if b.arch.mixture != nil {
-		groupsOfExperts(b)
+	if k.arch.mixture != nil {
+		groupsOfExperts(k)
 	}
 }

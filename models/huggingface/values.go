@@ -11,9 +11,9 @@ import (
 // values holds the members of a JSON object in a file, or within one. Members that are null count as missing, as for
 // transformers.
 type values struct {
-	b    *builder
-	file string // and the keys that lead there, for errors
-	m    map[string]any
+	folder *folder
+	file   string // and the keys that lead there, for errors
+	m      map[string]any
 }
 
 // notJSON are texts, and what Python writes for numbers that JSON has not.
@@ -29,19 +29,19 @@ func (v *values) parse(text []byte) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
 	if err := d.Decode(&v.m); err != nil {
-		v.b.fail("%s: %w", v.file, err)
+		v.folder.fail("%s: %w", v.file, err)
 	}
 }
 
 func (v *values) fail(key string, format string, args ...any) {
-	v.b.fail("%s: %s %w", v.file, key, fmt.Errorf(format, args...))
+	v.folder.fail("%s: %s %w", v.file, key, fmt.Errorf(format, args...))
 }
 
 func (v *values) has(key string) bool { return v.m[key] != nil }
 
 // within returns the object at key, empty if there is none.
 func (v *values) within(key string) values {
-	in := values{b: v.b, file: v.file + ": " + key}
+	in := values{folder: v.folder, file: v.file + ": " + key}
 	if m, ok := v.m[key].(map[string]any); ok {
 		in.m = m
 	} else if v.has(key) {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/lutra-lm/lutra/models/gguf"
 	"github.com/lutra-lm/lutra/models/tokenizer"
 )
 
@@ -30,7 +31,9 @@ const maxTokens = 1 << 22
 // vocab is the vocabulary of a tokenizer.json.
 type vocab struct {
 	tokenizerFile
-	tokens []string // by id
+	md     gguf.Metadata // gets the keys
+	rows   int           // of the embedding
+	tokens []string      // by id
 	kinds  []int32
 	ids    map[string]int
 }
@@ -42,7 +45,7 @@ func (b *builder) tokenizer() {
 		b.fail("%s is missing: tokenizers are read from no other file, not from tokenizer.model either", fileTokenizer)
 		return
 	}
-	v := vocab{ids: map[string]int{}}
+	v := vocab{md: b.md, rows: b.rows(), ids: map[string]int{}}
 	if err := json.Unmarshal(text, &v.tokenizerFile); err != nil {
 		b.fail("%s: %w", fileTokenizer, err)
 		return
@@ -50,15 +53,15 @@ func (b *builder) tokenizer() {
 	var err error
 	switch m := &v.Model; {
 	case m.Type == "WordPiece":
-		err = b.wordPiece(&v)
+		err = v.wordPiece()
 	case m.Prefix != nil && *m.Prefix != "" || m.Suffix != nil && *m.Suffix != "":
 		err = fmt.Errorf("model: %w: continuing_subword_prefix or end_of_word_suffix", ErrUnsupported)
 	case m.Type == "BPE" && v.byteLevel():
-		err = b.byteLevel(&v)
+		err = v.mergeBytes()
 	case m.Type == "BPE" && m.ByteFallback:
-		err = b.sentencePiece(&v)
+		err = v.sentencePiece()
 	case m.Type == "Unigram":
-		err = b.unigram(&v)
+		err = v.unigram()
 	case m.Type == "BPE":
 		err = fmt.Errorf("model: %w: BPE of characters, neither of bytes nor with byte_fallback", ErrUnsupported)
 	default:
@@ -70,7 +73,11 @@ func (b *builder) tokenizer() {
 	}
 	b.md["tokenizer.ggml.tokens"], b.md["tokenizer.ggml.token_type"] = v.tokens, v.kinds
 	tokens := b.read(fileTokens, false)
-	b.specials(&v, &tokens)
+	generation := b.read(fileGeneration, false)
+	v.specials(&b.config, &tokens)
+	v.ends(&b.config, &generation)
+	b.sampling(&generation)
+	v.bounds(&tokens, b.arch.encoder)
 	b.template(&tokens)
 }
 
@@ -80,18 +87,18 @@ func (v *vocab) byteLevel() bool {
 }
 
 // rows returns how many tokens the embedding has.
-func (b *builder) rows() int {
-	for i := range b.tensors {
-		if b.tensors[i].Name == "token_embd.weight" {
-			return b.tensors[i].Rows()
+func (o *output) rows() int {
+	for i := range o.tensors {
+		if o.tensors[i].Name == "token_embd.weight" {
+			return o.tensors[i].Rows()
 		}
 	}
 	return 0
 }
 
 // fill makes the list of tokens of their ids. Rows of the embedding without a token are padding.
-func (b *builder) fill(v *vocab, ids map[string]int) error {
-	n := b.rows()
+func (v *vocab) fill(ids map[string]int) error {
+	n := v.rows
 	if n == 0 || n > maxTokens {
 		return fmt.Errorf("the embedding has %d rows, want 1 to %d", n, maxTokens)
 	}
@@ -141,13 +148,13 @@ func looksSpecial(text string) bool {
 	return between("<|", "|>") || between("<｜", "｜>") || between("<unused", ">")
 }
 
-// byteLevel makes the keys of byte-level BPE.
-func (b *builder) byteLevel(v *vocab) error {
+// mergeBytes makes the keys of byte-level BPE.
+func (v *vocab) mergeBytes() error {
 	ids := map[string]int{}
 	if err := decode(v.Model.Vocab, &ids, "model.vocab"); err != nil {
 		return err
 	}
-	if err := b.fill(v, ids); err != nil {
+	if err := v.fill(ids); err != nil {
 		return err
 	}
 	merges, err := v.merges()
@@ -180,10 +187,10 @@ func (b *builder) byteLevel(v *vocab) error {
 	if !ok { // the tokenizer refuses it by this name, unless the user gives another
 		pre = strings.Join(patterns, " then ")
 	}
-	b.md["tokenizer.ggml.model"], b.md["tokenizer.ggml.pre"] = "gpt2", pre
-	b.md["tokenizer.ggml.merges"], b.md["lutra.tokenizer.nfc"] = joined, composes
+	v.md["tokenizer.ggml.model"], v.md["tokenizer.ggml.pre"] = "gpt2", pre
+	v.md["tokenizer.ggml.merges"], v.md["lutra.tokenizer.nfc"] = joined, composes
 	if compatible {
-		b.md["lutra.tokenizer.nfkc"] = true
+		v.md["lutra.tokenizer.nfkc"] = true
 	}
 	return nil
 }
@@ -240,12 +247,12 @@ func (v *vocab) merges() (pairs [][2]string, err error) {
 
 // sentencePiece makes the keys of SentencePiece's BPE. Its tokens have scores, and the best pair is
 // merged first; tokenizer.json has the pairs in that order.
-func (b *builder) sentencePiece(v *vocab) error {
+func (v *vocab) sentencePiece() error {
 	ids := map[string]int{}
 	if err := decode(v.Model.Vocab, &ids, "model.vocab"); err != nil {
 		return err
 	}
-	if err := b.fill(v, ids); err != nil {
+	if err := v.fill(ids); err != nil {
 		return err
 	}
 	merges, err := v.merges()
@@ -276,8 +283,8 @@ func (b *builder) sentencePiece(v *vocab) error {
 	if err != nil {
 		return err
 	}
-	b.md["tokenizer.ggml.model"], b.md["tokenizer.ggml.pre"], b.md["tokenizer.ggml.scores"] = "llama", "default", scores
-	b.md["tokenizer.ggml.add_space_prefix"], b.md["tokenizer.ggml.remove_extra_whitespaces"] = prefix, squeeze
+	v.md["tokenizer.ggml.model"], v.md["tokenizer.ggml.pre"], v.md["tokenizer.ggml.scores"] = "llama", "default", scores
+	v.md["tokenizer.ggml.add_space_prefix"], v.md["tokenizer.ggml.remove_extra_whitespaces"] = prefix, squeeze
 	return nil
 }
 
@@ -310,12 +317,12 @@ func (v *vocab) spaces() (prefix, squeeze bool, err error) {
 }
 
 // unigram makes the keys of SentencePiece's unigrams.
-func (b *builder) unigram(v *vocab) error {
+func (v *vocab) unigram() error {
 	var list [][2]any
 	if err := decode(v.Model.Vocab, &list, "model.vocab"); err != nil {
 		return err
 	}
-	ids, scores := map[string]int{}, make([]float32, b.rows())
+	ids, scores := map[string]int{}, make([]float32, v.rows)
 	for i, entry := range list {
 		text, isText := entry[0].(string)
 		score, isNumber := entry[1].(float64)
@@ -324,12 +331,12 @@ func (b *builder) unigram(v *vocab) error {
 		}
 		ids[text], scores[i] = i, float32(score)
 	}
-	if err := b.fill(v, ids); err != nil {
+	if err := v.fill(ids); err != nil {
 		return err
 	}
 	if id := v.Model.Unknown; id != nil && *id >= 0 && *id < len(v.kinds) {
 		v.kinds[*id] = unknownToken
-		b.md["tokenizer.ggml.unknown_token_id"] = uint32(*id)
+		v.md["tokenizer.ggml.unknown_token_id"] = uint32(*id)
 	}
 	prefix, squeeze, err := v.spaces()
 	if err != nil {
@@ -340,10 +347,10 @@ func (b *builder) unigram(v *vocab) error {
 		if err != nil {
 			return fmt.Errorf("normalizer: precompiled_charsmap: %w", err)
 		}
-		b.md["tokenizer.ggml.precompiled_charsmap"] = raw
+		v.md["tokenizer.ggml.precompiled_charsmap"] = raw
 	}
-	b.md["tokenizer.ggml.model"], b.md["tokenizer.ggml.scores"] = "t5", scores
-	b.md["tokenizer.ggml.add_space_prefix"], b.md["tokenizer.ggml.remove_extra_whitespaces"] = prefix, squeeze
+	v.md["tokenizer.ggml.model"], v.md["tokenizer.ggml.scores"] = "t5", scores
+	v.md["tokenizer.ggml.add_space_prefix"], v.md["tokenizer.ggml.remove_extra_whitespaces"] = prefix, squeeze
 	return nil
 }
 
@@ -352,12 +359,12 @@ const continued = "##"
 
 // wordPiece makes the keys of BERT's WordPiece, of whose pieces those that begin a word are marked in
 // place of the others.
-func (b *builder) wordPiece(v *vocab) error {
+func (v *vocab) wordPiece() error {
 	ids := map[string]int{}
 	if err := decode(v.Model.Vocab, &ids, "model.vocab"); err != nil {
 		return err
 	}
-	if err := b.fill(v, ids); err != nil {
+	if err := v.fill(ids); err != nil {
 		return err
 	}
 	if p := v.Model.Prefix; p != nil && *p != continued {
@@ -372,7 +379,7 @@ func (b *builder) wordPiece(v *vocab) error {
 		return fmt.Errorf("normalizer: %w: clean_text and handle_chinese_chars must be true", ErrUnsupported)
 	}
 	lower := yes(n.Lowercase, true)
-	b.md["tokenizer.ggml.normalizer.lowercase"], b.md["tokenizer.ggml.normalizer.strip_accents"] = lower, yes(n.StripAccents, lower)
+	v.md["tokenizer.ggml.normalizer.lowercase"], v.md["tokenizer.ggml.normalizer.strip_accents"] = lower, yes(n.StripAccents, lower)
 	for id, text := range v.tokens {
 		switch rest, inWord := strings.CutPrefix(text, continued); {
 		case v.kinds[id] == controlToken || v.kinds[id] == unusedToken:
@@ -382,7 +389,7 @@ func (b *builder) wordPiece(v *vocab) error {
 			v.tokens[id] = spaceMark + text
 		}
 	}
-	b.md["tokenizer.ggml.model"], b.md["tokenizer.ggml.pre"] = "bert", "default"
+	v.md["tokenizer.ggml.model"], v.md["tokenizer.ggml.pre"] = "bert", "default"
 	return nil
 }
 

@@ -253,29 +253,29 @@ func (b *builder) addTensor(s *stack) {
 	b.tensors = append(b.tensors, s.made(typ))
 }
 
-// order returns the stored row of each row of queries or keys. Rotated pairs lie side by side in GGUF files,
-// and half a head apart in others; nil: they are the same.
-func (b *builder) order(name string, dims []int) func(int) int {
-	if !b.arch.paired {
+// order returns which stored row is row r of queries or keys, where rotated pairs lie
+// side by side in GGUF files, and half a head apart in others; nil: they are the same.
+func (k *keys) order(name string, dims []int) func(int) int {
+	if !k.arch.paired {
 		return nil
 	}
 	var n int
 	switch {
 	case strings.Contains(name, ".attn_q."):
-		n, _ = b.md.Int(b.arch.name + ".attention.head_count")
+		n, _ = k.md.Int(k.arch.name + ".attention.head_count")
 	case strings.Contains(name, ".attn_k."):
-		n = b.kvHeads()
+		n = k.kvHeads()
 	default:
 		return nil
 	}
 	total := dims[len(dims)-1]
 	if total%(2*n) != 0 {
-		b.fail("tensor %s: %d rows are no pairs of %d heads", name, total, n)
+		k.fail("tensor %s: %d rows are no pairs of %d heads", name, total, n)
 		return nil
 	}
 	width := total / n
 	rotated := width
-	if dims, _ := b.md.Int(b.arch.name + ".rope.dimension_count"); dims > 0 && dims < width { // the others stay where they are
+	if dims, _ := k.md.Int(k.arch.name + ".rope.dimension_count"); dims > 0 && dims < width { // the others stay where they are
 		rotated = dims
 	}
 	return func(r int) int {
@@ -287,11 +287,11 @@ func (b *builder) order(name string, dims []int) func(int) int {
 }
 
 // kvHeads returns how many KV heads a layer with attention has.
-func (b *builder) kvHeads() int {
+func (k *keys) kvHeads() int {
 	const name = ".attention.head_count_kv"
-	if list, ok := b.md.Ints(b.arch.name + name); ok { // 0 where there is no attention
+	if list, ok := k.md.Ints(k.arch.name + name); ok { // 0 where there is no attention
 		return slices.Max(append(list, 1))
 	}
-	n, _ := b.md.Int(b.arch.name + name)
+	n, _ := k.md.Int(k.arch.name + name)
 	return n
 }
