@@ -31,7 +31,7 @@ func (p Packet) Check(memory []byte) Status {
 func (p Packet) TCMEnd(memory int) int { return int(p.check(memory).end) }
 
 func (p Packet) check(memory int) checker {
-	c := checker{size: uint64(memory)}
+	c := checker{operands{size: uint64(memory)}}
 	a := &p.Args
 	switch p.Op {
 	case OpPing:
@@ -348,23 +348,26 @@ const (
 	ExpTableBytes = 1 << 16 // and their alignment
 )
 
-// checker keeps the first thing that is wrong.
-type checker struct {
+// checker checks packets by their operations.
+type checker struct{ operands }
+
+// operands checks numbers and memory, and keeps the first thing that is wrong.
+type operands struct {
 	size   uint64 // of the memory
 	end    uint64 // of the operands in TCM
 	status Status
 }
 
-func (c *checker) require(ok bool, s Status) {
+func (c *operands) require(ok bool, s Status) {
 	if !ok && c.status == StatusOK {
 		c.status = s
 	}
 }
 
-func (c *checker) sizes(ok bool)  { c.require(ok, StatusSize) }
-func (c *checker) number(ok bool) { c.require(ok, StatusNumber) }
+func (c *operands) sizes(ok bool)  { c.require(ok, StatusSize) }
+func (c *operands) number(ok bool) { c.require(ok, StatusNumber) }
 
-func (c *checker) count(n, least, most uint32) {
+func (c *operands) count(n, least, most uint32) {
 	c.sizes(n >= least && n <= most)
 }
 
@@ -399,23 +402,23 @@ func (c *checker) weights(codes, scales, offsets uint32, m, k uint64, bits, grou
 	}
 }
 
-func (c *checker) tcm(offset uint32, n, align uint64) { c.operand(offset, n, align, TCMBytes) }
-func (c *checker) memory(offset uint32, n uint64)     { c.operand(offset, n, Align, c.size) }
+func (c *operands) tcm(offset uint32, n, align uint64) { c.operand(offset, n, align, TCMBytes) }
+func (c *operands) memory(offset uint32, n uint64)     { c.operand(offset, n, Align, c.size) }
 
 // apart refuses operands that share bytes though the one is written while the other is read.
-func (c *checker) apart(offset uint32, n uint64, other uint32, bytes uint64) {
+func (c *operands) apart(offset uint32, n uint64, other uint32, bytes uint64) {
 	c.require(uint64(offset)+n <= uint64(other) || uint64(other)+bytes <= uint64(offset), StatusRange)
 }
 
 // factor checks n bytes of TCM that the tile unit reads while it writes out.
-func (c *checker) factor(out uint32, written uint64, offset uint32, n, align uint64) {
+func (c *operands) factor(out uint32, written uint64, offset uint32, n, align uint64) {
 	c.tcm(offset, n, align)
 	c.apart(out, written, offset, n)
 }
 
 // operand checks n bytes that end below limit, in TCM or behind it. Where n is a product
 // that has wrapped, its factors have been refused before.
-func (c *checker) operand(offset uint32, n, align, limit uint64) {
+func (c *operands) operand(offset uint32, n, align, limit uint64) {
 	end := uint64(offset) + n
 	if offset < TCMBytes {
 		c.end = max(c.end, min(end, TCMBytes))

@@ -130,8 +130,8 @@ func shortID(id string) string {
 
 // silence returns the content of a message that calls tools and says nothing: some templates
 // know calls by the null, others would write None.
-func (t *Template) silence() any {
-	if t.null() {
+func (f *findings) silence() any {
+	if f.null() {
 		return nil
 	}
 	return ""

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/lutra-lm/lutra/models/template/jinja"
@@ -36,8 +35,7 @@ type Template struct {
 
 	thinking bool // it has that name for reasoning, as gpt-oss: never beside both a text and calls
 
-	// What probing finds out, see probe.go.
-	objects, anyText, tools, calls, null, textBeside, severalCalls, longIDs, laterSystem func() bool
+	findings
 }
 
 // Input holds the variables that a template reads.
@@ -62,11 +60,7 @@ func Parse(src string) (*Template, error) {
 		return nil, fmt.Errorf("template: %w", err)
 	}
 	t := &Template{source: src, tmpl: tmpl, thinking: strings.Contains(src, "message.thinking")}
-	t.objects, t.anyText = sync.OnceValue(t.probeObjects), sync.OnceValue(t.probeAnyText)
-	t.tools, t.calls = sync.OnceValue(t.probeTools), sync.OnceValue(t.probeCalls)
-	t.null, t.textBeside = sync.OnceValue(t.probeNull), sync.OnceValue(t.probeText)
-	t.severalCalls, t.longIDs = sync.OnceValue(t.probeSeveral), sync.OnceValue(t.probeIDs)
-	t.laterSystem = sync.OnceValue(t.probeLaterSystem)
+	t.find(t.Render)
 	return t, nil
 }
 
