@@ -39,7 +39,6 @@ var manyMethods = map[string]int{
 	"server/responses encoder":       22,
 	"server/responses reader":        22,
 	"tts Model":                      31,
-	"tts/toolcall Parser":            23,
 }
 
 // complexFunctions has the functions over mostComplexity, by folder and name. It only gets shorter.

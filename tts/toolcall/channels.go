@@ -50,7 +50,7 @@ func (p *Parser) channel(last bool, ends ...string) bool {
 		return true
 	}
 	if _, to, called := strings.Cut(string(p.raw), recipient); called {
-		if !p.open(p.nameIn(to)) {
+		if !p.open(p.format.nameIn(to)) {
 			p.fail()
 			return true
 		}

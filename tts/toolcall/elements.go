@@ -102,12 +102,12 @@ func inParameters(p *Parser, last bool) bool {
 		return false
 	}
 	head = head[len(e.open):]
-	at, n, which := p.naming(head)
+	at, n, which := p.format.naming(head)
 	if at < 0 {
 		return p.cutOff(last)
 	}
 	name, value := head[:at], head[at+n:]
-	to, skip := p.valueEnds(value, last)
+	to, skip := p.format.valueEnds(value, last)
 	if to < 0 {
 		return p.cutOff(last)
 	}
@@ -130,9 +130,9 @@ func (p *Parser) argument(name string, value []byte) {
 }
 
 // naming finds what stands between an argument's name and its value. at < 0: it is not there yet.
-func (p *Parser) naming(head string) (at, n int, found *named) {
+func (f *Format) naming(head string) (at, n int, found *named) {
 	at = -1
-	list := p.format.form.elements.named
+	list := f.form.elements.named
 	for i := range list {
 		if from, length := looseIndex(head, list[i].literal); from >= 0 && (at < 0 || from < at) {
 			at, n, found = from, length, &list[i]
@@ -166,8 +166,8 @@ func looseIndex(text, literal string) (at, n int) {
 
 // valueEnds returns where an argument's value ends, and the length of the mark that ends it;
 // -1: not yet. A value may hold the end of a function, unless a call ends with it.
-func (p *Parser) valueEnds(value string, last bool) (to, skip int) {
-	mark, ends := strings.TrimSpace(p.format.form.elements.close), template.Marks(p.format.form.end)
+func (f *Format) valueEnds(value string, last bool) (to, skip int) {
+	mark, ends := strings.TrimSpace(f.form.elements.close), template.Marks(f.form.end)
 	at := 0
 	if inside := strings.TrimLeft(value, " \t\r\n"); strings.HasPrefix(inside, cdata) {
 		end := strings.Index(inside, cdataEnd)

@@ -353,7 +353,7 @@ func inHeader(p *Parser, _ bool) bool {
 	if at < 0 {
 		return false
 	}
-	if !p.open(p.nameIn(p.take(at))) {
+	if !p.open(p.format.nameIn(p.take(at))) {
 		p.fail()
 		return true
 	}
@@ -362,8 +362,8 @@ func inHeader(p *Parser, _ bool) bool {
 }
 
 // nameIn returns the function's name in a call's head.
-func (p *Parser) nameIn(head string) string {
-	if _, behind, ok := strings.Cut(head, p.format.nameMark); ok {
+func (f *Format) nameIn(head string) string {
+	if _, behind, ok := strings.Cut(head, f.nameMark); ok {
 		head = behind
 	}
 	head = strings.TrimPrefix(strings.TrimLeft(head, " \t\r\n"), "functions.")
