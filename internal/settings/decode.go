@@ -24,7 +24,7 @@ import (
 // the key and the line.
 //
 // The library's own decoder reads 1.5 as 1 and yes as true, makes a text of the number 123,
-// leaves a setting without a value as it was, and does not say where a refused value stands.
+// and leaves a setting without a value as it was. It does not say where a refused value stands.
 
 // Bounds of a configuration file.
 const (

@@ -69,8 +69,8 @@ func environmentName(key string) string {
 }
 
 // ReadEnvironment sets single values and lists of text, separated by commas. A name
-// that is a letter or two away from a setting's is a fault; other names that begin with
-// LUTRA_ belong to other programs, and the ones in others are read elsewhere.
+// that is a letter or two away from a setting's is a fault. Other names that begin with
+// LUTRA_ belong to other programs; others are names that are read elsewhere.
 func (s *Settings) ReadEnvironment(environ []string, others ...string) {
 	keys := map[string]string{}
 	for _, name := range others {

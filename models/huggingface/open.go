@@ -66,7 +66,7 @@ func Open(dir string) (*gguf.File, error) {
 	return f, nil
 }
 
-// builder makes a File.
+// builder makes a File: it places the tensors, and has the rest made by the owners that it embeds.
 type builder struct {
 	*folder
 	*output
@@ -75,7 +75,7 @@ type builder struct {
 	turn *turner // of all tensors that are turned
 }
 
-// output is what the File has.
+// output gathers the tensors of the File.
 type output struct {
 	tensors []gguf.Tensor
 }

@@ -50,7 +50,7 @@ func graniteOf(k *keys) string {
 // graniteDense are the parts of a feed-forward in a model that has no experts.
 var graniteDense = map[string]string{"shared_mlp.input_linear": "ffn_gate_up", "shared_mlp.output_linear": "ffn_down"}
 
-// graniteHybridKeys are those of models with state spaces.
+// graniteHybridKeys sets the keys of models with state spaces.
 func graniteHybridKeys(k *keys) {
 	c := &k.config
 	k.kvHeadsOf(k.layerTypes("attention", "full_attention"))
@@ -62,7 +62,7 @@ func graniteHybridKeys(k *keys) {
 	}
 }
 
-// bambaKeys are those of Bamba, whose attention rotates.
+// bambaKeys sets the keys of Bamba, whose attention rotates.
 func bambaKeys(k *keys) {
 	c, attends := &k.config, make([]bool, k.layers())
 	for _, x := range c.list("attn_layer_indices") {
@@ -77,7 +77,7 @@ func bambaKeys(k *keys) {
 	mambaKeys(k, min(maxDim, c.count("mamba_expand", 1, maxDim, 2)*c.count("hidden_size", 1, maxDim, required)))
 }
 
-// mamba2Keys are those of models that are state spaces alone.
+// mamba2Keys sets the keys of models that are state spaces alone.
 func mamba2Keys(k *keys) {
 	c := &k.config
 	for _, name := range []string{"attention.head_count", "attention.head_count_kv", "feed_forward_length"} {
@@ -93,7 +93,7 @@ func mamba2Keys(k *keys) {
 	mambaKeys(k, inner)
 }
 
-// falconKeys are those of Falcon-H1.
+// falconKeys sets the keys of Falcon-H1.
 func falconKeys(k *keys) {
 	c := &k.config
 	inner := c.count("mamba_d_ssm", 1, maxDim, min(maxDim, c.count("mamba_expand", 1, maxDim, 2)*c.count("hidden_size", 1, maxDim, required)))
@@ -167,7 +167,7 @@ func nemotronOf(k *keys) string {
 	return name
 }
 
-// nemotronKeys are those of models whose layers have one part each.
+// nemotronKeys sets the keys of models whose layers have one part each.
 func nemotronKeys(k *keys) {
 	c := &k.config
 	k.kvHeadsOf(k.layerTypes("full_attention"))

@@ -22,7 +22,7 @@ const (
 	byteToken    int32 = 6
 )
 
-// spaceMark stands for a space in SentencePiece's pieces.
+// spaceMark stands for a space in SentencePiece.
 const spaceMark = "▁"
 
 // maxTokens bounds a vocabulary, as package tokenizer does.

@@ -19,7 +19,7 @@ const probeName = "lutra_probe"
 // come one after the other. They are of work alone: what a template shows does not depend on the clock.
 var probeLimits = jinja.Limits{Steps: 500_000, Bytes: 8 << 20, Depth: 1000}
 
-// findings are what a template does, each found out when it is asked for.
+// findings answer questions about a template, each by rendering some when it is first asked.
 type findings struct {
 	render func(ctx context.Context, in Input) (string, error)
 
