@@ -72,7 +72,7 @@ type builder struct {
 	*output
 	keys
 	packer
-	turn *turner // of all tensors that are turned
+	turn *transposer // of all tensors that are turned
 }
 
 // output gathers the tensors of the File.
