@@ -64,12 +64,19 @@ var codes = map[uint32]string{
 
 const remote = 0x80000400
 
+// stages are the parts of the start on the DSP (hexagon/dsp/device/platform_sdk.c), whose number stands above an error.
+var stages = []string{1: "the vote for power", "finding the host's memory", "asking for the size of TCM", "having TCM and the tile unit"}
+
 // check makes an error of what a function returned.
 func check(what string, code int32) error {
 	if code == 0 {
 		return nil
 	}
-	name := codes[uint32(code)&^remote]
+	low := uint32(code)
+	if stage := int(low >> 16); stage > 0 && stage < len(stages) {
+		what, low = what+": "+stages[stage], low&0xffff
+	}
+	name := codes[low&^remote]
 	if name != "" {
 		name = " (" + name + ")"
 	}

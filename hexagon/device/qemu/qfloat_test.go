@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -448,6 +449,43 @@ func TestLibrariesOfChipsHaveNoInstructionsOfIEEEFloats(t *testing.T) {
 	for _, gone := range []string{"v0.sf = vmpy(v1.sf,v2.sf)", "v0.sf = vadd(v1.sf,v2.sf)", "v0.hf = vadd(v1.hf,v2.hf)", "v1:0.sf = vcvt(v2.hf)", "v0.hf += vmpy(v1.hf,v2.hf)"} {
 		if !ieeeFloat.MatchString(gone) {
 			t.Errorf("%q is taken for an instruction of V79", gone)
+		}
+	}
+}
+
+// What a library with platform_sdk.c leaves open is the DSP's system: what the stubs of the SDK's headers declare, FastRPC's
+// queue and two functions of C.
+func TestLibrariesOfChipsLeaveOnlyTheSystemOpen(t *testing.T) {
+	if _, err := exec.LookPath("llvm-readelf-19"); err != nil {
+		t.Skip(err)
+	}
+	declared := "memset( memcpy( "
+	headers, err := filepath.Glob(filepath.Join(sources, "stubs/*.h"))
+	if err != nil || len(headers) == 0 {
+		t.Fatal(headers, err)
+	}
+	for _, header := range append(headers, filepath.Join(sources, "device/platform.h")) {
+		text, err := os.ReadFile(header)
+		if err != nil {
+			t.Fatal(err)
+		}
+		declared += string(text)
+	}
+	for _, chip := range []string{"v73", "v75", "v79", "v81"} {
+		out, err := exec.Command("llvm-readelf-19", "--dyn-syms", made(t, "build/"+chip+"-stubs.so")).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		open := 0
+		for _, line := range strings.Split(string(out), "\n") {
+			if f := strings.Fields(line); len(f) == 8 && f[6] == "UND" {
+				if open++; strings.HasPrefix(f[7], "platform_") || !strings.Contains(declared, f[7]+"(") {
+					t.Errorf("%s: nobody has %s", chip, f[7])
+				}
+			}
+		}
+		if open < 20 {
+			t.Errorf("%s: %d symbols are open", chip, open)
 		}
 	}
 }

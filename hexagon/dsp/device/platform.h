@@ -47,6 +47,6 @@ void platform_wake(uint32_t *word);
 
 // platform_begin and platform_end stand around the packets of a message: they lock vectors
 // and make caches agree with what the host wrote and will read. Where the
-// message begins a run, TCM may have been another's.
+// message begins a run, TCM may have been another's; where it ends one, others may have it.
 void platform_begin(const struct memory *m, int run);
-void platform_end(const struct memory *m);
+void platform_end(const struct memory *m, int run);

@@ -41,7 +41,7 @@ static struct answer answer_message(uint32_t length) {
     if ((r.status = run_packet(&message.packets[r.done], &message.packets[q->count], &session.memory))) break;
   finish_packets(&session.memory);
   queue_rest();
-  platform_end(&session.memory);
+  platform_end(&session.memory, r.status || q->count < BATCH);
   return r;
 }
 

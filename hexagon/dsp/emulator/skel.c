@@ -33,8 +33,8 @@ void platform_begin(const struct memory *m, int run) {
   (void)m;
   if (run) machine_poison();
 }
-void platform_end(const struct memory *m) {
-  (void)m;
+void platform_end(const struct memory *m, int run) {
+  (void)m, (void)run;
   machine_idle();
 }
 
