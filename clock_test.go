@@ -12,6 +12,7 @@ import (
 // measures and waits by Go's monotonic clock, so that a step of the machine's clock, forward or back, ends
 // nothing and keeps nothing waiting.
 var wallClock = map[string]string{
+	"server/jobs/clock.go":         "when files and batches were made, and when they expire: they outlive the process",
 	"server/metrics/engines.go":    "the value of lutra_lora_requests_info, which is the time",
 	"server/registry/new.go":       "created of a model",
 	"server/requests.go":           "when a request arrived, for /debug/requests",

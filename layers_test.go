@@ -48,6 +48,7 @@ var layers = map[string][]string{
 	"server/responses":   {"server/fields", "server/report", "server/api", "server/jsonread", "server/jsonwrite", "grammar", "tts", "models/template", "batcher/sampling"},
 	"server/ollama":      {"server/residency", "server/fields", "server/report", "server/api", "server/registry", "server/jsonread", "server/jsonwrite", "grammar", "tts", "models/template", "batcher/sampling"},
 	"server/anthropic":   {"server/admission", "server/fields", "server/report", "server/api", "server/registry", "server/jsonread", "server/jsonwrite", "tts", "models/template", "batcher/sampling"},
+	"server/jobs":        {"server/fields", "server/api", "server/jsonread", "server/jsonwrite", "batcher", "internal/cpulimit", "internal/errtext", "internal/parallel"},
 	"server/registry":    {"server/receipt", "tts", "models", "batcher/sampling"},
 	"server/residency":   {"server/registry", "internal/parallel"},
 	"tts/verify":         {"grammar", "tts/answer", "tts/scaling", "internal/cpulimit", "internal/sandbox"},

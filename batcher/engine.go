@@ -96,10 +96,22 @@ func (e *Engine) OpenBackground(ctx context.Context, prompt []int32) (*Sequence,
 	return e.open(ctx, prompt, true)
 }
 
+// backgroundKey is the key of WithBackground.
+type backgroundKey struct{}
+
+// WithBackground returns a context of work that gives way to all other: Open opens as OpenBackground does.
+func WithBackground(ctx context.Context) context.Context {
+	return context.WithValue(ctx, backgroundKey{}, true)
+}
+
+// InBackground tells whether ctx is of such work.
+func InBackground(ctx context.Context) bool { return ctx.Value(backgroundKey{}) != nil }
+
 func (e *Engine) open(ctx context.Context, prompt []int32, background bool) (*Sequence, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	background = background || InBackground(ctx)
 	if err := e.setup.bounds.checkTokens(0, prompt); err != nil {
 		return nil, err
 	}

@@ -234,3 +234,21 @@ func TestAReaderThatGathersIsWokenForTheLastTokensToo(t *testing.T) {
 		})
 	}
 }
+
+func TestAContextOfBackgroundWorkMakesItsSequencesGiveWay(t *testing.T) {
+	start(t, &toy.Model{}, 8, 16, DefaultOptions(), func(t *testing.T, r rig) {
+		for _, c := range []struct {
+			ctx  context.Context
+			want bool
+		}{{t.Context(), false}, {WithBackground(t.Context()), true}} {
+			s, err := r.Open(c.ctx, counting(4))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if s.background != c.want || s.task.demand.Background != c.want {
+				t.Errorf("in background: %v, want %v", s.background, c.want)
+			}
+			s.Close()
+		}
+	})
+}

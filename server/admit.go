@@ -7,6 +7,7 @@ import (
 
 	"github.com/lutra-lm/lutra/server/admission"
 	"github.com/lutra-lm/lutra/server/api"
+	"github.com/lutra-lm/lutra/server/jobs"
 )
 
 // errKey answers a request that shows none of the keys that are configured.
@@ -38,7 +39,7 @@ func (a *admitter) identify(c *api.Call, route *api.Route) error {
 	if route.Open {
 		return nil
 	}
-	if c.Key = a.keys.Of(shownKey(c.Request)); c.Key == nil {
+	if c.Key = a.keyOf(c.Request); c.Key == nil {
 		c.W.Header().Set("WWW-Authenticate", "Bearer")
 		return errKey
 	}
@@ -47,6 +48,14 @@ func (a *admitter) identify(c *api.Call, route *api.Route) error {
 		return api.ErrAdmin
 	}
 	return nil
+}
+
+// keyOf returns the key of a request, or of the batch whose line it is; nil for none of ours.
+func (a *admitter) keyOf(r *http.Request) *admission.Key {
+	if owner, ok := jobs.OwnerOf(r.Context()); ok {
+		return a.keys.Owned(owner)
+	}
+	return a.keys.Of(shownKey(r))
 }
 
 // admit lets a request send its body, unless the server is not ready or has

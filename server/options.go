@@ -19,6 +19,7 @@ import (
 
 	"github.com/lutra-lm/lutra/server/admission"
 	"github.com/lutra-lm/lutra/server/api"
+	"github.com/lutra-lm/lutra/server/jobs"
 	"github.com/lutra-lm/lutra/server/openai"
 	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/profile"
@@ -33,8 +34,9 @@ type Options struct {
 	Searches
 	Reporting
 
-	Strict          bool   `yaml:"strict"`           // refuse unknown request fields instead of logging them once
-	ReasoningFormat string `yaml:"reasoning_format"` // of chats that name none: ReasoningAuto or ReasoningNone
+	Jobs            jobs.Options `yaml:"-"`                // files and batches: the `jobs:` section
+	Strict          bool         `yaml:"strict"`           // refuse unknown request fields instead of logging them once
+	ReasoningFormat string       `yaml:"reasoning_format"` // of chats that name none: ReasoningAuto or ReasoningNone
 
 	credentials []admission.Credential `yaml:"-"` // that Validate has found
 }
@@ -125,6 +127,7 @@ func DefaultOptions() Options {
 		},
 		Reporting:       Reporting{Log: zerolog.Nop()},
 		ReasoningFormat: openai.ReasoningAuto,
+		Jobs:            jobs.DefaultOptions(),
 	}
 }
 

@@ -51,6 +51,8 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		return err
 	}
 	stopped := make(chan struct{})
+	working, stopWorking := context.WithCancel(ctx)
+	defer stopWorking()
 	var g errgroup.Group
 	g.Go(parallel.Guard(func() error {
 		s.debug.serve(debug, stopped)
@@ -61,7 +63,12 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		return nil
 	}))
 	g.Go(parallel.Guard(func() error {
+		s.jobs.Run(working, s.handler)
+		return nil
+	}))
+	g.Go(parallel.Guard(func() error {
 		defer close(stopped)
+		defer stopWorking()
 		err := s.accept(srv, l)
 		if errors.Is(err, http.ErrServerClosed) {
 			return nil

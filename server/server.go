@@ -15,6 +15,7 @@ import (
 	"github.com/lutra-lm/lutra/models/embedded"
 	"github.com/lutra-lm/lutra/server/admission"
 	"github.com/lutra-lm/lutra/server/api"
+	"github.com/lutra-lm/lutra/server/jobs"
 	"github.com/lutra-lm/lutra/server/jsonread"
 	"github.com/lutra-lm/lutra/server/metrics"
 	"github.com/lutra-lm/lutra/server/registry"
@@ -33,6 +34,7 @@ type Server struct {
 	admin      admin
 	debug      debugAddress
 	files      *reloader
+	jobs       *jobs.Store
 	metrics    *metrics.Metrics
 	handler    http.Handler
 	outOfFiles atomic.Int64 // times that no connection could be accepted for want of a file descriptor
@@ -45,13 +47,14 @@ func New(opt Options) *Server {
 	if opt.NeedsKey() && len(opt.credentials) == 0 {
 		panic("server: New of options with keys that were not validated")
 	}
-	s := &Server{opt: opt}
-	spoken := protocols()
+	s := &Server{opt: opt, jobs: jobs.New(opt.Jobs, opt.Log)}
+	spoken := append(apis{s.jobs.Protocol()}, protocols()...)
 	under := &requests{}
 	keys, places, memory := admission.NewKeys(opt.credentials, opt.limits()), admission.NewPlaces(opt.MaxRequests), admission.NewMemory(opt.MaxMemory)
 	s.files = newReloader(&s.opt, keys)
 	s.metrics = metrics.New(metrics.Sources{Requests: places.Taken, Memory: memory.Bytes, Stored: spoken.stored, OutOfFiles: s.outOfFiles.Load,
 		Engines: s.models.engines, Adapters: s.models.adapters, Keys: keys.Usage, CountRequests: opt.CountRequests})
+	s.metrics.Register(s.jobs.Metrics())
 	s.admitter = admitter{opt: &s.opt, models: &s.models, apis: spoken, keys: keys, places: places, memory: memory, requests: under}
 	s.admin = admin{models: &s.models, keys: keys, places: places, requests: under, lines: cmp.Or(opt.LogLines, &LogLines{}), writeTimeout: opt.WriteTimeout}
 	standard, _ := opt.defaultPlan() // Validate has tried it

@@ -165,6 +165,7 @@ or SIGHUP that follows the first within a second.`,
 	f.StringArray("api-key", nil, "accept this bearer `KEY`, which other users of this machine can see; may be repeated")
 	f.String("api-keys-file", "", "`FILE` of keys to accept, one a line: KEY, or NAME: KEY SETTING..., as lutra key create writes them")
 	f.String("debug-addr", "", "`HOST:PORT` for /debug/requests, /debug/logs, /debug/pprof/, /usage and /metrics without keys")
+	f.String("jobs", "", "keep files and batches in this `FOLDER`, whose requests are answered beside all others")
 	f.Bool("strict", false, "refuse unknown request fields")
 	f.String("tls-cert", "", "certificate `FILE` (PEM); serves HTTPS with --tls-key")
 	f.String("tls-key", "", "key `FILE` (PEM)")

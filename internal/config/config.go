@@ -20,6 +20,7 @@ import (
 	"github.com/lutra-lm/lutra/internal/workers"
 	"github.com/lutra-lm/lutra/models/weights"
 	"github.com/lutra-lm/lutra/server"
+	"github.com/lutra-lm/lutra/server/jobs"
 	"github.com/lutra-lm/lutra/tts/judge"
 	"github.com/lutra-lm/lutra/tts/profile"
 	"github.com/lutra-lm/lutra/tts/scaling"
@@ -43,6 +44,7 @@ type Config struct {
 	Formats     Formats        `yaml:"formats"`
 	Search      Search         `yaml:"search"`
 	Server      server.Options `yaml:"server"`
+	Jobs        jobs.Options   `yaml:"jobs"`
 	Log         Log            `yaml:"log"`
 
 	Partial  bool     `yaml:"-"` // there are further models, which are not loaded at first
@@ -121,6 +123,7 @@ func Default() Config {
 		Search: Search{Limits: scaling.DefaultLimits(), Options: workers.DefaultOptions(),
 			Services: judge.Services{Webhooks: []verify.WebhookOptions{}, Judges: []judge.Options{}}, Sources: profile.Sources{Profiles: []string{}, Alternates: []string{}}},
 		Server: server.DefaultOptions(),
+		Jobs:   jobs.DefaultOptions(),
 		Log:    Log{Level: "info", Format: "auto"},
 	}
 }
@@ -182,6 +185,8 @@ func (c *Config) Validate() error {
 		return errors.Join(f...) // the server checks its plans against these limits
 	}
 	f.in("search", c.Search.Services.Validate(c.verifierNames()...))
+	f.in("jobs", c.Jobs.Validate())
+	c.Server.Jobs = c.Jobs
 	c.Server.Limits, c.Server.Scorers, c.Server.Alternates = c.Search.Limits, c.Search.Scorers(), append([]string(nil), c.Search.Alternates...)
 	c.Server.Profiles, err = c.Search.Sources.Read()
 	f.in("search", err)

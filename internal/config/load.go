@@ -61,6 +61,7 @@ var configKeys = map[string]string{
 	"draft-model":   "engine.draft_model",
 	"threads":       "threads",
 	"expert-mem":    "experts.memory",
+	"jobs":          "jobs.path",
 	"kv-type":       "kv.type",
 	"kv-mem":        "kv.memory",
 	"log":           "log.level",

@@ -280,7 +280,7 @@ func TestExamplesDoWhatTheySay(t *testing.T) {
 		t.Fatal(err)
 	}
 	config := configFile(t, "models:\n- {embedded: lutra-tiny-l, aliases: [my-model]}\n- {embedded: lutra-tiny-s}\n- {path: "+bonsai+", name: bonsai-1.7b}\n")
-	s := newSandbox(t, serving(t, "--config", config))
+	s := newSandbox(t, serving(t, "--config", config, "--jobs", t.TempDir()))
 	tried := map[example]bool{} // --help and documents show some of the same
 	for _, e := range allExamples(t) {
 		first, _, _ := strings.Cut(e.text, "\n")

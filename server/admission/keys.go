@@ -115,6 +115,19 @@ func (ks *Keys) Of(authorization string) *Key {
 	return ks.find(strings.TrimSpace(secret))
 }
 
+// Owned returns the key whose Owner that is, nil for none of ours.
+func (ks *Keys) Owned(owner string) *Key {
+	if ks.anyone != nil && ks.anyone.Owner() == owner {
+		return ks.anyone
+	}
+	for _, k := range ks.all() {
+		if k.Owner() == owner {
+			return k
+		}
+	}
+	return nil
+}
+
 // find returns the key that a client has shown, nil for none of ours. It
 // compares hashes, and all of them, so that its time reveals nothing.
 func (ks *Keys) find(secret string) *Key {
