@@ -40,7 +40,7 @@ var layers = map[string][]string{
 	"server/metrics":     {"server/admission", "tts", "batcher"},
 	"server/receipt":     {"server/jsonread", "batcher/sampling", "tts"},
 	"server/api":         {"server/residency", "server/admission", "server/registry", "server/jsonread", "server/jsonwrite", "tts", "internal/cpulimit", "internal/errtext"},
-	"server/fields":      {"server/report", "server/api", "server/registry", "server/jsonread", "grammar", "batcher/sampling", "tts", "models/template", "models/tokenizer"},
+	"server/fields":      {"server/report", "server/api", "server/registry", "server/jsonread", "grammar", "batcher", "tts", "models/template", "models/tokenizer"},
 	"server/report":      {"server/jsonwrite", "batcher/sampling", "tts"},
 	"server/openai":      {"server/fields", "server/report", "server/api", "server/receipt", "server/registry", "server/jsonread", "server/jsonwrite", "internal/cpulimit", "tts", "batcher/sampling", "models"},
 	"server/vllm":        {"server/fields", "server/report", "server/api", "server/registry", "server/jsonread", "server/jsonwrite", "internal/cpulimit", "tts", "models/template"},

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"maps"
+	"math"
 	"strconv"
 
+	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/server/api"
 	"github.com/lutra-lm/lutra/server/jsonread"
 )
@@ -80,7 +82,7 @@ var Ignored = []Group{
 		"store", "stream_options.include_obfuscation", "verbosity",
 	)},
 	{"vLLM", harmless(
-		"length_penalty", "media_io_kwargs", "mm_processor_kwargs", "priority", "request_id", "return_mm_kwargs",
+		"length_penalty", "media_io_kwargs", "mm_processor_kwargs", "request_id", "return_mm_kwargs",
 		"return_token_offsets", "routed_experts_prompt_start", "session_id", "spaces_between_special_tokens", "stream_interval",
 		"truncation_side",
 	)},
@@ -146,6 +148,7 @@ var instead = map[string]string{
 // Finish returns the first fault of a request. Without one, it refuses unread fields that ask
 // for what no endpoint does, and tells the server of those that nobody knows.
 func Finish(c *api.Call) error {
+	priority(c)
 	if c.Body.Err != nil {
 		return c.Body.Err
 	}
@@ -162,6 +165,15 @@ func Finish(c *api.Call) error {
 		}
 	}
 	return nil
+}
+
+// priority has a request with a priority of vLLM's give way to those without: the lower goes first there, and below 0 there
+// is none.
+func priority(c *api.Call) {
+	n := 0
+	if c.Body.Int("priority", &n, 0, math.MaxInt32); n > 0 {
+		c.Request = c.WithContext(batcher.WithBackground(c.Context()))
+	}
 }
 
 // Refuse refuses fields that ask for what this server does not do.

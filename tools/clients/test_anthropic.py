@@ -4,6 +4,7 @@
 """Anthropic's client for Python."""
 
 import asyncio
+import time
 from typing import Literal
 
 import anthropic
@@ -290,3 +291,39 @@ def test_cancelled_stream(client, answer):
     with client.messages.stream(**ASK | {"max_tokens": 900, "extra_body": {"temperature": 1}}) as stream:
         next(iter(stream))
     assert text(client.messages.create(**ASK)) == text(answer)
+
+
+def wait(client, batch):
+    for _ in range(600):
+        if (batch := client.messages.batches.retrieve(batch.id)).processing_status == "ended":
+            return batch
+        time.sleep(0.1)
+    raise AssertionError(batch)
+
+
+def params(**more):
+    return {"model": MODEL, "max_tokens": 300, "messages": [USER], **GREEDY, **more}
+
+
+def test_batch(client, answer):
+    batch = client.messages.batches.create(requests=[{"custom_id": "good", "params": params()}, {"custom_id": "bad", "params": params(model="nobody")}])
+    assert batch.type == "message_batch" and (batch.expires_at - batch.created_at).total_seconds() == 24 * 3600
+    batch = wait(client, batch)
+    assert batch.request_counts.succeeded == batch.request_counts.errored == 1 and batch.request_counts.processing == 0 and batch.ended_at
+    results = {r.custom_id: r.result for r in client.messages.batches.results(batch.id)}
+    assert results["good"].type == "succeeded" and text(results["good"].message) == text(answer)
+    assert results["bad"].type == "errored" and results["bad"].error.error.type == "not_found_error"
+    assert batch.id in [b.id for b in client.messages.batches.list(limit=1)]
+    assert client.messages.batches.delete(batch.id).type == "message_batch_deleted"
+    with pytest.raises(anthropic.NotFoundError):
+        client.messages.batches.retrieve(batch.id)
+
+
+def test_cancelled_batch(client):
+    batch = client.messages.batches.create(requests=[{"custom_id": str(i), "params": params(temperature=1, max_tokens=900)} for i in range(500)])
+    with pytest.raises(anthropic.ConflictError):
+        client.messages.batches.delete(batch.id)
+    assert client.messages.batches.cancel(batch.id).processing_status == "canceling"
+    batch = wait(client, batch)
+    assert batch.cancel_initiated_at and batch.request_counts.canceled > 0
+    assert sum(r.result.type == "canceled" for r in client.messages.batches.results(batch.id)) == batch.request_counts.canceled

@@ -6,11 +6,12 @@
 import asyncio
 import json
 import threading
+import time
 
 import openai
 import pytest
 
-from conftest import MODEL, NAMES, PAIR, QUESTION, SLOW, URL, USER, Estimate
+from conftest import EMBEDDER, MODEL, NAMES, PAIR, QUESTION, SLOW, URL, USER, Estimate
 
 CHAT = {"model": MODEL, "messages": [USER], "max_tokens": 300, "temperature": 0}
 TOOLS = [{"type": "function", "function": {"name": name, "description": name + " two numbers", "parameters": PAIR}} for name in NAMES]
@@ -309,3 +310,79 @@ def test_threads(client, answer):
     for thread in threads:
         thread.join()
     assert got == [answer.choices[0].message.content] * 8
+
+
+# Files and batches
+
+
+def lines(*bodies, url="/v1/chat/completions"):
+    return "".join(json.dumps({"custom_id": f"line-{i}", "method": "POST", "url": url, "body": body}) + "\n" for i, body in enumerate(bodies)).encode()
+
+
+def wait(client, batch):
+    for _ in range(600):
+        if (batch := client.batches.retrieve(batch.id)).status not in ("validating", "in_progress", "finalizing", "cancelling"):
+            return batch
+        time.sleep(0.1)
+    raise AssertionError(batch)
+
+
+def test_files(client):
+    sent = [client.files.create(file=("in.jsonl", lines(CHAT)), purpose="batch") for _ in range(3)]
+    assert sent[0].object == "file" and sent[0].filename == "in.jsonl" and sent[0].bytes == len(lines(CHAT)) and sent[0].status == "processed"
+    ids = [f.id for f in client.files.list(limit=2, purpose="batch")]  # the client asks for further pages
+    assert len(set(ids)) == len(ids) and {f.id for f in sent} <= set(ids)
+    assert client.files.retrieve(sent[1].id) == sent[1]
+    assert client.files.content(sent[1].id).read() == lines(CHAT)
+    kept = client.files.create(file=("in.jsonl", b"x"), purpose="batch", expires_after={"anchor": "created_at", "seconds": 3600})
+    assert kept.expires_at - kept.created_at == 3600
+    for f in [*sent, kept]:
+        assert client.files.delete(f.id).deleted
+    with pytest.raises(openai.NotFoundError):
+        client.files.retrieve(sent[0].id)
+    with pytest.raises(openai.BadRequestError):
+        client.files.create(file=("in.jsonl", b"x"), purpose="assistants")
+
+
+def test_batch(client, answer):
+    file = client.files.create(file=("in.jsonl", lines(CHAT | {"receipt": True}, CHAT | {"model": "nobody"})), purpose="batch")
+    batch = client.batches.create(input_file_id=file.id, endpoint="/v1/chat/completions", completion_window="24h", metadata={"night": "1"})
+    assert batch.object == "batch" and batch.expires_at == batch.created_at + 24 * 3600
+    batch = wait(client, batch)
+    assert batch.status == "completed" and batch.metadata == {"night": "1"} and batch.completed_at
+    assert (batch.request_counts.total, batch.request_counts.completed, batch.request_counts.failed) == (2, 1, 1)
+    (line,) = client.files.content(batch.output_file_id).text.splitlines()
+    line = json.loads(line)
+    assert line["custom_id"] == "line-0" and line["error"] is None and line["response"]["body"]["receipt"]
+    assert line["response"]["body"]["choices"][0]["message"]["content"] == answer.choices[0].message.content
+    (line,) = client.files.content(batch.error_file_id).text.splitlines()
+    assert json.loads(line)["response"]["status_code"] == 404
+    assert batch.id in [b.id for b in client.batches.list(limit=1)]
+
+
+def test_batch_endpoints(client):
+    for url, body in {
+        "/v1/completions": {"model": MODEL, "prompt": "1 + 1", "max_tokens": 4},
+        "/v1/embeddings": {"model": EMBEDDER, "input": "eggs"},
+        "/v1/responses": {"model": MODEL, "input": QUESTION},
+    }.items():
+        file = client.files.create(file=lines(body, url=url), purpose="batch")
+        batch = wait(client, client.batches.create(input_file_id=file.id, endpoint=url, completion_window="24h"))
+        assert batch.request_counts.completed == 1, batch
+
+
+def test_batch_that_is_wrong(client):
+    file = client.files.create(file=("in.jsonl", b"{\n" + lines(CHAT, CHAT)), purpose="batch")
+    batch = client.batches.create(input_file_id=file.id, endpoint="/v1/chat/completions", completion_window="24h")
+    assert batch.status == "failed" and [(e.code, e.line) for e in batch.errors.data] == [("invalid_json_line", 1)]
+
+
+def test_cancelled_batch(client):
+    slow = [CHAT | {"max_tokens": 900, "temperature": 2, "n": 8, "seed": i} for i in range(500)]
+    file = client.files.create(file=("in.jsonl", lines(*slow)), purpose="batch")
+    batch = client.batches.create(input_file_id=file.id, endpoint="/v1/chat/completions", completion_window="24h")
+    assert client.batches.cancel(batch.id).status == "cancelling"
+    batch = wait(client, batch)
+    assert batch.status == "cancelled" and batch.cancelling_at and batch.cancelled_at
+    with pytest.raises(openai.ConflictError):
+        client.batches.cancel(batch.id)
