@@ -104,6 +104,7 @@ type Reporting struct {
 	LogLines  *LogLines            `yaml:"-"` // of Log, for GET /debug/logs; nil: none are shown
 	Tracer    trace.TracerProvider `yaml:"-"` // of spans; nil: nothing is traced
 	Documents fs.FS                `yaml:"-"` // of the repository, shown under /docs; nil: none
+	Version   string               `yaml:"-"` // of the program, for GET /version
 }
 
 // DefaultOptions serves this machine alone, without keys.

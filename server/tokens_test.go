@@ -140,3 +140,10 @@ func TestAShortTextWhoseClientHasLeftIsNotEncoded(t *testing.T) {
 		t.Errorf("%d %s for a client that has left", w.Code, w.Body)
 	}
 }
+
+func TestTheVersionIsThatOfTheProgram(t *testing.T) {
+	f := start(t, says(t, "four"), func(o *Options) { o.Version = "v1.2.3" })
+	if status, text := f.try("", "GET", "/version", "", ""); status != http.StatusOK || text != `{"version":"v1.2.3"}`+"\n" {
+		t.Errorf("%d %s", status, text)
+	}
+}

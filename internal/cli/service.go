@@ -102,6 +102,7 @@ func (s *service) trace(ctx context.Context) error {
 // build makes the server, and says what signals do.
 func (s *service) build(ctx context.Context) error {
 	s.cfg.Server.Log, s.cfg.Server.LogLines, s.cfg.Server.Documents = s.log, s.lines, documentsOf(ctx)
+	s.cfg.Server.Version = Version()
 	s.srv = server.New(s.cfg.Server)
 	s.watch = engines.Watcher{Loading: s.srv.Loading, Steps: s.srv.StepObserver}
 	s.systemd = supervised{log: s.log, stuck: cpulimit.Stuck}

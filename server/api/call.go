@@ -27,6 +27,7 @@ type Server struct {
 	Unknown         func(field string) error // what becomes of a request's field that nobody knows; nil: nothing
 	WriteTimeout    time.Duration            // for a client to take a piece of an answer
 	KeepAlive       time.Duration            // between the signs of life of a stream
+	Version         string                   // of the program
 }
 
 // Call is a request that has been let in.

@@ -12,6 +12,7 @@ func Protocol() api.Protocol {
 		{Path: "/tokenize", Factor: api.TokenizeFactor, Answer: tokenize},
 		{Path: "/detokenize", Factor: api.DetokenizeFactor, Answer: detokenize},
 		{Path: "/tokenizer_info", Answer: tokenizerInfo},
+		{Path: "/version", Answer: version},
 		{Path: "/v1/rewards", Factor: api.RewardFactor, Read: rewards},
 	}}
 	for _, path := range []string{"/v1/rerank", "/v2/rerank", "/rerank"} {
@@ -22,3 +23,6 @@ func Protocol() api.Protocol {
 	}
 	return p
 }
+
+// version answers GET /version.
+func version(c *api.Call) error { return c.JSON(map[string]string{"version": c.Version}) }
