@@ -125,3 +125,22 @@ func TestThinkingIsAskedForInManyWays(t *testing.T) {
 		}
 	}
 }
+
+func TestDRYEndsARepetitionUnlessABreakerPartsIt(t *testing.T) {
+	const text = "one two three one two three one two three"
+	f := start(t, says(t, text), nil)
+	ask := func(fields string) string {
+		t.Helper()
+		text, _ := f.generated(t, `,"temperature":0,"max_tokens":60`+fields)
+		return text
+	}
+	const dry = `,"dry_multiplier":100,"dry_base":10`
+	for fields, repeats := range map[string]bool{
+		"": true, dry: false, dry + `,"dry_allowed_length":200`: true, dry + `,"dry_penalty_last_n":0`: true,
+		dry + `,"dry_sequence_breakers":["e"," "]`: true, dry + `,"dry_sequence_breakers":[]`: false, dry + `,"dry_sequence_breakers":["\n"]`: false,
+	} {
+		if got := ask(fields); (got == text) != repeats {
+			t.Errorf("with %q the answer is %q, want the repetition: %v", fields, got, repeats)
+		}
+	}
+}

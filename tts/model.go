@@ -43,6 +43,8 @@ type Model struct {
 
 	adapt func(...models.Use) (*models.Variant, error)
 	lines []int32 // tokens that hold a line's end
+	// breakers finds the texts across which DRY counts no repetition.
+	breakers *breakers
 	// custom holds for requests of APIs that have no defaults of their own, below Sampling.
 	custom sampling.Config
 	forms  *forms // what the template has shown; nil: it is asked each time
@@ -85,6 +87,7 @@ func NewModel(b *models.Bundle, e *batcher.Engine) *Model {
 		m.Run(e)
 	}
 	m.lines = m.Holding([]string{"\n"})
+	m.breakers = newBreakers(&m.Speller)
 	return m
 }
 

@@ -61,7 +61,7 @@ func (m *remote) send(ctx context.Context, beams []*beam) (here []*beam, wait fu
 // offer returns beams as a Work.
 func (m *remote) offer(beams []*beam) *Work {
 	b := beams[0]
-	w := &Work{Prompt: m.prompt.ids, Params: b.params, Until: b.params.Stop, Stops: slices.Concat(m.req.Stop, m.req.chatStops(m.model)), Limit: m.model.Engine.Limit()}
+	w := &Work{Prompt: m.prompt.ids, Params: b.params, Until: b.params.Stop, Stops: slices.Concat(m.req.Stop, m.req.chatStops(m.model)), Breakers: m.req.DRYBreakers, Limit: m.model.Engine.Limit()}
 	if w.Params.Stop = m.decoding.ends; !b.whole {
 		w.Delimiters = m.delimiters()
 	}

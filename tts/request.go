@@ -41,6 +41,8 @@ type Request struct {
 	Continued []Continued
 	// Delimiters end a choice with the first token that holds one of them.
 	Delimiters []string
+	// DRYBreakers are texts across which DRY counts no repetition; nil: llama.cpp's.
+	DRYBreakers []string
 	// Background makes the choices yield to other requests' as a search's candidates do.
 	Background bool
 }
@@ -107,6 +109,9 @@ func (r *Request) sampling(m *Model, thinking bool) sampling.Params {
 		p.Stop = sampling.NewTokenSet(p.Stop, m.Tokenizer.EOGs())
 	}
 	p.IgnoreEOS = false // the request's own ends count all the same
+	if p.DRYMultiplier != 0 {
+		p.DRYBreakers = m.breakers.of(r.DRYBreakers)
+	}
 	return p
 }
 

@@ -32,6 +32,7 @@ type Work struct {
 	Delimiters []string          // that end a job with the token that holds one; none: it goes on to its answer's end
 	Until      sampling.TokenSet // Params.Stop, and the tokens that hold a delimiter
 	Stops      []string          // texts at which a machine may end a job
+	Breakers   []string          // Request.DRYBreakers
 	Limit      int               // tokens that prompt and completion may have together
 	Pace       time.Duration     // for a token of each job if this machine did them all; 0: not known
 	Jobs       []Job

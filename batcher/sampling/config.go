@@ -25,6 +25,13 @@ type Config struct {
 	RepeatLastN       *int     `json:"repeat_last_n,omitempty" yaml:"repeat_last_n"` // tokens that the penalty looks at; -1: all, 0: none
 	PresencePenalty   *float32 `json:"presence_penalty,omitempty" yaml:"presence_penalty"`
 	FrequencyPenalty  *float32 `json:"frequency_penalty,omitempty" yaml:"frequency_penalty"`
+	DRYMultiplier     *float32 `json:"dry_multiplier,omitempty" yaml:"dry_multiplier"`
+	DRYBase           *float32 `json:"dry_base,omitempty" yaml:"dry_base"`
+	DRYAllowedLength  *int     `json:"dry_allowed_length,omitempty" yaml:"dry_allowed_length"`
+	DRYPenaltyLastN   *int     `json:"dry_penalty_last_n,omitempty" yaml:"dry_penalty_last_n"` // -1: all, 0: none
+	TopNSigma         *float32 `json:"top_n_sigma,omitempty" yaml:"top_n_sigma"`
+	XTCProbability    *float32 `json:"xtc_probability,omitempty" yaml:"xtc_probability"`
+	XTCThreshold      *float32 `json:"xtc_threshold,omitempty" yaml:"xtc_threshold"`
 }
 
 // Plain returns a Config that changes no probability: all that is in force where nobody says
@@ -220,6 +227,10 @@ func (c Config) Apply(p *Params) {
 		p.RepetitionPenalty, p.RepetitionWindow = 0, 0
 	}
 	p.RepetitionWindow = max(p.RepetitionWindow, 0)
+	if p.DRYWindow == 0 {
+		p.DRYMultiplier = 0
+	}
+	p.DRYWindow = max(p.DRYWindow, 0)
 }
 
 // ConfigOf returns how p samples: the temperature, and what is not plain beside it.

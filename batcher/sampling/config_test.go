@@ -15,7 +15,7 @@ func TestAnAuthorsSamplingIsReadAndWhatIsWrongIsNamed(t *testing.T) {
 		"general.sampling.mirostat": int32(2), "general.sampling.mirostat_tau": float32(5), "general.sampling.xtc_probability": float32(0),
 		"general.sampling.sequence": "top_k;temperature", "general.name": "x",
 	})
-	if got, want := c.String(), "temperature=0.7,top_k=0,repetition_penalty=1.05"; got != want {
+	if got, want := c.String(), "temperature=0.7,top_k=0,repetition_penalty=1.05,xtc_probability=0"; got != want {
 		t.Errorf("read %s, want %s", got, want)
 	}
 	for _, key := range []string{"top_p", "min_p", "penalty_last_n", "mirostat", "sequence"} {

@@ -13,8 +13,8 @@ import (
 
 // cuts holds the parameters that weights and their window come from.
 type cuts struct {
-	inv, minP, typicalP, topP float32
-	topK                      int
+	inv, minP, sigmas, typicalP, topP float32
+	topK                              int
 }
 
 // held says what a sampler's weights are.
@@ -59,12 +59,16 @@ func (d *distribution) weigh(row []float32, best, inv float32) (total float64) {
 	return total
 }
 
-// truncate returns the window of what min-p, top-k, typical-p and top-p allow.
+// truncate returns the window of what min-p, top-n-sigma, top-k, typical-p and top-p allow.
 // best is the largest logit's token.
 func (d *distribution) truncate(row []float32, best int32, p *Params) window {
 	w := window{0, d.weights.x[best]}
 	if p.MinP > 0 {
 		w.lo = math.Nextafter32(p.MinP*w.hi, 0)
+	}
+	if p.TopNSigma > 0 { // a distance of logits is a ratio of weights
+		lo := w.hi * float32(math.Exp(-float64(p.TopNSigma)*deviation(row)/float64(p.Temperature)))
+		w.lo = max(w.lo, math.Nextafter32(lo, 0))
 	}
 	if p.TopK > 0 {
 		w = d.heaviest(d.bestOf(&d.weights, w, p.TopK), p.TopK, 1)
@@ -130,7 +134,7 @@ func (d *distribution) expectation(w window, row []float32, best int32, inv floa
 // hold fills d.weights, d.sums and d.held for row and p, unless they are already p's
 // and belong to the row that draws share, own.
 func (d *distribution) hold(row []float32, own bool, best int32, p *Params) {
-	c := cuts{1 / p.Temperature, p.MinP, p.TypicalP, p.TopP, p.TopK}
+	c := cuts{1 / p.Temperature, p.MinP, p.TopNSigma, p.TypicalP, p.TopP, p.TopK}
 	h := &d.held
 	if own && h.own && h.cuts == c {
 		return
@@ -140,12 +144,53 @@ func (d *distribution) hold(row []float32, own bool, best int32, p *Params) {
 	if !p.truncates() {
 		return
 	}
-	h.window, h.total = d.truncate(row, best, p), 0
+	h.window = d.truncate(row, best, p)
+	d.count()
+}
+
+// count fills d.sums and the total from what the window holds.
+func (d *distribution) count() {
+	d.held.total = 0
 	for i := range d.sums {
-		part, _ := d.weights.sumRun(i, h.window)
+		part, _ := d.weights.sumRun(i, d.held.window)
 		d.sums[i] = float64(part)
-		h.total += d.sums[i]
+		d.held.total += d.sums[i]
 	}
+}
+
+// excludeTop leaves out all but the least likely of the tokens that reach a probability, if there are two or more
+// (XTC, "exclude top choices", p-e-w 2024). What is held is no longer what others that draw from the row hold.
+func (d *distribution) excludeTop(threshold float32) {
+	d.held.own = false
+	reach := float32(float64(threshold) * d.held.total)
+	w := window{max(d.held.window.lo, math.Nextafter32(reach, negInf)), d.held.window.hi}
+	least, n := float32(math.Inf(1)), 0
+	for i := range d.weights.tops {
+		if !(d.weights.tops[i] > w.lo) {
+			continue
+		}
+		lo, hi := d.weights.run(i)
+		for _, x := range d.weights.x[lo:hi] {
+			if w.has(x) {
+				least, n = min(least, x), n+1
+			}
+		}
+	}
+	if n > 1 {
+		d.held.hi = least
+		d.count()
+	}
+}
+
+// deviation returns the standard deviation of a row's finite logits.
+func deviation(row []float32) float64 {
+	n, sum, squares := 0.0, 0.0, 0.0
+	for _, x := range row {
+		if v := float64(x); v-v == 0 { // neither infinite nor no number
+			n, sum, squares = n+1, sum+v, squares+v*v
+		}
+	}
+	return math.Sqrt(max(0, squares/n-sum/n*(sum/n)))
 }
 
 // pick returns the token at which the cumulative sum of what w allows passes at.

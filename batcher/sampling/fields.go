@@ -55,6 +55,20 @@ var Fields = []Field{
 		config: func(c *Config) any { return &c.PresencePenalty }, param: func(p *Params) any { return &p.PresencePenalty }},
 	{Name: "frequency_penalty", Lo: -2, Hi: 2, Most: 100, Doc: "subtracted from logits of tokens for each time that the answer has them", Ollama: "frequency_penalty", VLLM: 6,
 		config: func(c *Config) any { return &c.FrequencyPenalty }, param: func(p *Params) any { return &p.FrequencyPenalty }},
+	{Name: "dry_multiplier", Hi: 100, Most: 100, Doc: "llama.cpp's DRY: the penalty for a token that continues a repetition; 0.8 is usual",
+		config: func(c *Config) any { return &c.DRYMultiplier }, param: func(p *Params) any { return &p.DRYMultiplier }},
+	{Name: "dry_base", Lo: 0.01, Hi: 10, Off: dryBase, Most: 100, Doc: "each further token of the repetition multiplies the penalty by this",
+		config: func(c *Config) any { return &c.DRYBase }, param: func(p *Params) any { return &p.DRYBase }},
+	{Name: "dry_allowed_length", Lo: 1, Hi: math.MaxInt32, Off: dryAllowed, Most: math.MaxInt32, Doc: "tokens of a repetition from which on DRY counts it",
+		config: func(c *Config) any { return &c.DRYAllowedLength }, param: func(p *Params) any { return &p.DRYAllowedLength }},
+	{Name: "dry_penalty_last_n", Lo: -1, Hi: math.MaxInt32, Off: -1, Most: math.MaxInt32, Doc: "tokens that DRY looks back at; -1: all, 0: none",
+		config: func(c *Config) any { return &c.DRYPenaltyLastN }, param: func(p *Params) any { return &p.DRYWindow }},
+	{Name: "top_n_sigma", Hi: 100, Most: 100, Doc: "tokens whose logits are at most that many standard deviations below the largest; 0: all", MinusOne: true,
+		config: func(c *Config) any { return &c.TopNSigma }, param: func(p *Params) any { return &p.TopNSigma }},
+	{Name: "xtc_probability", Hi: 1, Most: 1, Doc: "XTC: how often all but the least likely of the tokens that reach `xtc_threshold` are left out", GGUF: "xtc_probability",
+		config: func(c *Config) any { return &c.XTCProbability }, param: func(p *Params) any { return &p.XTCProbability }},
+	{Name: "xtc_threshold", Hi: 1, Off: 0.1, Most: 1, Doc: "a probability; above 0.5 XTC is off", GGUF: "xtc_threshold", zero: math.SmallestNonzeroFloat32,
+		config: func(c *Config) any { return &c.XTCThreshold }, param: func(p *Params) any { return &p.XTCThreshold }},
 }
 
 // Whole tells whether the number is an integer.
@@ -93,6 +107,9 @@ func (f *Field) Value(p *Params) any {
 		}
 		return *v
 	case *int:
+		if *v == 0 && f.Lo > 0 {
+			return int(f.Off)
+		}
 		return *v
 	}
 	panic("a field of sampling is neither an int nor a float32")
@@ -132,7 +149,7 @@ func (f *Field) Copy(to, from *Params) {
 // Requested tells whether requests may have the number that is in force.
 func (f *Field) Requested(p *Params) bool {
 	if n, whole := f.param(p).(*int); whole {
-		return float64(*n) >= f.Lo && float64(*n) <= f.Hi
+		return *n == 0 && f.Lo > 0 || float64(*n) >= f.Lo && float64(*n) <= f.Hi
 	}
 	x := *f.param(p).(*float32)
 	return x == 0 || x >= float32(f.Lo) && x <= float32(f.Hi) // false for NaN

@@ -7,7 +7,7 @@ import (
 
 // noRow are the fields of Params that are no numbers of how a token is drawn.
 var noRow = map[string]string{
-	"MaxTokens": "it ends an answer", "LogitBias": "a list", "Constraint": "of the answer's format", "Seed": "of all draws",
+	"MaxTokens": "it ends an answer", "LogitBias": "a list", "DRYBreakers": "lists", "Constraint": "of the answer's format", "Seed": "of all draws",
 	"Candidate": "of all draws", "Stop": "it ends an answer", "IgnoreEOS": "it ends an answer", "Logprobs": "it changes no token", "TopLogprobs": "it changes no token",
 	"FlushEvery": "it changes how tokens come, not which",
 }

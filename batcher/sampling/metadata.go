@@ -12,9 +12,8 @@ import (
 )
 
 // harmless has the words after gguf.SamplingPrefix that change nothing at these values, of samplers that are not
-// supported. The settings of Mirostat and of XTC count only if these are on.
+// supported. The settings of Mirostat count only if it is on.
 var harmless = map[string]func(float64) bool{
-	"xtc_probability": func(x float64) bool { return x == 0 }, "xtc_threshold": func(float64) bool { return true },
 	"mirostat": func(x float64) bool { return x == 0 }, "mirostat_tau": func(float64) bool { return true }, "mirostat_eta": func(float64) bool { return true },
 }
 

@@ -13,7 +13,7 @@ import (
 //
 // The stages run in this order, each on what the one before left, which is
 // vLLM's: Constraint, LogitBias, RepetitionPenalty, FrequencyPenalty,
-// PresencePenalty, Temperature, MinP, TopK, TypicalP, TopP, draw.
+// PresencePenalty, DRY, Temperature, MinP, TopNSigma, TopK, TypicalP, TopP, XTC, draw.
 type Params struct {
 	MaxTokens         int               // tokens to generate at most; 0: up to the context limit
 	Temperature       float32           // 0: greedy, ties go to the lowest id
@@ -25,6 +25,14 @@ type Params struct {
 	RepetitionWindow  int               // of the latest tokens, that the penalty looks at; 0: all
 	PresencePenalty   float32           // subtracted once from logits of tokens seen in the completion
 	FrequencyPenalty  float32           // subtracted for each occurrence in the completion
+	DRYMultiplier     float32           // of the penalty for tokens that continue a repetition; 0: off
+	DRYBase           float32           // by which each further token multiplies it; 0: 1.75
+	DRYAllowedLength  int               // tokens of a repetition from which on it counts; 0: 2
+	DRYWindow         int               // of the latest tokens, that it looks at; 0: all
+	DRYBreakers       *Breakers         // across which nothing is a repetition; nil: there are none
+	TopNSigma         float32           // keep logits at most that many standard deviations below the largest; 0: off
+	XTCProbability    float32           // of leaving out all but the least likely of the tokens that reach XTCThreshold; 0: off
+	XTCThreshold      float32           // a probability among what the other stages kept; above 0.5: off
 	LogitBias         map[int32]float32 // added to logits; -Inf forbids
 	Constraint        Constraint        // of the completion: where it begins, or of a Draw where its token stands; nil: every token is allowed
 	Seed              uint64
@@ -56,14 +64,14 @@ func (p *Params) forbids() bool {
 }
 
 func (p *Params) penalises() bool {
-	return p.repeats() || p.PresencePenalty != 0 || p.FrequencyPenalty != 0
+	return p.repeats() || p.dries() || p.PresencePenalty != 0 || p.FrequencyPenalty != 0
 }
 
 func (p *Params) repeats() bool { return p.RepetitionPenalty != 0 && p.RepetitionPenalty != 1 }
 
 // truncates reports whether some tokens are left out for being too unlikely.
 func (p *Params) truncates() bool {
-	return p.MinP > 0 || p.TopK > 0 || on(p.TypicalP) || on(p.TopP)
+	return p.MinP > 0 || p.TopNSigma > 0 || p.TopK > 0 || on(p.TypicalP) || on(p.TopP)
 }
 
 // on reports whether a probability mass is one to cut at.

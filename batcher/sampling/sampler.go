@@ -16,6 +16,7 @@ type Sampler struct {
 	dist    distribution // of the last row that was weighed
 	counts  []int32      // [vocabulary], zero between uses
 	mask    []uint64     // one bit a token
+	matches []int32      // of DRY, a number a token
 	known   known
 }
 
@@ -94,6 +95,9 @@ func (s *Sampler) change(row []float32, d *Draw) error {
 	}
 	if p.PresencePenalty != 0 || p.FrequencyPenalty != 0 {
 		s.frequency(row, d.Tokens[d.Prompt:], p.FrequencyPenalty, p.PresencePenalty)
+	}
+	if p.dries() {
+		s.dry(row, d.Tokens, p)
 	}
 	return nil
 }
@@ -185,6 +189,9 @@ func (s *Sampler) choose(row []float32, d *Draw) int32 {
 		return best
 	}
 	s.dist.hold(row, own, best, p)
+	if p.XTCProbability > 0 && uniform(p.Seed+xtcSeed, p.Candidate, d.Position) < float64(p.XTCProbability) {
+		s.dist.excludeTop(p.XTCThreshold)
+	}
 	return s.dist.pick(s.dist.held.window, uniform(p.Seed, p.Candidate, d.Position)*s.dist.held.total, best)
 }
 
@@ -243,6 +250,9 @@ func (s *Sampler) report(tok *Token, row []float32, top int) {
 		tok.Top[i] = TokenLogprob{ID: f.id, Logprob: f.x - norm}
 	}
 }
+
+// xtcSeed makes the randomness of XTC another than the draw's.
+const xtcSeed = 0x78_74_63
 
 // uniform returns a number in [0, 1) that depends on its arguments alone: a
 // counter-based generator needs no state that preemption could lose.

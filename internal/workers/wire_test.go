@@ -16,10 +16,11 @@ import (
 // What a worker is not told as a field of its own, and why.
 var (
 	untold = map[string]string{
-		"MaxTokens":  "each job has its own",
-		"Candidate":  "each job has its own",
-		"Logprobs":   "it is always asked for",
-		"FlushEvery": "it changes how tokens come, not which",
+		"MaxTokens":   "each job has its own",
+		"Candidate":   "each job has its own",
+		"Logprobs":    "it is always asked for",
+		"FlushEvery":  "it changes how tokens come, not which",
+		"DRYBreakers": "Work.Breakers has their texts",
 	}
 	unfit = map[string]string{ // for which no worker is asked
 		"Constraint":  "the wire has no formats",

@@ -59,12 +59,12 @@ var Refused = []Group{
 		"truncate_prompt_tokens": never, "use_beam_search": never, "vllm_xargs": never, "watermarking": never,
 	}},
 	{"llama.cpp", map[string]Neutral{
-		"adaptive_target": func(v float64) bool { return v < 0 }, "dry_multiplier": unlessZero, "dynatemp_range": unlessZero, "image_data": never,
+		"adaptive_target": func(v float64) bool { return v < 0 }, "dynatemp_range": unlessZero, "image_data": never,
 		"input_extra": never, "input_prefix": never, "input_suffix": never, "lora": never, "min_keep": unlessZero, "mirostat": unlessZero,
 		"n_cmpl": unlessOne, "n_indent": unlessZero, "n_probs": unlessZero, "parse_tool_calls": never, "post_sampling_probs": never,
 		"reasoning_control": never, "response_fields": never,
 		"return_progress": never, "return_tokens": never, "samplers": never, "t_max_predict_ms": ifPositive,
-		"thinking_forced_open": never, "top_n_sigma": ifPositive, "xtc_probability": unlessZero,
+		"thinking_forced_open": never,
 	}},
 	{"ollama", map[string]Neutral{
 		"_debug_render_only": never, "context": never, "images": never, "options": never, "raw": never, "system": never, "template": never, "think": never,
@@ -87,10 +87,9 @@ var Ignored = []Group{
 		"truncation_side",
 	)},
 	{"llama.cpp", harmless(
-		"adaptive_decay", "backend_sampling", "cache_prompt", "dry_allowed_length", "dry_base", "dry_penalty_last_n",
-		"dry_sequence_breakers", "dynatemp_exponent", "id_slot", "mirostat_eta", "mirostat_tau", "n_cache_reuse", "n_discard",
+		"adaptive_decay", "backend_sampling", "cache_prompt", "dynatemp_exponent", "id_slot", "mirostat_eta", "mirostat_tau", "n_cache_reuse", "n_discard",
 		"n_keep", "preserved_tokens", "reasoning_in_content", "repeat_last_n", "speculative.n_max", "speculative.n_min",
-		"speculative.p_min", "sse_ping_interval", "verbose", "xtc_threshold",
+		"speculative.p_min", "sse_ping_interval", "verbose",
 	)},
 	{"ollama, outside of its API", harmless(
 		"keep_alive",

@@ -59,12 +59,15 @@ var Sampled = []Row{
 		s.Bool("skip_special_tokens", &skip)
 		s.req.Special = !skip
 	}},
+	{"`dry_sequence_breakers`", count(MaxBreakers, fmt.Sprintf("of 1 to %d bytes", MaxStopLen)), "texts across which DRY counts no repetition; default `\\n`, `:`, `\"` and `*`", func(s *sampled) {
+		s.req.DRYBreakers = s.texts("dry_sequence_breakers", MaxBreakers)
+	}},
 	{"`n`", "1 to `server.max_choices`", "choices of each prompt, which is computed once", func(s *sampled) {
 		s.req.N = 1
 		s.Int("n", &s.req.N, 1, s.choices)
 	}},
 	{"`seed`", "64 bits", "same request and seed, same answer, whatever else runs; random if absent", func(s *sampled) { s.req.Sampling.Seed = s.seed() }},
-	{"`stop`", count(MaxStops, fmt.Sprintf("strings of 1 to %d bytes", MaxStopLen)), "a string or a list; the first to be complete ends the answer and is not delivered", func(s *sampled) { s.req.Stop = s.stop() }},
+	{"`stop`", count(MaxStops, fmt.Sprintf("strings of 1 to %d bytes", MaxStopLen)), "a string or a list; the first to be complete ends the answer and is not delivered", func(s *sampled) { s.req.Stop = s.texts("stop", MaxStops) }},
 	{"`logit_bias`", count(MaxLogitBias, "tokens, -100 to 100"), "token id → bias; or llama.cpp's list of pairs: a token id, or a text for all its tokens, and a bias, or `false` for never", func(s *sampled) {
 		s.req.Sampling.LogitBias = s.logitBias(s.model)
 	}},
@@ -161,27 +164,27 @@ func (f Reader) seed() uint64 {
 	return v
 }
 
-// stop reads a string or a list of at most maxStops strings.
-func (f Reader) stop() []string {
-	raw, ok := f.Take("stop")
+// texts reads a string or a list of at most that many strings; nil: there is none.
+func (f Reader) texts(name string, most int) []string {
+	raw, ok := f.Take(name)
 	if !ok {
 		return nil
 	}
 	items := []json.RawMessage{raw}
 	if jsonread.Kind(raw) == "a list" {
-		items, _ = f.Items("stop", raw, MaxStops)
+		items, _ = f.Items(name, raw, most)
 	}
-	stops := make([]string, 0, len(items))
+	texts := make([]string, 0, len(items))
 	for _, item := range items {
 		s, ok := jsonread.Text(item)
 		if !ok {
-			f.WrongType("stop", "a string or a list of strings", item)
+			f.WrongType(name, "a string or a list of strings", item)
 		} else if s == "" || len(s) > MaxStopLen {
-			f.Fail(jsonread.CodeValue, "stop", "a stop string has 1 to %d bytes, but one has %d.", MaxStopLen, len(s))
+			f.Fail(jsonread.CodeValue, name, "a text has 1 to %d bytes, but one has %d.", MaxStopLen, len(s))
 		}
-		stops = append(stops, s)
+		texts = append(texts, s)
 	}
-	return stops
+	return texts
 }
 
 // logitBias reads OpenAI's {"token id": bias}, or llama.cpp's list of pairs: a

@@ -12,11 +12,12 @@ import (
 
 // unrendered are the fields of sampling.Params that rendering leaves out.
 var unrendered = map[string]string{
-	"LogitBias":  "the request has it",
-	"Constraint": "the request has the format",
-	"Candidate":  "each choice has its own",
-	"Stop":       "the request has it, with what the model adds",
-	"FlushEvery": "it changes how tokens come, not which",
+	"LogitBias":   "the request has it",
+	"DRYBreakers": "the request has their texts",
+	"Constraint":  "the request has the format",
+	"Candidate":   "each choice has its own",
+	"Stop":        "the request has it, with what the model adds",
+	"FlushEvery":  "it changes how tokens come, not which",
 }
 
 func TestEveryFieldOfSamplingIsRenderedOrSaysWhyNot(t *testing.T) {

@@ -19,7 +19,7 @@ import (
 
 // unwritten are the fields of sampling.Params that receipts leave to the request, or to their choices.
 var unwritten = map[string]string{
-	"LogitBias":   "the request has it",
+	"DRYBreakers": "the request has their texts", "LogitBias": "the request has it",
 	"Constraint":  "the request has the format",
 	"Candidate":   "each choice has its own",
 	"Stop":        "the request has it, with what the model adds",

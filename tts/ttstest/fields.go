@@ -53,6 +53,9 @@ func Fill(t testing.TB, i int, field reflect.Value) {
 	case *time.Duration:
 		*v = time.Duration(i+3) * time.Millisecond
 		return
+	case **sampling.Breakers:
+		*v = &sampling.Breakers{Tokens: sampling.NewTokenSet([]int32{int32(i + 3)})}
+		return
 	case *sampling.TokenSet:
 		*v = sampling.NewTokenSet([]int32{int32(i + 3)})
 		return
