@@ -69,7 +69,7 @@ var notRun = map[string]string{
 	"go run -C lab ./tools/cores -model ../falcon3-1b-tq2_0.gguf -rows 1,16 -context 4": "takes a model of a billion weights; the simulation is tested beside it",
 	"lutra npu selftest -o report.json":                                                 "needs a phone; TestTheSelftestOfTheDeviceInGoIsGreenAndSaved runs it without",
 	"adb push lutra liblutra_skel.so /data/local/tmp/":                                  "needs a phone",
-	"adb push lutra hexagon/dsp/build/v75/liblutra_skel.so /data/local/tmp/":            "needs a phone",
+	"adb push lutra $(find hexagon -path '*v75/liblutra_skel.so') /data/local/tmp/":     "needs a phone",
 }
 
 // long are examples that compute for long, by their beginning, and what of them runs
