@@ -108,6 +108,8 @@ var shownAlone = map[string]string{
 	"docs/api.md Candidate 1 of 8":                       "what a search reports in words, which depends on its samples",
 	"docs/command-line.md lutra-lab schema check: token": "what a check says, as the command's test holds it",
 	"docs/architecture.md  HTTP ─▶":                      "a drawing",
+	"docs/adr/0120-server-owners.md Server":              "a drawing",
+	"docs/adr/0121-routines.md before":                   "a drawing",
 	"docs/adr/0127-fields.md before":                     "a drawing",
 	"docs/adr/0132-loading.md before":                    "a drawing",
 	"docs/adr/0130-laboratory.md before":                 "a drawing",
