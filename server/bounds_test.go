@@ -97,6 +97,8 @@ func bounds() []bound {
 		{"`best_of`", text, 128, "best_of", func(n int) string { return `{"prompt":"a","max_tokens":1,"best_of":` + strconv.Itoa(n) + `}` }},
 		{"`stop`", chat, fields.MaxStops, "stop", field("stop", func(n int) string { return `[` + listed(`"a"`, n) + `]` })},
 		{"`stop`", chat, fields.MaxStopLen, "stop", field("stop", letters)},
+		{"`dry_sequence_breakers`", chat, fields.MaxBreakers, "dry_sequence_breakers", field("dry_sequence_breakers", func(n int) string { return `[` + listed(`"a"`, n) + `]` })},
+		{"`dry_sequence_breakers`", chat, fields.MaxStopLen, "dry_sequence_breakers", field("dry_sequence_breakers", letters)},
 		{"`stop_token_ids`", chat, fields.MaxStopTokens, "stop_token_ids", field("stop_token_ids", func(n int) string { return `[` + listed("7", n) + `]` })},
 		{"`bad_words`", chat, fields.MaxBadWords, "bad_words", field("bad_words", func(n int) string { return `[` + listed(`"a"`, n) + `]` })},
 		{"`bad_words`", chat, fields.MaxBadWordLen, "bad_words[0]", field("bad_words", func(n int) string { return `[` + letters(n) + `]` })},

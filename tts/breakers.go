@@ -34,13 +34,13 @@ func (b *breakers) of(texts []string) *sampling.Breakers {
 // find lists the tokens that hold one of the texts, and the tokens that spell one at a text's beginning and after a
 // space.
 func (b *breakers) find(texts []string) *sampling.Breakers {
-	found := &sampling.Breakers{Tokens: sampling.NewTokenSet(b.speller.Holding(texts))}
+	var sequences [][]int32
 	for _, t := range texts {
 		for _, spelling := range []string{t, " " + t} {
 			if ids := b.speller.Tokenizer.Encode(nil, spelling, tokenizer.Options{}); len(ids) > 1 {
-				found.Sequences = append(found.Sequences, ids)
+				sequences = append(sequences, ids)
 			}
 		}
 	}
-	return found
+	return sampling.NewBreakers(b.speller.Holding(texts), sequences)
 }

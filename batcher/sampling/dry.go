@@ -12,10 +12,22 @@ const (
 	dryAllowed = 2
 )
 
-// Breakers are the texts across which DRY counts no repetition, as tokens.
+// Breakers are the texts across which DRY counts no repetition, as tokens. NewBreakers makes them.
 type Breakers struct {
-	Tokens    TokenSet  // that hold such a text
-	Sequences [][]int32 // of two tokens or more, which spell one
+	tokens    TokenSet  // that hold such a text
+	sequences [][]int32 // of two tokens or more, which spell one
+	ends      TokenSet  // the last tokens of sequences
+}
+
+// NewBreakers takes the tokens that hold such a text, and the sequences of two tokens or more that spell one.
+func NewBreakers(tokens []int32, sequences [][]int32) *Breakers {
+	b := &Breakers{tokens: NewTokenSet(tokens), sequences: sequences}
+	var ends []int32
+	for _, seq := range sequences {
+		ends = append(ends, seq[len(seq)-1])
+	}
+	b.ends = NewTokenSet(ends)
+	return b
 }
 
 // dries reports whether repetitions are made less likely.
@@ -56,7 +68,7 @@ func (s *Sampler) dry(row []float32, tokens []int32, p *Params) {
 }
 
 // has tells whether a token breaks by itself.
-func (b *Breakers) has(id int32) bool { return b != nil && b.Tokens.Has(id) }
+func (b *Breakers) has(id int32) bool { return b != nil && b.tokens.Has(id) }
 
 // since returns how many of the last tokens come after the last breaker.
 func (b *Breakers) since(tokens []int32) int {
@@ -65,10 +77,14 @@ func (b *Breakers) since(tokens []int32) int {
 	}
 	for n := range len(tokens) {
 		upTo := tokens[:len(tokens)-n]
-		if b.Tokens.Has(upTo[len(upTo)-1]) {
+		last := upTo[len(upTo)-1]
+		if b.tokens.Has(last) {
 			return n
 		}
-		for _, seq := range b.Sequences {
+		if !b.ends.Has(last) {
+			continue
+		}
+		for _, seq := range b.sequences {
 			if k := len(upTo) - len(seq); k >= 0 && slices.Equal(upTo[k:], seq) {
 				return n
 			}

@@ -14,7 +14,7 @@ func dryByComparing(vocab int, tokens []int32, p *Params) []float32 {
 		tokens = tokens[max(0, len(tokens)-p.DRYWindow):]
 	}
 	breaks := func(end int) bool { // tokens[:end] ends with a breaker
-		return p.DRYBreakers.has(tokens[end-1]) || p.DRYBreakers != nil && slices.ContainsFunc(p.DRYBreakers.Sequences, func(s []int32) bool {
+		return p.DRYBreakers.has(tokens[end-1]) || p.DRYBreakers != nil && slices.ContainsFunc(p.DRYBreakers.sequences, func(s []int32) bool {
 			return end >= len(s) && slices.Equal(tokens[end-len(s):end], s)
 		})
 	}
@@ -50,7 +50,7 @@ func TestDRYSubtractsWhatEveryRepetitionCosts(t *testing.T) {
 		}
 		p := Params{DRYMultiplier: 0.8, DRYBase: 1.5, DRYAllowedLength: random.IntN(4), DRYWindow: random.IntN(3) * 10}
 		if random.IntN(2) == 0 {
-			p.DRYBreakers = &Breakers{Tokens: NewTokenSet([]int32{random.Int32N(vocab)}), Sequences: [][]int32{{1, 2}}}
+			p.DRYBreakers = NewBreakers([]int32{random.Int32N(vocab)}, [][]int32{{1, 2}, {0, 3, 3}})
 		}
 		want := dryByComparing(vocab, tokens, &p)
 		d := Draw{Row: make([]float32, vocab), Params: p, ID: Sampled, Tokens: tokens}

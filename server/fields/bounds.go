@@ -11,7 +11,7 @@ const (
 	MaxFunctions    = 1 << 20  // bytes of the tools of a request, and of all its messages' calls
 	MaxStops        = 16       // stop strings; OpenAI has 4
 	MaxStopLen      = 1024     // bytes of one
-	MaxBreakers     = 64       // texts across which DRY counts no repetition
+	MaxBreakers     = 32       // texts across which DRY counts no repetition
 	MaxStopTokens   = 1024
 	MaxTopLogprobs  = 20   // as OpenAI
 	MaxLogitBias    = 1024 // tokens

@@ -54,7 +54,7 @@ func Fill(t testing.TB, i int, field reflect.Value) {
 		*v = time.Duration(i+3) * time.Millisecond
 		return
 	case **sampling.Breakers:
-		*v = &sampling.Breakers{Tokens: sampling.NewTokenSet([]int32{int32(i + 3)})}
+		*v = sampling.NewBreakers([]int32{int32(i + 3)}, nil)
 		return
 	case *sampling.TokenSet:
 		*v = sampling.NewTokenSet([]int32{int32(i + 3)})
