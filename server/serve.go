@@ -27,15 +27,6 @@ func Listen(addr string) (net.Listener, error) {
 	return net.Listen(network, addr)
 }
 
-// Run listens on Options.Addr and serves until ctx ends, then drains.
-func (s *Server) Run(ctx context.Context) error {
-	l, err := Listen(s.opt.Addr)
-	if err != nil {
-		return err
-	}
-	return s.Serve(ctx, l)
-}
-
 // Serve serves on l until ctx ends, then drains as drain.go says, and returns
 // nil when all requests have been answered.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {

@@ -8,22 +8,22 @@ import (
 	"github.com/lutra-lm/lutra/tts/text"
 )
 
-// UsualBreakers are the texts across which DRY counts no repetition unless a request names others: llama.cpp's.
-var UsualBreakers = []string{"\n", ":", "\"", "*"}
+// usualBreakers are the texts across which DRY counts no repetition unless a request names others: llama.cpp's.
+var usualBreakers = []string{"\n", ":", "\"", "*"}
 
 // breakers finds such texts in a vocabulary.
 type breakers struct {
 	speller *text.Speller
-	usual   func() *sampling.Breakers // finds UsualBreakers, once
+	usual   func() *sampling.Breakers // finds usualBreakers, once
 }
 
 func newBreakers(s *text.Speller) *breakers {
 	b := &breakers{speller: s}
-	b.usual = sync.OnceValue(func() *sampling.Breakers { return b.find(UsualBreakers) })
+	b.usual = sync.OnceValue(func() *sampling.Breakers { return b.find(usualBreakers) })
 	return b
 }
 
-// of returns texts as tokens; nil are UsualBreakers.
+// of returns texts as tokens; nil are usualBreakers.
 func (b *breakers) of(texts []string) *sampling.Breakers {
 	if texts == nil {
 		return b.usual()

@@ -14,7 +14,7 @@ import (
 type Field struct {
 	Name   string  // in requests, receipts, configuration, flags and model cards
 	Lo, Hi float64 // what requests and configuration may say
-	Off    float64 // changes no probability; of repeat_last_n: what holds where nobody says
+	Off    float64 // changes no probability; where Qualifies, the default
 	Most   float32 // bounds the size of the number in Params
 	Doc    string  // for docs/api.md and the settings of a chat
 
@@ -26,6 +26,8 @@ type Field struct {
 
 	config func(*Config) any // a **float32 or a **int
 	param  func(*Params) any // a *float32 or a *int
+	// Qualifies says that the field matters only if another one is on.
+	Qualifies bool
 	// greedy says that 0 in Params is a value of its own. Of other fields it changes nothing.
 	greedy bool
 	// zero stands in Params for a 0 that changes something.
@@ -49,7 +51,7 @@ var Fields = []Field{
 		config: func(c *Config) any { return &c.TypicalP }, param: func(p *Params) any { return &p.TypicalP }},
 	{Name: "repetition_penalty", Lo: 0.01, Hi: 10, Off: 1, Most: 100, Doc: "divides logits of tokens that prompt or answer have", GGUF: "penalty_repeat", Ollama: "repeat_penalty", VLLM: 7,
 		config: func(c *Config) any { return &c.RepetitionPenalty }, param: func(p *Params) any { return &p.RepetitionPenalty }},
-	{Name: "repeat_last_n", Lo: -1, Hi: math.MaxInt32, Off: LastN, Most: math.MaxInt32, Doc: "tokens that the repetition penalty looks back at; -1: all, 0: none", GGUF: "penalty_last_n", Ollama: "repeat_last_n",
+	{Name: "repeat_last_n", Qualifies: true, Lo: -1, Hi: math.MaxInt32, Off: LastN, Most: math.MaxInt32, Doc: "tokens that the repetition penalty looks back at; -1: all, 0: none", GGUF: "penalty_last_n", Ollama: "repeat_last_n",
 		config: func(c *Config) any { return &c.RepeatLastN }, param: func(p *Params) any { return &p.RepetitionWindow }},
 	{Name: "presence_penalty", Lo: -2, Hi: 2, Most: 100, Doc: "subtracted once from logits of tokens that the answer has", Ollama: "presence_penalty", VLLM: 5,
 		config: func(c *Config) any { return &c.PresencePenalty }, param: func(p *Params) any { return &p.PresencePenalty }},
@@ -57,17 +59,17 @@ var Fields = []Field{
 		config: func(c *Config) any { return &c.FrequencyPenalty }, param: func(p *Params) any { return &p.FrequencyPenalty }},
 	{Name: "dry_multiplier", Hi: 100, Most: 100, Doc: "llama.cpp's DRY: the penalty for a token that continues a repetition; 0.8 is usual",
 		config: func(c *Config) any { return &c.DRYMultiplier }, param: func(p *Params) any { return &p.DRYMultiplier }},
-	{Name: "dry_base", Lo: 0.01, Hi: 10, Off: dryBase, Most: 100, Doc: "each further token of the repetition multiplies the penalty by this",
+	{Name: "dry_base", Qualifies: true, Lo: 0.01, Hi: 10, Off: dryBase, Most: 100, Doc: "each further token of the repetition multiplies the penalty by this",
 		config: func(c *Config) any { return &c.DRYBase }, param: func(p *Params) any { return &p.DRYBase }},
-	{Name: "dry_allowed_length", Lo: 1, Hi: math.MaxInt32, Off: dryAllowed, Most: math.MaxInt32, Doc: "tokens of a repetition from which on DRY counts it",
+	{Name: "dry_allowed_length", Qualifies: true, Lo: 1, Hi: math.MaxInt32, Off: dryAllowed, Most: math.MaxInt32, Doc: "tokens of a repetition from which on DRY counts it",
 		config: func(c *Config) any { return &c.DRYAllowedLength }, param: func(p *Params) any { return &p.DRYAllowedLength }},
-	{Name: "dry_penalty_last_n", Lo: -1, Hi: math.MaxInt32, Off: -1, Most: math.MaxInt32, Doc: "tokens that DRY looks back at; -1: all, 0: none",
+	{Name: "dry_penalty_last_n", Qualifies: true, Lo: -1, Hi: math.MaxInt32, Off: -1, Most: math.MaxInt32, Doc: "tokens that DRY looks back at; -1: all, 0: none",
 		config: func(c *Config) any { return &c.DRYPenaltyLastN }, param: func(p *Params) any { return &p.DRYWindow }},
 	{Name: "top_n_sigma", Hi: 100, Most: 100, Doc: "tokens whose logits are at most that many standard deviations below the largest; 0: all", MinusOne: true,
 		config: func(c *Config) any { return &c.TopNSigma }, param: func(p *Params) any { return &p.TopNSigma }},
 	{Name: "xtc_probability", Hi: 1, Most: 1, Doc: "XTC: how often all but the least likely of the tokens that reach `xtc_threshold` are left out", GGUF: "xtc_probability",
 		config: func(c *Config) any { return &c.XTCProbability }, param: func(p *Params) any { return &p.XTCProbability }},
-	{Name: "xtc_threshold", Hi: 1, Off: 0.1, Most: 1, Doc: "a probability; above 0.5 XTC is off", GGUF: "xtc_threshold", zero: math.SmallestNonzeroFloat32,
+	{Name: "xtc_threshold", Qualifies: true, Hi: 1, Off: 0.1, Most: 1, Doc: "a probability; above 0.5 XTC is off", GGUF: "xtc_threshold", zero: math.SmallestNonzeroFloat32,
 		config: func(c *Config) any { return &c.XTCThreshold }, param: func(p *Params) any { return &p.XTCThreshold }},
 }
 

@@ -61,7 +61,7 @@ const mostWaiting = 1 << 16
 // validate returns the faults, each with the name of its setting.
 func (l *Loading) validate() (faults []error) {
 	if _, err := l.Bytes(); err != nil {
-		faults = append(faults, fmt.Errorf("%s: %w", "memory", err))
+		faults = append(faults, fmt.Errorf("memory: %w", err))
 	}
 	if _, err := l.Stays(); err != nil {
 		faults = append(faults, fmt.Errorf("keep_alive: %w", err))

@@ -23,7 +23,7 @@ type Settings struct {
 func (s *Settings) Options(prefixes bool, models []string) (*Options, error) {
 	if s.Events == "" {
 		if s.Replay != "" {
-			return nil, fmt.Errorf("%s: there is nothing to replay without kv.events", "replay")
+			return nil, errors.New("replay: there is nothing to replay without kv.events")
 		}
 		return nil, nil
 	}
@@ -38,7 +38,7 @@ func (s *Settings) Options(prefixes bool, models []string) (*Options, error) {
 	if s.Replay != "" {
 		replay, err := zmtp.ParseEndpoint(s.Replay)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", "replay", err)
+			return nil, fmt.Errorf("replay: %w", err)
 		}
 		opt.Replay = &replay
 	}

@@ -222,7 +222,7 @@ func parts(err error) []error {
 // InSection puts the section before faults that begin with the name of an option.
 func InSection(section string, err error) (faults []error) {
 	for _, fault := range parts(err) {
-		faults = append(faults, fmt.Errorf("%s.%w", section, fault))
+		faults = append(faults, fmt.Errorf("%s.%w", section, errtext.Keyed(fault)))
 	}
 	return faults
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/lutra-lm/lutra/internal/errtext"
 )
 
 // boat has sections that no package of Lutra knows.
@@ -58,5 +60,12 @@ func TestAFaultOfACheckNamesThePlaceOfItsKey(t *testing.T) {
 		if err := s.Err(); err == nil || err.Error() != want {
 			t.Errorf("from %q: %v, want %s", from, err, want)
 		}
+	}
+}
+
+func TestAnOptionKeepsItsNameThoughAPackageIsCalledTheSame(t *testing.T) {
+	fault := errors.Join(InSection("loading", errors.New("memory: is too much"))...)
+	if got, want := errtext.Text(fault), "loading.memory: is too much"; got != want {
+		t.Errorf("the fault reads %q, want %q", got, want)
 	}
 }

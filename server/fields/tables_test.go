@@ -61,9 +61,11 @@ func samplingTable() string {
 		if f.MinusOne {
 			more = ", as is -1"
 		}
-		if f.Name != "repeat_last_n" {
-			values += fmt.Sprintf("; off: %v%s", f.Off, more)
+		is := "off"
+		if f.Qualifies {
+			is = "default"
 		}
+		values += fmt.Sprintf("; %s: %v%s", is, f.Off, more)
 		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", f.Name, values, f.Doc)
 	}
 	for _, r := range Sampled {

@@ -258,7 +258,7 @@ func (s *runner) answer(b *batch, i int) {
 	switch {
 	case err == nil && again == 0:
 		run.places[i], b.refused = p, 0
-		b.count1(p)
+		b.countLine(p)
 		outcome := countDone
 		if kind != kindDone {
 			outcome = countFailed
@@ -275,8 +275,8 @@ func (s *runner) answer(b *batch, i int) {
 	}
 }
 
-// count1 counts a line that has its answer.
-func (b *batch) count1(p place) {
+// countLine counts a line that has its answer.
+func (b *batch) countLine(p place) {
 	if p.kind == kindDone {
 		b.done++
 	} else {
