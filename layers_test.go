@@ -142,7 +142,7 @@ var layers = map[string][]string{
 	"kernels/cpu":        {},
 	"kernels/kerneltest": {"kernels/ternary", "kernels/grouped", "kernels/dense", "kernels/matrix", "kernels/meter", "kernels/vector", "kernels/cpu"},
 
-	// The laboratory, a module of its own (docs/adr/0130-laboratory.md).
+	// The laboratory, a module of its own (docs/adr/0073-releases.md).
 	"lab":                {"lab/commands"},
 	"lab/commands":       {"lab", "internal/cli", "hexagon", "internal/hub", "internal/engines", "internal/config", "internal/manual", "internal/usage", "internal/output", "internal/apiclient", "tts", "grammar", "batcher", "models", "kernels"},
 	"lab/docs":           {}, // tests alone
