@@ -157,7 +157,9 @@ func TestTheEvidenceOfAPublicModelIsWhatItsJournalGives(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	rows, err := csv.NewReader(file).ReadAll()
+	table := csv.NewReader(file)
+	table.Comment = '#'
+	rows, err := table.ReadAll()
 	if err != nil {
 		t.Fatal(err)
 	}
