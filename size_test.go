@@ -30,8 +30,6 @@ var manyMethods = map[string]int{
 	"kernels/_gen/grouped tile":      82,
 	"kernels/acts Rows":              36,
 	"kernels/grouped kernel":         35,
-	"models/template/jinja parser":   49,
-	"models/template/jinja renderer": 47,
 	"server/anthropic reader":        22,
 	"server/fields Reader":           43,
 	"server/jsonread Fields":         38,

@@ -35,7 +35,7 @@ func (f *frame) args(c *callArgs) (a args, err error) {
 		if err != nil {
 			return a, err
 		}
-		items, err := f.r.charged(v)
+		items, err := paidItems(f.r.resources, v)
 		if err != nil {
 			return a, err
 		}
@@ -84,12 +84,12 @@ func (e *callExpr) eval(f *frame) (any, error) {
 	if err != nil {
 		return nil, at(e.line, err)
 	}
-	v, err := f.r.call(fn, a)
+	v, err := callValue(f.r.resources, fn, a)
 	return v, at(e.line, err)
 }
 
-// call calls a function or a macro.
-func (r *renderer) call(fn any, a args) (any, error) {
+// callValue calls a function or a macro.
+func callValue(r *resources, fn any, a args) (any, error) {
 	switch fn := fn.(type) {
 	case Func: // not of this package: it charges nothing itself
 		for _, v := range a.pos {
@@ -103,7 +103,7 @@ func (r *renderer) call(fn any, a args) (any, error) {
 	case builtin:
 		return fn(a)
 	case *macro:
-		return fn.call(r, a, nil)
+		return fn.call(a, nil)
 	case undefined:
 		return nil, fn.err()
 	}
@@ -117,7 +117,8 @@ type macro struct {
 }
 
 // call runs the macro; caller, if not nil, holds the call's block.
-func (m *macro) call(r *renderer, a args, caller *macro) (string, error) {
+func (m *macro) call(a args, caller *macro) (string, error) {
+	r := m.scope.r
 	inner := m.scope.child()
 	if caller != nil {
 		inner.vars["caller"] = caller
@@ -156,7 +157,7 @@ func (m *macro) call(r *renderer, a args, caller *macro) (string, error) {
 // arguments.
 type builtin func(a args) (any, error)
 
-type filterFunc = func(r *renderer, v any, a args) (any, error)
+type filterFunc = func(r *resources, v any, a args) (any, error)
 
 // str returns the argument at position i or of the name given, which must be a
 // string.

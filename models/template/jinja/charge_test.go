@@ -116,8 +116,8 @@ func made(t *testing.T, src string, lim Limits) (bytes, steps int, err error) {
 	vars := maps.Clone(chargeVars)
 	vars["xs"] = &List{Items: slices.Clone(vars["xs"].(*List).Items)} // templates change them
 	vars["d"] = vars["d"].(*Dict).clone()
-	r := &renderer{ctx: t.Context(), lim: lim, out: new(strings.Builder)}
-	f := &frame{r: r, vars: vars, parent: &frame{r: r, vars: globals(r)}}
+	r := &renderer{&resources{ctx: t.Context(), lim: lim}, new(strings.Builder)}
+	f := &frame{r: r, vars: vars, parent: &frame{r: r, vars: globals(r.resources)}}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	err = f.run(tmpl.body)

@@ -5,21 +5,21 @@ import (
 	"strings"
 )
 
-// compare applies a comparing operator.
-func (r *renderer) compare(op string, a, b any) (bool, error) {
+// compareValues applies a comparing operator.
+func compareValues(r *resources, op string, a, b any) (bool, error) {
 	switch op {
 	case "==":
-		return r.equal(a, b, 0)
+		return equal(r, a, b, 0)
 	case "!=":
-		ok, err := r.equal(a, b, 0)
+		ok, err := equal(r, a, b, 0)
 		return !ok, err
 	case "in":
-		return r.contains(b, a)
+		return contains(r, b, a)
 	case "not in":
-		ok, err := r.contains(b, a)
+		ok, err := contains(r, b, a)
 		return !ok, err
 	}
-	c, err := r.order(a, b, 0)
+	c, err := order(r, a, b, 0)
 	switch op {
 	case "<":
 		return c < 0, err
@@ -32,7 +32,7 @@ func (r *renderer) compare(op string, a, b any) (bool, error) {
 }
 
 // equal compares as Python's == does.
-func (r *renderer) equal(a, b any, depth int) (bool, error) {
+func equal(r *resources, a, b any, depth int) (bool, error) {
 	if err := r.step(); err != nil {
 		return false, err
 	}
@@ -63,7 +63,7 @@ func (r *renderer) equal(a, b any, depth int) (bool, error) {
 			return false, nil
 		}
 		for i := range a.Items {
-			if same, err := r.equal(a.Items[i], b.Items[i], depth+1); !same || err != nil {
+			if same, err := equal(r, a.Items[i], b.Items[i], depth+1); !same || err != nil {
 				return false, err
 			}
 		}
@@ -81,7 +81,7 @@ func (r *renderer) equal(a, b any, depth int) (bool, error) {
 			if !ok {
 				return false, nil
 			}
-			if same, err := r.equal(a.values[i], other, depth+1); !same || err != nil {
+			if same, err := equal(r, a.values[i], other, depth+1); !same || err != nil {
 				return false, err
 			}
 		}
@@ -108,7 +108,7 @@ func (l *List) alike(other *List) bool {
 }
 
 // order returns negative, zero or positive as a sorts before, with or after b.
-func (r *renderer) order(a, b any, depth int) (int, error) {
+func order(r *resources, a, b any, depth int) (int, error) {
 	if err := r.step(); err != nil {
 		return 0, err
 	}
@@ -139,7 +139,7 @@ func (r *renderer) order(a, b any, depth int) (int, error) {
 			break
 		}
 		for i := range min(len(x.Items), len(y.Items)) {
-			if c, err := r.order(x.Items[i], y.Items[i], depth+1); c != 0 || err != nil {
+			if c, err := order(r, x.Items[i], y.Items[i], depth+1); c != 0 || err != nil {
 				return c, err
 			}
 		}
@@ -159,7 +159,7 @@ func compareOrdered[T int64 | float64](a, b T) int {
 }
 
 // contains tells whether x is in container, as Python does.
-func (r *renderer) contains(container, x any) (bool, error) {
+func contains(r *resources, container, x any) (bool, error) {
 	switch c := container.(type) {
 	case string:
 		s, ok := x.(string)
@@ -178,7 +178,7 @@ func (r *renderer) contains(container, x any) (bool, error) {
 		return ok, nil
 	case *List:
 		for _, item := range c.Items {
-			if same, err := r.equal(item, x, 0); same || err != nil {
+			if same, err := equal(r, item, x, 0); same || err != nil {
 				return same, err
 			}
 		}

@@ -15,7 +15,7 @@ func (e *listExpr) eval(f *frame) (any, error) {
 }
 
 func (e *dictExpr) eval(f *frame) (any, error) {
-	d, err := f.r.newDict()
+	d, err := newDict(f.r.resources)
 	if err != nil {
 		return nil, err
 	}
@@ -28,7 +28,7 @@ func (e *dictExpr) eval(f *frame) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := f.r.set(d, k, v); err != nil {
+		if err := setEntry(f.r.resources, d, k, v); err != nil {
 			return nil, at(e.line, err)
 		}
 	}
@@ -82,7 +82,7 @@ func (e *binaryExpr) eval(f *frame) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	v, err := f.r.binary(e.op, left, right)
+	v, err := binaryOp(f.r.resources, e.op, left, right)
 	return v, at(e.line, err)
 }
 
@@ -96,7 +96,7 @@ func (e *compareExpr) eval(f *frame) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		ok, err := f.r.compare(op, left, right)
+		ok, err := compareValues(f.r.resources, op, left, right)
 		if err != nil {
 			return nil, at(e.line, err)
 		}
@@ -113,19 +113,19 @@ func (e *attrExpr) eval(f *frame) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	v, err = f.r.attr(v, e.name)
+	v, err = attribute(f.r.resources, v, e.name)
 	return v, at(e.line, err)
 }
 
-// attr returns v.name: a method or built-in attribute, else the entry of that key.
-func (r *renderer) attr(v any, name string) (any, error) {
+// attribute returns v.name: a method or built-in attribute, else the entry of that key.
+func attribute(r *resources, v any, name string) (any, error) {
 	if u, ok := v.(undefined); ok {
 		return nil, u.err()
 	}
 	if err := r.key(name); err != nil {
 		return nil, err
 	}
-	if m, ok := r.method(v, name); ok {
+	if m, ok := methodOf(r, v, name); ok {
 		return m, nil
 	}
 	var entries *Dict
@@ -152,12 +152,12 @@ func (e *itemExpr) eval(f *frame) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	v, err = f.r.item(v, k)
+	v, err = element(f.r.resources, v, k)
 	return v, at(e.line, err)
 }
 
-// item returns v[key]: an element, else the attribute of that name.
-func (r *renderer) item(v, key any) (any, error) {
+// element returns v[key]: an element, else the attribute of that name.
+func element(r *resources, v, key any) (any, error) {
 	missing := undefined{fmt.Sprintf("an element of %s", kindName(v))}
 	switch v := v.(type) {
 	case undefined:
@@ -181,17 +181,17 @@ func (r *renderer) item(v, key any) (any, error) {
 		}
 	case string:
 		if i, err := integer(key); err == nil {
-			return r.character(v, i, missing)
+			return character(r, v, i, missing)
 		}
 	}
 	if name, ok := key.(string); ok {
-		return r.attr(v, name)
+		return attribute(r, v, name)
 	}
 	return missing, nil
 }
 
 // character returns the i-th character of s, from the end when negative.
-func (r *renderer) character(s string, i int, missing any) (any, error) {
+func character(r *resources, s string, i int, missing any) (any, error) {
 	if err := r.charge(len(s)); err != nil {
 		return nil, err
 	}
@@ -231,12 +231,12 @@ func (e *sliceExpr) eval(f *frame) (any, error) {
 		}
 		bounds[i] = &n
 	}
-	v, err = f.r.slice(v, bounds[0], bounds[1], bounds[2])
+	v, err = sliceOf(f.r.resources, v, bounds[0], bounds[1], bounds[2])
 	return v, at(e.line, err)
 }
 
-// slice returns v[lo:hi:step] with Python's rules; nil bounds are left out.
-func (r *renderer) slice(v any, lo, hi, step *int) (any, error) {
+// sliceOf returns v[lo:hi:step] with Python's rules; nil bounds are left out.
+func sliceOf(r *resources, v any, lo, hi, step *int) (any, error) {
 	switch v := v.(type) {
 	case string:
 		if err := r.chargeTimes(len(v), 8); err != nil {
@@ -302,7 +302,7 @@ func (e *filterExpr) eval(f *frame) (any, error) {
 	if err != nil {
 		return nil, at(e.line, err)
 	}
-	v, err = f.r.filter(e.name, v, a)
+	v, err = applyFilter(f.r.resources, e.name, v, a)
 	return v, at(e.line, err)
 }
 
@@ -315,6 +315,6 @@ func (e *testExpr) eval(f *frame) (any, error) {
 	if err != nil {
 		return nil, at(e.line, err)
 	}
-	ok, err := f.r.test(e.name, v, a)
+	ok, err := applyTest(f.r.resources, e.name, v, a)
 	return ok != e.negate, at(e.line, err)
 }

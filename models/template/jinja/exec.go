@@ -12,7 +12,7 @@ func (s *outputStmt) exec(f *frame) error {
 	if err != nil {
 		return at(s.line, err)
 	}
-	text, err := f.r.str(v)
+	text, err := toText(f.r.resources, v)
 	if err != nil {
 		return at(s.line, err)
 	}
@@ -47,7 +47,7 @@ func (s *setStmt) exec(f *frame) error {
 	if len(s.target) == 1 {
 		return at(s.line, f.assign(s.target[0], v))
 	}
-	items, err := f.r.items(v)
+	items, err := itemsOf(f.r.resources, v)
 	if err != nil {
 		return at(s.line, err)
 	}
@@ -74,7 +74,7 @@ func (f *frame) assign(target expr, v any) error {
 			return err
 		}
 		if ns, ok := obj.(*namespace); ok {
-			return f.r.set(ns.Dict, t.name, v)
+			return setEntry(f.r.resources, ns.Dict, t.name, v)
 		}
 		return fmt.Errorf("cannot set attribute %s: only a namespace's can be", t.name)
 	}
@@ -102,7 +102,7 @@ func (s *filterStmt) exec(f *frame) error {
 	if err != nil {
 		return at(s.line, err)
 	}
-	text, err = f.r.str(v)
+	text, err = toText(f.r.resources, v)
 	if err != nil {
 		return at(s.line, err)
 	}
@@ -116,7 +116,7 @@ func (f *frame) filtered(filters []filterExpr, v any) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		if v, err = f.r.filter(filters[i].name, v, a); err != nil {
+		if v, err = applyFilter(f.r.resources, filters[i].name, v, a); err != nil {
 			return nil, err
 		}
 	}
@@ -153,7 +153,7 @@ func (s *callStmt) exec(f *frame) error {
 	if !ok {
 		return at(s.line, fmt.Errorf("call needs a macro, not %s", kindName(fn)))
 	}
-	text, err := m.call(f.r, a, &macro{s.body, f})
+	text, err := m.call(a, &macro{s.body, f})
 	if err != nil {
 		return at(s.line, err)
 	}

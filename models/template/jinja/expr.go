@@ -6,11 +6,14 @@ import (
 	"strings"
 )
 
-// tuple reads an expression, or several with commas between as a tuple.
-func (p *parser) tuple() (expr, error) { return p.tupleOf(p.expression) }
+// rule reads an expression that binds no looser than the rule says.
+type rule func(p *parser) (expr, error)
 
-func (p *parser) tupleOf(element func() (expr, error)) (expr, error) {
-	first, err := element()
+// parseTuple reads an expression, or several with commas between as a tuple.
+func parseTuple(p *parser) (expr, error) { return parseTupleOf(p, parseExpression) }
+
+func parseTupleOf(p *parser, element rule) (expr, error) {
+	first, err := element(p)
 	if err != nil || !p.op(",") {
 		return first, err
 	}
@@ -20,7 +23,7 @@ func (p *parser) tupleOf(element func() (expr, error)) (expr, error) {
 		case k.kind == tokVarEnd, k.kind == tokBlockEnd, k.kind == tokOp && k.text == ")":
 			return t, nil
 		}
-		item, err := element()
+		item, err := element(p)
 		if err != nil {
 			return nil, err
 		}
@@ -31,25 +34,25 @@ func (p *parser) tupleOf(element func() (expr, error)) (expr, error) {
 	}
 }
 
-// expression reads a conditional expression. From the loosest binding to the
+// parseExpression reads a conditional expression. From the loosest binding to the
 // tightest: if else, or, and, not, comparisons, + -, ~, * / // %, **, signs,
 // postfixes with filters and tests.
-func (p *parser) expression() (expr, error) {
+func parseExpression(p *parser) (expr, error) {
 	if err := p.enter(); err != nil {
 		return nil, err
 	}
-	defer func() { p.depth-- }()
-	value, err := p.or()
+	defer p.leave()
+	value, err := parseOr(p)
 	if err != nil {
 		return nil, err
 	}
 	for p.isWord("if") {
 		c := &condExpr{line: p.take().line, then: value}
-		if c.cond, err = p.or(); err != nil {
+		if c.cond, err = parseOr(p); err != nil {
 			return nil, err
 		}
 		if p.word("else") {
-			if c.alt, err = p.expression(); err != nil {
+			if c.alt, err = parseExpression(p); err != nil {
 				return nil, err
 			}
 		}
@@ -58,30 +61,29 @@ func (p *parser) expression() (expr, error) {
 	return value, nil
 }
 
-func (p *parser) or() (expr, error) {
-	return p.logic("or", func() (expr, error) { return p.logic("and", p.not) })
-}
+func parseOr(p *parser) (expr, error)  { return parseLogic(p, "or", parseAnd) }
+func parseAnd(p *parser) (expr, error) { return parseLogic(p, "and", parseNot) }
 
-func (p *parser) logic(word string, operand func() (expr, error)) (expr, error) {
-	left, err := operand()
+func parseLogic(p *parser, word string, operand rule) (expr, error) {
+	left, err := operand(p)
 	for err == nil && p.isWord(word) {
 		b := &binaryExpr{line: p.take().line, op: word, left: left}
-		b.right, err = operand()
+		b.right, err = operand(p)
 		left = b
 	}
 	return left, err
 }
 
-func (p *parser) not() (expr, error) {
+func parseNot(p *parser) (expr, error) {
 	if !p.isWord("not") {
-		return p.compare()
+		return parseComparison(p)
 	}
 	if err := p.enter(); err != nil {
 		return nil, err
 	}
-	defer func() { p.depth-- }()
+	defer p.leave()
 	line := p.take().line
-	value, err := p.not()
+	value, err := parseNot(p)
 	return &unaryExpr{line, "not", value}, err
 }
 
@@ -104,14 +106,14 @@ func (p *parser) comparison() string {
 	return ""
 }
 
-func (p *parser) compare() (expr, error) {
-	first, err := p.sum()
+func parseComparison(p *parser) (expr, error) {
+	first, err := parseSum(p)
 	if err != nil {
 		return nil, err
 	}
 	c := &compareExpr{line: p.peek().line, first: first}
 	for op := p.comparison(); op != ""; op = p.comparison() {
-		right, err := p.sum()
+		right, err := parseSum(p)
 		if err != nil {
 			return nil, err
 		}
@@ -123,9 +125,9 @@ func (p *parser) compare() (expr, error) {
 	return c, nil
 }
 
-// chain reads operands with left-associative operators between them.
-func (p *parser) chain(operand func() (expr, error), ops ...string) (expr, error) {
-	left, err := operand()
+// parseChain reads operands with left-associative operators between them.
+func parseChain(p *parser, operand rule, ops ...string) (expr, error) {
+	left, err := operand(p)
 	if err != nil {
 		return nil, err
 	}
@@ -141,7 +143,7 @@ func (p *parser) chain(operand func() (expr, error), ops ...string) (expr, error
 		if op == "" {
 			return left, nil
 		}
-		right, err := operand()
+		right, err := operand(p)
 		if err != nil {
 			return nil, err
 		}
@@ -149,37 +151,46 @@ func (p *parser) chain(operand func() (expr, error), ops ...string) (expr, error
 	}
 }
 
-func (p *parser) sum() (expr, error)     { return p.chain(p.concat, "+", "-") }
-func (p *parser) concat() (expr, error)  { return p.chain(p.product, "~") }
-func (p *parser) product() (expr, error) { return p.chain(p.power, "*", "//", "/", "%") }
-func (p *parser) power() (expr, error) {
-	return p.chain(func() (expr, error) { return p.unary(true) }, "**")
-}
+func parseSum(p *parser) (expr, error)     { return parseChain(p, parseConcat, "+", "-") }
+func parseConcat(p *parser) (expr, error)  { return parseChain(p, parseProduct, "~") }
+func parseProduct(p *parser) (expr, error) { return parseChain(p, parsePower, "*", "//", "/", "%") }
+func parsePower(p *parser) (expr, error)   { return parseChain(p, parseSigned, "**") }
 
-// unary reads signs; filters and tests bind to the signed value.
-func (p *parser) unary(filtered bool) (value expr, err error) {
+// parseSigned reads a signed value with the filters and tests that bind to it.
+func parseSigned(p *parser) (expr, error) {
 	if err := p.enter(); err != nil {
 		return nil, err
 	}
-	defer func() { p.depth-- }()
-	t := p.peek()
-	if p.op("-") || p.op("+") {
-		if value, err = p.unary(false); err == nil {
-			value = &unaryExpr{t.line, t.text, value}
-		}
-	} else {
-		value, err = p.primary()
-		if err == nil {
-			value, err = p.postfix(value)
-		}
+	defer p.leave()
+	value, err := parseUnary(p)
+	if err != nil {
+		return nil, err
 	}
-	if err != nil || !filtered {
-		return value, err
-	}
-	return p.filtersAndTests(value)
+	return parseFiltersAndTests(p, value)
 }
 
-func (p *parser) primary() (expr, error) {
+// parseUnary reads signs and what they stand before.
+func parseUnary(p *parser) (expr, error) {
+	t := p.peek()
+	if !p.op("-") && !p.op("+") {
+		value, err := parsePrimary(p)
+		if err != nil {
+			return nil, err
+		}
+		return parsePostfix(p, value)
+	}
+	if err := p.enter(); err != nil {
+		return nil, err
+	}
+	defer p.leave()
+	value, err := parseUnary(p)
+	if err != nil {
+		return nil, err
+	}
+	return &unaryExpr{t.line, t.text, value}, nil
+}
+
+func parsePrimary(p *parser) (expr, error) {
 	t := p.take()
 	switch t.kind {
 	case tokName:
@@ -214,31 +225,31 @@ func (p *parser) primary() (expr, error) {
 	case tokOp:
 		switch t.text {
 		case "(":
-			return p.parenthesis()
+			return parseParenthesis(p)
 		case "[":
-			return p.list()
+			return parseList(p)
 		case "{":
-			return p.dict(t.line)
+			return parseDict(p, t.line)
 		}
 	}
 	return nil, &SyntaxError{t.line, "expected an expression"}
 }
 
-func (p *parser) parenthesis() (expr, error) {
+func parseParenthesis(p *parser) (expr, error) {
 	if p.op(")") {
 		return &listExpr{tuple: true}, nil
 	}
-	value, err := p.tuple()
+	value, err := parseTuple(p)
 	if err != nil {
 		return nil, err
 	}
 	return value, p.wantOp(")")
 }
 
-func (p *parser) list() (expr, error) {
+func parseList(p *parser) (expr, error) {
 	l := &listExpr{}
 	for !p.op("]") {
-		item, err := p.expression()
+		item, err := parseExpression(p)
 		if err != nil {
 			return nil, err
 		}
@@ -250,17 +261,17 @@ func (p *parser) list() (expr, error) {
 	return l, nil
 }
 
-func (p *parser) dict(line int) (expr, error) {
+func parseDict(p *parser, line int) (expr, error) {
 	d := &dictExpr{line: line}
 	for !p.op("}") {
-		key, err := p.expression()
+		key, err := parseExpression(p)
 		if err != nil {
 			return nil, err
 		}
 		if err := p.wantOp(":"); err != nil {
 			return nil, err
 		}
-		value, err := p.expression()
+		value, err := parseExpression(p)
 		if err != nil {
 			return nil, err
 		}

@@ -9,9 +9,9 @@ import (
 	"unicode/utf8"
 )
 
-// filter computes v|name(args). A string is paid for before the filter runs, its
+// applyFilter computes v|name(args). A string is paid for before the filter runs, its
 // results by the filter where those can be larger or take longer.
-func (r *renderer) filter(name string, v any, a args) (any, error) {
+func applyFilter(r *resources, name string, v any, a args) (any, error) {
 	if err := r.charge(len(name)); err != nil {
 		return nil, err
 	}
@@ -69,7 +69,7 @@ func init() {
 		"string":     stringFilter,
 		"sum":        sumFilter,
 		"title":      textFilter(titleCase),
-		"tojson":     func(r *renderer, v any, a args) (any, error) { return r.tojson(v, a) },
+		"tojson":     toJSON,
 		"trim":       trimFilter,
 		"unique":     uniqueFilter,
 		"upper":      textFilter(upperCase),
@@ -78,8 +78,8 @@ func init() {
 
 // textFilter applies f to what the value prints as.
 func textFilter(f func(string) string) filterFunc {
-	return func(r *renderer, v any, _ args) (any, error) {
-		s, err := r.str(v)
+	return func(r *resources, v any, _ args) (any, error) {
+		s, err := toText(r, v)
 		if err != nil {
 			return nil, err
 		}
@@ -87,45 +87,45 @@ func textFilter(f func(string) string) filterFunc {
 	}
 }
 
-func stringFilter(r *renderer, v any, _ args) (any, error) { return r.str(v) }
+func stringFilter(r *resources, v any, _ args) (any, error) { return toText(r, v) }
 
-func trimFilter(r *renderer, v any, a args) (any, error) {
-	s, err := r.str(v)
+func trimFilter(r *resources, v any, a args) (any, error) {
+	s, err := toText(r, v)
 	if err != nil {
 		return nil, err
 	}
 	return stringMethods["strip"](r, s, a)
 }
 
-func replaceFilter(r *renderer, v any, a args) (any, error) {
-	s, err := r.str(v)
+func replaceFilter(r *resources, v any, a args) (any, error) {
+	s, err := toText(r, v)
 	if err != nil {
 		return nil, err
 	}
-	return r.replace(s, a)
+	return replaceText(r, s, a)
 }
 
-func formatFilter(r *renderer, v any, a args) (any, error) {
-	s, err := r.str(v)
+func formatFilter(r *resources, v any, a args) (any, error) {
+	s, err := toText(r, v)
 	if err != nil {
 		return nil, err
 	}
 	if len(a.named) > 0 {
-		d, err := r.newDict()
+		d, err := newDict(r)
 		if err != nil {
 			return nil, err
 		}
-		if err := r.fill(d, args{names: a.names, named: a.named}); err != nil {
+		if err := fillDict(r, d, args{names: a.names, named: a.named}); err != nil {
 			return nil, err
 		}
-		return r.percent(s, d)
+		return percentFormat(r, s, d)
 	}
-	return r.percent(s, &List{Items: a.pos, Tuple: true})
+	return percentFormat(r, s, &List{Items: a.pos, Tuple: true})
 }
 
 // indentFilter puts width blanks before each line but the first.
-func indentFilter(r *renderer, v any, a args) (any, error) {
-	s, err := r.str(v)
+func indentFilter(r *resources, v any, a args) (any, error) {
+	s, err := toText(r, v)
 	if err != nil {
 		return nil, err
 	}
@@ -162,7 +162,7 @@ func indentFilter(r *renderer, v any, a args) (any, error) {
 }
 
 // defaultFilter returns its argument in place of what is undefined.
-func defaultFilter(_ *renderer, v any, a args) (any, error) {
+func defaultFilter(_ *resources, v any, a args) (any, error) {
 	_, missing := v.(undefined)
 	if missing || truth(a.get(1, "boolean", false)) && !truth(v) {
 		return a.get(0, "default_value", ""), nil
@@ -170,7 +170,7 @@ func defaultFilter(_ *renderer, v any, a args) (any, error) {
 	return v, nil
 }
 
-func lengthFilter(r *renderer, v any, _ args) (any, error) {
+func lengthFilter(r *resources, v any, _ args) (any, error) {
 	switch v := v.(type) {
 	case string:
 		return int64(utf8.RuneCountInString(v)), nil
@@ -184,7 +184,7 @@ func lengthFilter(r *renderer, v any, _ args) (any, error) {
 	return nil, fmt.Errorf("%s has no length", kindName(v))
 }
 
-func absFilter(_ *renderer, v any, _ args) (any, error) {
+func absFilter(_ *resources, v any, _ args) (any, error) {
 	i, f, isInt, ok := number(v)
 	switch {
 	case !ok:
@@ -197,7 +197,7 @@ func absFilter(_ *renderer, v any, _ args) (any, error) {
 	return i, nil
 }
 
-func intFilter(r *renderer, v any, a args) (any, error) {
+func intFilter(r *resources, v any, a args) (any, error) {
 	def := a.get(0, "default", int64(0))
 	if s, ok := v.(string); ok {
 		if err := r.chargeTimes(len(s), 4); err != nil { // what is no number is copied into errors
@@ -230,7 +230,7 @@ func intFilter(r *renderer, v any, a args) (any, error) {
 	return int64(f), nil
 }
 
-func floatFilter(r *renderer, v any, a args) (any, error) {
+func floatFilter(r *resources, v any, a args) (any, error) {
 	if s, ok := v.(string); ok {
 		if err := r.chargeTimes(len(s), 4); err != nil {
 			return nil, err
@@ -245,7 +245,7 @@ func floatFilter(r *renderer, v any, a args) (any, error) {
 	return a.get(0, "default", 0.0), nil
 }
 
-func roundFilter(_ *renderer, v any, a args) (any, error) {
+func roundFilter(_ *resources, v any, a args) (any, error) {
 	_, f, _, ok := number(v)
 	if !ok {
 		return nil, operandError("round", v, v)

@@ -7,63 +7,63 @@ import (
 	"strings"
 )
 
-func listFilter(r *renderer, v any, _ args) (any, error) {
-	items, err := r.charged(v)
+func listFilter(r *resources, v any, _ args) (any, error) {
+	items, err := paidItems(r, v)
 	if err != nil {
 		return nil, err
 	}
 	return &List{Items: slices.Clone(items)}, nil
 }
 
-func itemsFilter(r *renderer, v any, _ args) (any, error) {
+func itemsFilter(r *resources, v any, _ args) (any, error) {
 	switch v := v.(type) {
 	case *Dict:
-		return r.pairs(v)
+		return entryPairs(r, v)
 	case undefined:
 		return NewList(), nil
 	}
 	return nil, fmt.Errorf("only a mapping has item pairs, not %s", kindName(v))
 }
 
-// pairs returns the list of a mapping's entries.
-func (r *renderer) pairs(d *Dict) (any, error) {
+// entryPairs returns the list of a mapping's entries.
+func entryPairs(r *resources, d *Dict) (any, error) {
 	if err := r.charge(entryBytes * d.Len()); err != nil {
 		return nil, err
 	}
 	return &List{Items: d.pairs()}, nil
 }
 
-func firstFilter(r *renderer, v any, _ args) (any, error) {
-	items, err := r.items(v)
+func firstFilter(r *resources, v any, _ args) (any, error) {
+	items, err := itemsOf(r, v)
 	if err != nil || len(items) == 0 {
 		return undefined{"the first item of nothing"}, err
 	}
 	return items[0], nil
 }
 
-func lastFilter(r *renderer, v any, _ args) (any, error) {
-	items, err := r.items(v)
+func lastFilter(r *resources, v any, _ args) (any, error) {
+	items, err := itemsOf(r, v)
 	if err != nil || len(items) == 0 {
 		return undefined{"the last item of nothing"}, err
 	}
 	return items[len(items)-1], nil
 }
 
-func reverseFilter(r *renderer, v any, _ args) (any, error) {
-	items, err := r.charged(v)
+func reverseFilter(r *resources, v any, _ args) (any, error) {
+	items, err := paidItems(r, v)
 	if err != nil {
 		return nil, err
 	}
 	items = slices.Clone(items)
 	slices.Reverse(items)
 	if _, ok := v.(string); ok {
-		return r.joinItems(&List{Items: items}, "")
+		return joinItems(r, &List{Items: items}, "")
 	}
 	return &List{Items: items}, nil
 }
 
-func joinFilter(r *renderer, v any, a args) (any, error) {
-	sep, err := r.str(a.get(0, "d", ""))
+func joinFilter(r *resources, v any, a args) (any, error) {
+	sep, err := toText(r, a.get(0, "d", ""))
 	if err != nil {
 		return nil, err
 	}
@@ -72,18 +72,18 @@ func joinFilter(r *renderer, v any, a args) (any, error) {
 			return nil, err
 		}
 	}
-	return r.joinItems(v, sep)
+	return joinItems(r, v, sep)
 }
 
 // joinItems returns the items of v as text with sep between them.
-func (r *renderer) joinItems(v any, sep string) (any, error) {
-	items, err := r.charged(v)
+func joinItems(r *resources, v any, sep string) (any, error) {
+	items, err := paidItems(r, v)
 	if err != nil {
 		return nil, err
 	}
 	parts := make([]string, len(items))
 	for i, item := range items {
-		if parts[i], err = r.str(item); err != nil {
+		if parts[i], err = toText(r, item); err != nil {
 			return nil, err
 		}
 		if err := r.charge(len(parts[i]) + len(sep)); err != nil {
@@ -93,11 +93,11 @@ func (r *renderer) joinItems(v any, sep string) (any, error) {
 	return strings.Join(parts, sep), nil
 }
 
-// path returns v.a.b.c, where numbers are indices.
-func (r *renderer) path(v any, name any) (any, error) {
+// pathOf returns v.a.b.c, where numbers are indices.
+func pathOf(r *resources, v any, name any) (any, error) {
 	dotted, ok := name.(string)
 	if !ok {
-		return r.item(v, name)
+		return element(r, v, name)
 	}
 	if err := r.charge(len(dotted)); err != nil {
 		return nil, err
@@ -111,7 +111,7 @@ func (r *renderer) path(v any, name any) (any, error) {
 			return nil, err
 		}
 		var err error
-		if v, err = r.item(v, key); err != nil {
+		if v, err = element(r, v, key); err != nil {
 			return nil, err
 		}
 	}
@@ -119,8 +119,8 @@ func (r *renderer) path(v any, name any) (any, error) {
 }
 
 // mapFilter applies a filter to each item, or takes an attribute of each.
-func mapFilter(r *renderer, v any, a args) (any, error) {
-	items, err := r.charged(v)
+func mapFilter(r *resources, v any, a args) (any, error) {
+	items, err := paidItems(r, v)
 	if err != nil {
 		return nil, err
 	}
@@ -131,14 +131,14 @@ func mapFilter(r *renderer, v any, a args) (any, error) {
 			return nil, err
 		}
 		if byAttr {
-			out[i], err = r.path(item, attr)
+			out[i], err = pathOf(r, item, attr)
 			if _, missing := out[i].(undefined); missing {
 				out[i] = a.get(len(a.pos), "default", out[i])
 			}
 		} else {
 			var name string
 			if name, err = a.str(0, ""); err == nil {
-				out[i], err = r.filter(name, item, args{a.pos[1:], a.names, a.named})
+				out[i], err = applyFilter(r, name, item, args{a.pos[1:], a.names, a.named})
 			}
 		}
 		if err != nil {
@@ -150,8 +150,8 @@ func mapFilter(r *renderer, v any, a args) (any, error) {
 
 // selector makes select, reject, selectattr and rejectattr.
 func selector(byAttr, keep bool) filterFunc {
-	return func(r *renderer, v any, a args) (any, error) {
-		items, err := r.charged(v)
+	return func(r *resources, v any, a args) (any, error) {
+		items, err := paidItems(r, v)
 		if err != nil {
 			return nil, err
 		}
@@ -177,13 +177,13 @@ func selector(byAttr, keep bool) filterFunc {
 			}
 			tested := item
 			if byAttr {
-				if tested, err = r.path(item, attr); err != nil {
+				if tested, err = pathOf(r, item, attr); err != nil {
 					return nil, err
 				}
 			}
 			ok := truth(tested)
 			if name != "" {
-				if ok, err = r.test(name, tested, args{pos: rest}); err != nil {
+				if ok, err = applyTest(r, name, tested, args{pos: rest}); err != nil {
 					return nil, err
 				}
 			}
@@ -195,8 +195,8 @@ func selector(byAttr, keep bool) filterFunc {
 	}
 }
 
-func sumFilter(r *renderer, v any, a args) (any, error) {
-	items, err := r.items(v)
+func sumFilter(r *resources, v any, a args) (any, error) {
+	items, err := itemsOf(r, v)
 	if err != nil {
 		return nil, err
 	}
@@ -204,14 +204,14 @@ func sumFilter(r *renderer, v any, a args) (any, error) {
 	total := a.get(1, "start", int64(0))
 	for _, item := range items {
 		if attr != nil {
-			if item, err = r.path(item, attr); err != nil {
+			if item, err = pathOf(r, item, attr); err != nil {
 				return nil, err
 			}
 		}
 		if err := r.step(); err != nil {
 			return nil, err
 		}
-		if total, err = r.binary("+", total, item); err != nil {
+		if total, err = binaryOp(r, "+", total, item); err != nil {
 			return nil, err
 		}
 	}

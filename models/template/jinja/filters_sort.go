@@ -7,10 +7,10 @@ import (
 )
 
 // sortKey returns what v sorts by: its attribute, without regard to case.
-func (r *renderer) sortKey(v, attr any, caseSensitive bool) (any, error) {
+func sortKey(r *resources, v, attr any, caseSensitive bool) (any, error) {
 	if attr != nil {
 		var err error
-		if v, err = r.path(v, attr); err != nil {
+		if v, err = pathOf(r, v, attr); err != nil {
 			return nil, err
 		}
 	}
@@ -23,8 +23,8 @@ func (r *renderer) sortKey(v, attr any, caseSensitive bool) (any, error) {
 	return v, nil
 }
 
-// sorted returns a copy of items in the order of their keys.
-func (r *renderer) sorted(items []any, reverse bool, key func(any) (any, error)) ([]any, error) {
+// sortBy returns a copy of items in the order of their keys.
+func sortBy(r *resources, items []any, reverse bool, key func(any) (any, error)) ([]any, error) {
 	if err := r.charge(itemBytes * len(items)); err != nil {
 		return nil, err
 	}
@@ -38,7 +38,7 @@ func (r *renderer) sorted(items []any, reverse bool, key func(any) (any, error))
 		list[i] = keyed{k, item}
 	}
 	err := mergeSort(list, func(a, b keyed) (int, error) {
-		c, err := r.order(a.key, b.key, 0)
+		c, err := order(r, a.key, b.key, 0)
 		if reverse {
 			return -c, err
 		}
@@ -88,19 +88,19 @@ func mergeSort[T any](list []T, order func(a, b T) (int, error)) error {
 	return nil
 }
 
-func sortFilter(r *renderer, v any, a args) (any, error) {
-	items, err := r.charged(v)
+func sortFilter(r *resources, v any, a args) (any, error) {
+	items, err := paidItems(r, v)
 	if err != nil {
 		return nil, err
 	}
 	attr, exact := a.get(2, "attribute", nil), truth(a.get(1, "case_sensitive", false))
-	out, err := r.sorted(items, truth(a.get(0, "reverse", false)), func(item any) (any, error) {
-		return r.sortKey(item, attr, exact)
+	out, err := sortBy(r, items, truth(a.get(0, "reverse", false)), func(item any) (any, error) {
+		return sortKey(r, item, attr, exact)
 	})
 	return &List{Items: out}, err
 }
 
-func dictSortFilter(r *renderer, v any, a args) (any, error) {
+func dictSortFilter(r *resources, v any, a args) (any, error) {
 	d, ok := v.(*Dict)
 	if !ok {
 		return nil, fmt.Errorf("dictsort needs a mapping, not %s", kindName(v))
@@ -113,25 +113,25 @@ func dictSortFilter(r *renderer, v any, a args) (any, error) {
 		at = 1
 	}
 	exact := truth(a.get(0, "case_sensitive", false))
-	out, err := r.sorted(d.pairs(), truth(a.get(2, "reverse", false)), func(item any) (any, error) {
-		return r.sortKey(item, at, exact)
+	out, err := sortBy(r, d.pairs(), truth(a.get(2, "reverse", false)), func(item any) (any, error) {
+		return sortKey(r, item, at, exact)
 	})
 	return &List{Items: out}, err
 }
 
-func uniqueFilter(r *renderer, v any, a args) (any, error) {
-	items, err := r.charged(v)
+func uniqueFilter(r *resources, v any, a args) (any, error) {
+	items, err := paidItems(r, v)
 	if err != nil {
 		return nil, err
 	}
 	attr, exact := a.get(1, "attribute", nil), truth(a.get(0, "case_sensitive", false))
 	seen, out := NewList(), NewList()
 	for _, item := range items {
-		k, err := r.sortKey(item, attr, exact)
+		k, err := sortKey(r, item, attr, exact)
 		if err != nil {
 			return nil, err
 		}
-		dup, err := r.contains(seen, k)
+		dup, err := contains(r, seen, k)
 		if err != nil {
 			return nil, err
 		}
@@ -144,23 +144,23 @@ func uniqueFilter(r *renderer, v any, a args) (any, error) {
 
 // extreme makes max (direction 1) and min (-1).
 func extreme(direction int) filterFunc {
-	return func(r *renderer, v any, a args) (any, error) {
-		items, err := r.items(v)
+	return func(r *resources, v any, a args) (any, error) {
+		items, err := itemsOf(r, v)
 		if err != nil || len(items) == 0 {
 			return undefined{"the extreme of nothing"}, err
 		}
 		attr, exact := a.get(1, "attribute", nil), truth(a.get(0, "case_sensitive", false))
 		best := items[0]
-		bestKey, err := r.sortKey(best, attr, exact)
+		bestKey, err := sortKey(r, best, attr, exact)
 		if err != nil {
 			return nil, err
 		}
 		for _, item := range items[1:] {
-			k, err := r.sortKey(item, attr, exact)
+			k, err := sortKey(r, item, attr, exact)
 			if err != nil {
 				return nil, err
 			}
-			c, err := r.order(k, bestKey, 0)
+			c, err := order(r, k, bestKey, 0)
 			if err != nil {
 				return nil, err
 			}

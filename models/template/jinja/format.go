@@ -9,8 +9,8 @@ import (
 // maxWidth bounds widths and precisions in formats.
 const maxWidth = 1000
 
-// percent formats as Python's format % values does.
-func (r *renderer) percent(format string, values any) (any, error) {
+// percentFormat formats as Python's format % values does.
+func percentFormat(r *resources, format string, values any) (any, error) {
 	rest := []any{values}
 	if t, ok := values.(*List); ok && t.Tuple {
 		rest = t.Items
@@ -59,7 +59,7 @@ func (r *renderer) percent(format string, values any) (any, error) {
 		default:
 			v, rest = rest[0], rest[1:]
 		}
-		if err := r.formatOne(&b, flags, verb, v); err != nil {
+		if err := formatOne(r, &b, flags, verb, v); err != nil {
 			return nil, err
 		}
 	}
@@ -67,7 +67,7 @@ func (r *renderer) percent(format string, values any) (any, error) {
 }
 
 // formatOne writes one value; Go's flags mean what Python's do.
-func (r *renderer) formatOne(b *strings.Builder, flags string, verb byte, v any) error {
+func formatOne(r *resources, b *strings.Builder, flags string, verb byte, v any) error {
 	width, precision, _ := strings.Cut(strings.TrimLeft(flags, "-+ #0"), ".")
 	for _, part := range []string{width, precision} {
 		if n, err := strconv.Atoi(part); part != "" && (err != nil || n > maxWidth) {
@@ -80,7 +80,7 @@ func (r *renderer) formatOne(b *strings.Builder, flags string, verb byte, v any)
 	switch verb {
 	case 's', 'r':
 		var text strings.Builder
-		if err := r.write(&text, v, verb == 'r', 0); err != nil {
+		if err := writeValue(r, &text, v, verb == 'r', 0); err != nil {
 			return err
 		}
 		if err := r.charge(text.Len()); err != nil {
@@ -112,8 +112,8 @@ func (r *renderer) formatOne(b *strings.Builder, flags string, verb byte, v any)
 	return fmt.Errorf("unknown format %%%c", verb)
 }
 
-// braces formats as Python's format.format(...) does, without format specifications.
-func (r *renderer) braces(format string, a args) (any, error) {
+// braceFormat formats as Python's format.format(...) does, without format specifications.
+func braceFormat(r *resources, format string, a args) (any, error) {
 	if err := r.chargeTimes(len(format), 16); err != nil {
 		return nil, err
 	}
@@ -155,7 +155,7 @@ func (r *renderer) braces(format string, a args) (any, error) {
 			}
 			v = named
 		}
-		if err := r.write(&b, v, false, 0); err != nil {
+		if err := writeValue(r, &b, v, false, 0); err != nil {
 			return nil, err
 		}
 	}

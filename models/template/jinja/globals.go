@@ -3,28 +3,28 @@ package jinja
 import "fmt"
 
 // globals returns the functions that every template has.
-func globals(r *renderer) map[string]any {
+func globals(r *resources) map[string]any {
 	return map[string]any{
-		"range": builtin(r.rangeOf),
+		"range": builtin(func(a args) (any, error) { return rangeOf(r, a) }),
 		"dict": builtin(func(a args) (any, error) {
-			d, err := r.newDict()
+			d, err := newDict(r)
 			if err != nil {
 				return nil, err
 			}
-			return d, r.fill(d, a)
+			return d, fillDict(r, d, a)
 		}),
 		"namespace": builtin(func(a args) (any, error) {
-			d, err := r.newDict()
+			d, err := newDict(r)
 			if err != nil {
 				return nil, err
 			}
-			return &namespace{d}, r.fill(d, a)
+			return &namespace{d}, fillDict(r, d, a)
 		}),
 	}
 }
 
 // rangeOf returns range(stop) or range(start, stop, step).
-func (r *renderer) rangeOf(a args) (any, error) {
+func rangeOf(r *resources, a args) (any, error) {
 	bounds := [3]int{0, 0, 1}
 	switch len(a.pos) {
 	case 1, 2, 3:

@@ -23,7 +23,7 @@ func Parse(src string) (t *Template, err error) {
 		return nil, err
 	}
 	p := &parser{tokens: tokens}
-	body, _, err := p.body()
+	body, _, err := parseBody(p)
 	if err != nil {
 		return nil, err
 	}
@@ -40,11 +40,11 @@ func (t *Template) Render(ctx context.Context, vars map[string]any, lim Limits) 
 			text, err = "", fmt.Errorf("jinja: internal fault: %v", p)
 		}
 	}()
-	r := &renderer{ctx: ctx, lim: lim, out: new(strings.Builder)}
+	r := &renderer{&resources{ctx: ctx, lim: lim}, new(strings.Builder)}
 	if lim.Time > 0 {
 		r.end = time.Now().Add(lim.Time)
 	}
-	root := &frame{r: r, vars: globals(r)}
+	root := &frame{r: r, vars: globals(r.resources)}
 	f := &frame{r: r, vars: make(map[string]any, len(vars)), parent: root}
 	for name, v := range vars {
 		f.vars[name] = v

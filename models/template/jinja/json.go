@@ -75,7 +75,7 @@ func readJSON(dec *json.Decoder, depth int) (any, error) {
 
 // jsonWriter writes as Python's json.dumps with ensure_ascii=False does.
 type jsonWriter struct {
-	r               *renderer
+	r               *resources
 	b               strings.Builder
 	indent          string // "" writes all on one line
 	itemSep, keySep string
@@ -83,8 +83,8 @@ type jsonWriter struct {
 	ascii           bool
 }
 
-// tojson computes the filter as transformers defines it.
-func (r *renderer) tojson(v any, a args) (any, error) {
+// toJSON computes the filter as transformers defines it.
+func toJSON(r *resources, v any, a args) (any, error) {
 	w := &jsonWriter{r: r, itemSep: ", ", keySep: ": ", sortKeys: truth(a.get(3, "sort_keys", false))}
 	w.ascii = truth(a.get(0, "ensure_ascii", false))
 	indent := a.get(1, "indent", nil)
@@ -194,23 +194,23 @@ func (w *jsonWriter) dict(d *Dict, depth int) error {
 	if err := w.r.charge(itemBytes * d.Len()); err != nil {
 		return err
 	}
-	order := make([]int, d.Len())
-	for i := range order {
-		order[i] = i
+	places := make([]int, d.Len())
+	for i := range places {
+		places[i] = i
 	}
 	if w.sortKeys {
-		if err := mergeSort(order, func(i, j int) (int, error) { return w.r.order(d.keys[i], d.keys[j], 0) }); err != nil {
+		if err := mergeSort(places, func(i, j int) (int, error) { return order(w.r, d.keys[i], d.keys[j], 0) }); err != nil {
 			return err
 		}
 	}
-	return w.sequence("{", "}", len(order), depth, func(i int) error {
-		if err := w.str(jsonKey(d.keys[order[i]])); err != nil {
+	return w.sequence("{", "}", len(places), depth, func(i int) error {
+		if err := w.str(jsonKey(d.keys[places[i]])); err != nil {
 			return err
 		}
 		if err := w.text(w.keySep); err != nil {
 			return err
 		}
-		return w.write(d.values[order[i]], depth+1)
+		return w.write(d.values[places[i]], depth+1)
 	})
 }
 

@@ -18,7 +18,7 @@ func (s *forStmt) exec(f *frame) error {
 
 // each runs the loop over the elements of v.
 func (s *forStmt) each(f *frame, v any) error {
-	items, err := f.r.items(v)
+	items, err := itemsOf(f.r.resources, v)
 	if err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func (s *forStmt) bind(f *frame, item any) error {
 		f.vars[s.target[0]] = item
 		return nil
 	}
-	parts, err := f.r.items(item)
+	parts, err := itemsOf(f.r.resources, item)
 	if err != nil {
 		return err
 	}

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// method returns the method or built-in attribute name of v, if it has one.
-func (r *renderer) method(v any, name string) (any, bool) {
+// methodOf returns the method or built-in attribute name of v, if it has one.
+func methodOf(r *resources, v any, name string) (any, bool) {
 	switch v := v.(type) {
 	case string:
 		if m, ok := stringMethods[name]; ok {
@@ -38,23 +38,23 @@ func (r *renderer) method(v any, name string) (any, bool) {
 // listChanges are the methods that tuples lack.
 var listChanges = map[string]bool{"append": true, "extend": true, "insert": true, "pop": true, "remove": true, "reverse": true}
 
-var listMethods = map[string]func(r *renderer, l *List, a args) (any, error){
-	"append": func(r *renderer, l *List, a args) (any, error) {
+var listMethods = map[string]func(r *resources, l *List, a args) (any, error){
+	"append": func(r *resources, l *List, a args) (any, error) {
 		if err := r.charge(itemBytes); err != nil {
 			return nil, err
 		}
 		l.Items = append(l.Items, a.get(0, "", nil))
 		return nil, nil
 	},
-	"extend": func(r *renderer, l *List, a args) (any, error) {
-		items, err := r.charged(a.get(0, "", nil))
+	"extend": func(r *resources, l *List, a args) (any, error) {
+		items, err := paidItems(r, a.get(0, "", nil))
 		if err != nil {
 			return nil, err
 		}
 		l.Items = append(l.Items, items...)
 		return nil, nil
 	},
-	"insert": func(r *renderer, l *List, a args) (any, error) {
+	"insert": func(r *resources, l *List, a args) (any, error) {
 		i, err := integer(a.get(0, "", nil))
 		if err != nil {
 			return nil, err
@@ -69,7 +69,7 @@ var listMethods = map[string]func(r *renderer, l *List, a args) (any, error){
 		l.Items = slices.Insert(l.Items, i, a.get(1, "", nil))
 		return nil, nil
 	},
-	"pop": func(r *renderer, l *List, a args) (any, error) {
+	"pop": func(r *resources, l *List, a args) (any, error) {
 		i, err := integer(a.get(0, "", int64(-1)))
 		if err != nil {
 			return nil, err
@@ -87,8 +87,8 @@ var listMethods = map[string]func(r *renderer, l *List, a args) (any, error){
 		l.Items = slices.Delete(l.Items, i, i+1)
 		return v, nil
 	},
-	"remove": func(r *renderer, l *List, a args) (any, error) {
-		i, err := r.find(l, a.get(0, "", nil))
+	"remove": func(r *resources, l *List, a args) (any, error) {
+		i, err := indexOf(r, l, a.get(0, "", nil))
 		if err != nil {
 			return nil, err
 		}
@@ -98,27 +98,27 @@ var listMethods = map[string]func(r *renderer, l *List, a args) (any, error){
 		l.Items = slices.Delete(l.Items, i, i+1)
 		return nil, nil
 	},
-	"reverse": func(r *renderer, l *List, _ args) (any, error) {
+	"reverse": func(r *resources, l *List, _ args) (any, error) {
 		if err := r.charge(itemBytes * len(l.Items)); err != nil {
 			return nil, err
 		}
 		slices.Reverse(l.Items)
 		return nil, nil
 	},
-	"copy": func(r *renderer, l *List, _ args) (any, error) {
+	"copy": func(r *resources, l *List, _ args) (any, error) {
 		if err := r.charge(itemBytes * len(l.Items)); err != nil {
 			return nil, err
 		}
 		return &List{Items: slices.Clone(l.Items), Tuple: l.Tuple}, nil
 	},
-	"index": func(r *renderer, l *List, a args) (any, error) {
-		i, err := r.find(l, a.get(0, "", nil))
+	"index": func(r *resources, l *List, a args) (any, error) {
+		i, err := indexOf(r, l, a.get(0, "", nil))
 		return int64(i), err
 	},
-	"count": func(r *renderer, l *List, a args) (any, error) {
+	"count": func(r *resources, l *List, a args) (any, error) {
 		n := int64(0)
 		for _, item := range l.Items {
-			same, err := r.equal(item, a.get(0, "", nil), 0)
+			same, err := equal(r, item, a.get(0, "", nil), 0)
 			if err != nil {
 				return nil, err
 			}
@@ -128,18 +128,18 @@ var listMethods = map[string]func(r *renderer, l *List, a args) (any, error){
 	},
 }
 
-// find returns the index of the first item equal to v.
-func (r *renderer) find(l *List, v any) (int, error) {
+// indexOf returns the index of the first item equal to v.
+func indexOf(r *resources, l *List, v any) (int, error) {
 	for i, item := range l.Items {
-		if same, err := r.equal(item, v, 0); same || err != nil {
+		if same, err := equal(r, item, v, 0); same || err != nil {
 			return i, err
 		}
 	}
 	return 0, fmt.Errorf("value is not in the list")
 }
 
-var dictMethods = map[string]func(r *renderer, d *Dict, a args) (any, error){
-	"get": func(r *renderer, d *Dict, a args) (any, error) {
+var dictMethods = map[string]func(r *resources, d *Dict, a args) (any, error){
+	"get": func(r *resources, d *Dict, a args) (any, error) {
 		if err := r.key(a.get(0, "", nil)); err != nil {
 			return nil, err
 		}
@@ -148,27 +148,27 @@ var dictMethods = map[string]func(r *renderer, d *Dict, a args) (any, error){
 		}
 		return a.get(1, "default", nil), nil
 	},
-	"items": func(r *renderer, d *Dict, _ args) (any, error) { return r.pairs(d) },
-	"keys": func(r *renderer, d *Dict, _ args) (any, error) {
+	"items": func(r *resources, d *Dict, _ args) (any, error) { return entryPairs(r, d) },
+	"keys": func(r *resources, d *Dict, _ args) (any, error) {
 		if err := r.charge(itemBytes * d.Len()); err != nil {
 			return nil, err
 		}
 		return &List{Items: slices.Clone(d.keys)}, nil
 	},
-	"values": func(r *renderer, d *Dict, _ args) (any, error) {
+	"values": func(r *resources, d *Dict, _ args) (any, error) {
 		if err := r.charge(itemBytes * d.Len()); err != nil {
 			return nil, err
 		}
 		return &List{Items: slices.Clone(d.values)}, nil
 	},
-	"copy": func(r *renderer, d *Dict, _ args) (any, error) {
+	"copy": func(r *resources, d *Dict, _ args) (any, error) {
 		if err := r.charge(entryBytes * d.Len()); err != nil {
 			return nil, err
 		}
 		return d.clone(), nil
 	},
-	"update": func(r *renderer, d *Dict, a args) (any, error) { return nil, r.fill(d, a) },
-	"setdefault": func(r *renderer, d *Dict, a args) (any, error) {
+	"update": func(r *resources, d *Dict, a args) (any, error) { return nil, fillDict(r, d, a) },
+	"setdefault": func(r *resources, d *Dict, a args) (any, error) {
 		key, v := a.get(0, "", nil), a.get(1, "default", nil)
 		if err := r.key(key); err != nil {
 			return nil, err
@@ -176,9 +176,9 @@ var dictMethods = map[string]func(r *renderer, d *Dict, a args) (any, error){
 		if v, ok := d.Get(key); ok {
 			return v, nil
 		}
-		return v, r.set(d, key, v)
+		return v, setEntry(r, d, key, v)
 	},
-	"pop": func(r *renderer, d *Dict, a args) (any, error) {
+	"pop": func(r *resources, d *Dict, a args) (any, error) {
 		if err := r.charge(entryBytes * d.Len()); err != nil {
 			return nil, err
 		}
@@ -192,17 +192,17 @@ var dictMethods = map[string]func(r *renderer, d *Dict, a args) (any, error){
 	},
 }
 
-// fill sets in d what dict(...) takes: a mapping or pairs, then names.
-func (r *renderer) fill(d *Dict, a args) error {
+// fillDict sets in d what dict(...) takes: a mapping or pairs, then names.
+func fillDict(r *resources, d *Dict, a args) error {
 	if len(a.pos) > 0 {
 		if from, ok := a.pos[0].(*Dict); ok {
-			entries, err := r.pairs(from)
+			entries, err := entryPairs(r, from)
 			if err != nil {
 				return err
 			}
 			a.pos = []any{entries}
 		}
-		pairs, err := r.items(a.pos[0])
+		pairs, err := itemsOf(r, a.pos[0])
 		if err != nil {
 			return err
 		}
@@ -210,20 +210,20 @@ func (r *renderer) fill(d *Dict, a args) error {
 			if err := r.step(); err != nil {
 				return err
 			}
-			kv, err := r.items(p)
+			kv, err := itemsOf(r, p)
 			if err != nil {
 				return err
 			}
 			if len(kv) != 2 {
 				return fmt.Errorf("a mapping is made of pairs")
 			}
-			if err := r.set(d, kv[0], kv[1]); err != nil {
+			if err := setEntry(r, d, kv[0], kv[1]); err != nil {
 				return err
 			}
 		}
 	}
 	for _, name := range a.names {
-		if err := r.set(d, name, a.named[name]); err != nil {
+		if err := setEntry(r, d, name, a.named[name]); err != nil {
 			return err
 		}
 	}

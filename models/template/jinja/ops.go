@@ -37,14 +37,14 @@ func operandError(op string, a, b any) error {
 	return fmt.Errorf("%s does not work on %s and %s", op, kindName(a), kindName(b))
 }
 
-// binary applies an arithmetic operator or ~.
-func (r *renderer) binary(op string, a, b any) (any, error) {
+// binaryOp applies an arithmetic operator or ~.
+func binaryOp(r *resources, op string, a, b any) (any, error) {
 	if op == "~" {
-		x, err := r.str(a)
+		x, err := toText(r, a)
 		if err != nil {
 			return nil, err
 		}
-		y, err := r.str(b)
+		y, err := toText(r, b)
 		if err != nil {
 			return nil, err
 		}
@@ -54,15 +54,15 @@ func (r *renderer) binary(op string, a, b any) (any, error) {
 		return x + y, nil
 	}
 	if s, ok := a.(string); ok && op == "%" {
-		return r.percent(s, b)
+		return percentFormat(r, s, b)
 	}
 	if op == "+" {
-		if v, ok, err := r.join(a, b); ok {
+		if v, ok, err := concatenate(r, a, b); ok {
 			return v, err
 		}
 	}
 	if op == "*" {
-		if v, ok, err := r.repeat(a, b); ok {
+		if v, ok, err := repeat(r, a, b); ok {
 			return v, err
 		}
 	}
@@ -79,8 +79,8 @@ func (r *renderer) binary(op string, a, b any) (any, error) {
 	return floatOp(op, f, g)
 }
 
-// join returns a + b of strings or of lists; ok is false for other operands.
-func (r *renderer) join(a, b any) (v any, ok bool, err error) {
+// concatenate returns a + b of strings or of lists; ok is false for other operands.
+func concatenate(r *resources, a, b any) (v any, ok bool, err error) {
 	switch a := a.(type) {
 	case string:
 		if b, ok := b.(string); ok {
@@ -102,7 +102,7 @@ func (r *renderer) join(a, b any) (v any, ok bool, err error) {
 }
 
 // repeat returns a * b of a string or list and a count, in either order.
-func (r *renderer) repeat(a, b any) (v any, ok bool, err error) {
+func repeat(r *resources, a, b any) (v any, ok bool, err error) {
 	if _, _, _, num := number(a); num {
 		a, b = b, a
 	}

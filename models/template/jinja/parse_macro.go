@@ -1,7 +1,7 @@
 package jinja
 
-// params reads the parameters of a macro after its opening parenthesis.
-func (p *parser) params(m *macroStmt) error {
+// parseParams reads the parameters of a macro after its opening parenthesis.
+func parseParams(p *parser, m *macroStmt) error {
 	for !p.op(")") {
 		name, err := p.name()
 		if err != nil {
@@ -9,7 +9,7 @@ func (p *parser) params(m *macroStmt) error {
 		}
 		m.params = append(m.params, name)
 		if p.op("=") {
-			def, err := p.expression()
+			def, err := parseExpression(p)
 			if err != nil {
 				return err
 			}
@@ -24,15 +24,15 @@ func (p *parser) params(m *macroStmt) error {
 	return nil
 }
 
-// macroBody reads the body of a macro, within which no outer loop is left.
-func (p *parser) macroBody(end string) ([]stmt, error) {
+// parseMacroBody reads the body of a macro, within which no outer loop is left.
+func parseMacroBody(p *parser, end string) ([]stmt, error) {
 	loops := p.loops
 	p.loops = 0
 	defer func() { p.loops = loops }()
-	return p.block(end)
+	return parseBlock(p, end)
 }
 
-func (p *parser) macro(line int) (stmt, error) {
+func parseMacro(p *parser, line int) (stmt, error) {
 	name, err := p.name()
 	if err != nil {
 		return nil, err
@@ -41,21 +41,21 @@ func (p *parser) macro(line int) (stmt, error) {
 	if err := p.wantOp("("); err != nil {
 		return nil, err
 	}
-	if err := p.params(m); err != nil {
+	if err := parseParams(p, m); err != nil {
 		return nil, err
 	}
-	m.body, err = p.macroBody("endmacro")
+	m.body, err = parseMacroBody(p, "endmacro")
 	return m, err
 }
 
-func (p *parser) call(line int) (stmt, error) {
+func parseCall(p *parser, line int) (stmt, error) {
 	m := &macroStmt{line: line, name: "caller"}
 	if p.op("(") {
-		if err := p.params(m); err != nil {
+		if err := parseParams(p, m); err != nil {
 			return nil, err
 		}
 	}
-	value, err := p.expression()
+	value, err := parseExpression(p)
 	if err != nil {
 		return nil, err
 	}
@@ -63,6 +63,6 @@ func (p *parser) call(line int) (stmt, error) {
 	if !ok {
 		return nil, p.fail("call needs a call of a macro")
 	}
-	m.body, err = p.macroBody("endcall")
+	m.body, err = parseMacroBody(p, "endcall")
 	return &callStmt{line, c, m}, err
 }

@@ -8,8 +8,8 @@ import (
 // MaxNesting bounds how deep statements and expressions may nest in a source.
 const MaxNesting = 200
 
-// parser builds nodes from tokens, by recursive descent: a method for each rule of the
-// language, hence their number.
+// parser is the state of a parse by recursive descent: the tokens, the place among them and
+// what encloses it. Each rule of the language is a function of it.
 type parser struct {
 	tokens []token
 	pos    int
@@ -31,13 +31,15 @@ func (p *parser) fail(format string, args ...any) error {
 	return &SyntaxError{p.peek().line, fmt.Sprintf(format, args...)}
 }
 
-// enter counts a level of nesting; leave it by p.depth--.
+// enter counts a level of nesting, which leave ends.
 func (p *parser) enter() error {
 	if p.depth++; p.depth > MaxNesting {
 		return p.fail("nested deeper than %d", MaxNesting)
 	}
 	return nil
 }
+
+func (p *parser) leave() { p.depth-- }
 
 // op takes the operator text if it comes next.
 func (p *parser) op(text string) bool {

@@ -2,8 +2,8 @@ package jinja
 
 import "strconv"
 
-// postfix reads attributes, subscripts and calls.
-func (p *parser) postfix(value expr) (expr, error) {
+// parsePostfix reads attributes, subscripts and calls.
+func parsePostfix(p *parser, value expr) (expr, error) {
 	for {
 		line := p.peek().line
 		switch {
@@ -22,13 +22,13 @@ func (p *parser) postfix(value expr) (expr, error) {
 				return nil, p.fail("expected an attribute's name")
 			}
 		case p.op("["):
-			v, err := p.subscript(line, value)
+			v, err := parseSubscript(p, line, value)
 			if err != nil {
 				return nil, err
 			}
 			value = v
 		case p.op("("):
-			args, err := p.arguments()
+			args, err := parseArguments(p)
 			if err != nil {
 				return nil, err
 			}
@@ -39,8 +39,8 @@ func (p *parser) postfix(value expr) (expr, error) {
 	}
 }
 
-// subscript reads an index or a slice after its bracket.
-func (p *parser) subscript(line int, value expr) (expr, error) {
+// parseSubscript reads an index or a slice after its bracket.
+func parseSubscript(p *parser, line int, value expr) (expr, error) {
 	var part [3]expr
 	colons := 0
 	for !p.op("]") {
@@ -53,7 +53,7 @@ func (p *parser) subscript(line int, value expr) (expr, error) {
 		if part[colons] != nil {
 			return nil, p.fail("expected ]")
 		}
-		e, err := p.tuple()
+		e, err := parseTuple(p)
 		if err != nil {
 			return nil, err
 		}
@@ -68,25 +68,25 @@ func (p *parser) subscript(line int, value expr) (expr, error) {
 	return &itemExpr{line, value, part[0]}, nil
 }
 
-// arguments reads a call's arguments after its parenthesis.
-func (p *parser) arguments() (a callArgs, err error) {
+// parseArguments reads a call's arguments after its parenthesis.
+func parseArguments(p *parser) (a callArgs, err error) {
 	for !p.op(")") {
 		switch t := p.peek(); {
 		case p.op("**"):
-			a.kwargs, err = p.expression()
+			a.kwargs, err = parseExpression(p)
 		case p.op("*"):
-			a.spread, err = p.expression()
+			a.spread, err = parseExpression(p)
 		case t.kind == tokName && p.tokens[p.pos+1].kind == tokOp && p.tokens[p.pos+1].text == "=":
 			p.pos += 2
 			var value expr
-			value, err = p.expression()
+			value, err = parseExpression(p)
 			a.names, a.values = append(a.names, t.text), append(a.values, value)
 		default:
 			if len(a.names) > 0 {
 				return a, p.fail("an argument without name follows one with a name")
 			}
 			var value expr
-			value, err = p.expression()
+			value, err = parseExpression(p)
 			a.args = append(a.args, value)
 		}
 		if err != nil {
@@ -99,19 +99,19 @@ func (p *parser) arguments() (a callArgs, err error) {
 	return a, nil
 }
 
-// filtersAndTests reads |filter, is test and calls of their results.
-func (p *parser) filtersAndTests(value expr) (expr, error) {
+// parseFiltersAndTests reads |filter, is test and calls of their results.
+func parseFiltersAndTests(p *parser, value expr) (expr, error) {
 	for {
 		line := p.peek().line
 		var err error
 		switch {
 		case p.op("|"):
-			value, err = p.filterCall(value)
+			value, err = parseFilterCall(p, value)
 		case p.word("is"):
-			value, err = p.test(line, value)
+			value, err = parseTest(p, line, value)
 		case p.op("("):
 			var args callArgs
-			args, err = p.arguments()
+			args, err = parseArguments(p)
 			value = &callExpr{line, value, args}
 		default:
 			return value, nil
@@ -122,8 +122,8 @@ func (p *parser) filtersAndTests(value expr) (expr, error) {
 	}
 }
 
-// filterCall reads a filter's name and arguments.
-func (p *parser) filterCall(value expr) (*filterExpr, error) {
+// parseFilterCall reads a filter's name and arguments.
+func parseFilterCall(p *parser, value expr) (*filterExpr, error) {
 	t, err := p.want(tokName, "a filter")
 	if err != nil {
 		return nil, err
@@ -137,14 +137,14 @@ func (p *parser) filterCall(value expr) (*filterExpr, error) {
 		f.name += "." + more
 	}
 	if p.op("(") {
-		f.args, err = p.arguments()
+		f.args, err = parseArguments(p)
 	}
 	return f, err
 }
 
-// test reads a test after its is. One argument may follow without
+// parseTest reads a test after its is. One argument may follow without
 // parentheses.
-func (p *parser) test(line int, value expr) (expr, error) {
+func parseTest(p *parser, line int, value expr) (expr, error) {
 	x := &testExpr{line: line, value: value, negate: p.word("not")}
 	t := p.take()
 	switch {
@@ -156,17 +156,17 @@ func (p *parser) test(line int, value expr) (expr, error) {
 	next := p.peek()
 	switch {
 	case p.op("("):
-		args, err := p.arguments()
+		args, err := parseArguments(p)
 		x.args = args
 		return x, err
 	case next.kind == tokString, next.kind == tokInt, next.kind == tokFloat,
 		next.kind == tokOp && (next.text == "[" || next.text == "{"),
 		next.kind == tokName && !p.isWord("else", "or", "and", "is", "if", "in", "not"):
-		arg, err := p.primary()
+		arg, err := parsePrimary(p)
 		if err != nil {
 			return nil, err
 		}
-		arg, err = p.postfix(arg)
+		arg, err = parsePostfix(p, arg)
 		x.args.args = []expr{arg}
 		return x, err
 	}

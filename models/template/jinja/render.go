@@ -27,9 +27,9 @@ func DefaultLimits() Limits {
 	return Limits{Steps: 5_000_000, Bytes: 256 << 20, Depth: 1000, Time: 2 * time.Second}
 }
 
-// renderer is the state of one render. Each kind of node, and each family of filters and
-// tests, is a method, hence their number.
-type renderer struct {
+// resources is what one render has used of its limits. Operators, filters, tests and methods
+// of values are functions that it is passed to: they pay, and see nothing else of the render.
+type resources struct {
 	ctx   context.Context
 	lim   Limits
 	end   time.Time // zero: none
@@ -38,7 +38,12 @@ type renderer struct {
 	taken int // steps, at the last look
 	seen  int // bytes, likewise
 	depth int
-	out   *strings.Builder
+}
+
+// renderer is the state of one render: its resources and its output.
+type renderer struct {
+	*resources
+	out *strings.Builder
 }
 
 // The context and the clock are looked at every so many steps and bytes.
@@ -48,7 +53,7 @@ const (
 )
 
 // step counts one node and looks at context and clock now and then.
-func (r *renderer) step() error {
+func (r *resources) step() error {
 	r.steps++
 	if r.steps > r.lim.Steps {
 		return fmt.Errorf("%w: more than %d steps", ErrLimit, r.lim.Steps)
@@ -60,7 +65,7 @@ func (r *renderer) step() error {
 }
 
 // look gives the reason why the render has to end, nil if it may go on.
-func (r *renderer) look() error {
+func (r *resources) look() error {
 	r.taken, r.seen = r.steps, r.bytes
 	if r.ctx.Err() != nil {
 		return context.Cause(r.ctx)
@@ -82,7 +87,7 @@ const (
 // the limit are never made. Work that takes longer for a byte than copying it counts
 // as several. A value of the same size whatever its contents, such as a number, is not
 // charged: the limit on steps bounds it.
-func (r *renderer) charge(n int) error {
+func (r *resources) charge(n int) error {
 	if n < 0 || n > r.lim.Bytes-r.bytes {
 		return fmt.Errorf("%w: more than %d bytes", ErrLimit, r.lim.Bytes)
 	}
@@ -93,7 +98,7 @@ func (r *renderer) charge(n int) error {
 }
 
 // chargeTimes charges for n × size bytes.
-func (r *renderer) chargeTimes(n, size int) error {
+func (r *resources) chargeTimes(n, size int) error {
 	if size > 0 && n > r.lim.Bytes/size {
 		n, size = math.MaxInt, 1
 	}
@@ -101,21 +106,21 @@ func (r *renderer) chargeTimes(n, size int) error {
 }
 
 // key charges for looking a value up in a mapping.
-func (r *renderer) key(v any) error {
+func (r *resources) key(v any) error {
 	s, _ := v.(string)
 	return r.charge(len(s))
 }
 
 // newDict returns an empty mapping.
-func (r *renderer) newDict() (*Dict, error) {
+func newDict(r *resources) (*Dict, error) {
 	if err := r.charge(entryBytes); err != nil {
 		return nil, err
 	}
 	return NewDict(), nil
 }
 
-// set does d[k] = v.
-func (r *renderer) set(d *Dict, k, v any) error {
+// setEntry does d[k] = v.
+func setEntry(r *resources, d *Dict, k, v any) error {
 	if err := r.key(k); err != nil {
 		return err
 	}
@@ -241,8 +246,8 @@ var (
 	errContinue = errors.New("continue")
 )
 
-// items returns the elements that a loop over v meets.
-func (r *renderer) items(v any) ([]any, error) {
+// itemsOf returns the elements that a loop over v meets.
+func itemsOf(r *resources, v any) ([]any, error) {
 	switch v := v.(type) {
 	case undefined, nil:
 		return nil, nil
@@ -265,9 +270,9 @@ func (r *renderer) items(v any) ([]any, error) {
 	return nil, fmt.Errorf("%s is not iterable", kindName(v))
 }
 
-// charged returns the items of v, paid for as if copied.
-func (r *renderer) charged(v any) ([]any, error) {
-	items, err := r.items(v)
+// paidItems returns the items of v, paid for as if copied.
+func paidItems(r *resources, v any) ([]any, error) {
+	items, err := itemsOf(r, v)
 	if err != nil {
 		return nil, err
 	}

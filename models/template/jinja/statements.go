@@ -1,12 +1,12 @@
 package jinja
 
-// body reads statements up to a block that one of ends begins, and takes the
+// parseBody reads statements up to a block that one of ends begins, and takes the
 // begin and the word of that block. Without ends it reads to the end.
-func (p *parser) body(ends ...string) (list []stmt, end string, err error) {
+func parseBody(p *parser, ends ...string) (list []stmt, end string, err error) {
 	if err := p.enter(); err != nil {
 		return nil, "", err
 	}
-	defer func() { p.depth-- }()
+	defer p.leave()
 	for {
 		switch t := p.take(); t.kind {
 		case tokEOF:
@@ -17,7 +17,7 @@ func (p *parser) body(ends ...string) (list []stmt, end string, err error) {
 		case tokText:
 			list = append(list, textStmt{t.text})
 		case tokVarBegin:
-			value, err := p.tuple()
+			value, err := parseTuple(p)
 			if err != nil {
 				return nil, "", err
 			}
@@ -29,7 +29,7 @@ func (p *parser) body(ends ...string) (list []stmt, end string, err error) {
 			if p.isWord(ends...) {
 				return list, p.take().text, nil
 			}
-			s, err := p.statement()
+			s, err := parseStatement(p)
 			if err != nil {
 				return nil, "", err
 			}
@@ -40,41 +40,41 @@ func (p *parser) body(ends ...string) (list []stmt, end string, err error) {
 	}
 }
 
-// block reads the rest of a block's head, its body and its end.
-func (p *parser) block(end string) ([]stmt, error) {
+// parseBlock reads the rest of a block's head, its body and its end.
+func parseBlock(p *parser, end string) ([]stmt, error) {
 	if err := p.endBlock(); err != nil {
 		return nil, err
 	}
-	body, _, err := p.body(end)
+	body, _, err := parseBody(p, end)
 	if err != nil {
 		return nil, err
 	}
 	return body, p.endBlock()
 }
 
-// statement reads a statement from after its {%.
-func (p *parser) statement() (stmt, error) {
+// parseStatement reads a statement from after its {%.
+func parseStatement(p *parser) (stmt, error) {
 	t, err := p.want(tokName, "a statement")
 	if err != nil {
 		return nil, err
 	}
 	switch t.text {
 	case "if":
-		return p.ifStmt(t.line)
+		return parseIf(p, t.line)
 	case "for":
-		return p.forStmt(t.line)
+		return parseFor(p, t.line)
 	case "set":
-		return p.setStmt(t.line)
+		return parseSet(p, t.line)
 	case "macro":
-		return p.macro(t.line)
+		return parseMacro(p, t.line)
 	case "call":
-		return p.call(t.line)
+		return parseCall(p, t.line)
 	case "filter":
-		return p.filter(t.line)
+		return parseFilter(p, t.line)
 	case "with":
-		return p.with(t.line)
+		return parseWith(p, t.line)
 	case "generation":
-		body, err := p.block("endgeneration")
+		body, err := parseBlock(p, "endgeneration")
 		return groupStmt{body}, err
 	case "break", "continue":
 		if p.loops == 0 {
@@ -87,12 +87,12 @@ func (p *parser) statement() (stmt, error) {
 	return nil, p.fail("unknown statement %q", t.text)
 }
 
-func (p *parser) ifStmt(line int) (stmt, error) {
+func parseIf(p *parser, line int) (stmt, error) {
 	if err := p.enter(); err != nil { // else-if chains nest
 		return nil, err
 	}
-	defer func() { p.depth-- }()
-	cond, err := p.expression()
+	defer p.leave()
+	cond, err := parseExpression(p)
 	if err != nil {
 		return nil, err
 	}
@@ -100,24 +100,24 @@ func (p *parser) ifStmt(line int) (stmt, error) {
 		return nil, err
 	}
 	s := &ifStmt{line: line, cond: cond}
-	then, end, err := p.body("elif", "else", "endif")
+	then, end, err := parseBody(p, "elif", "else", "endif")
 	if err != nil {
 		return nil, err
 	}
 	s.then = then
 	switch end {
 	case "elif":
-		alt, err := p.ifStmt(p.peek().line)
+		alt, err := parseIf(p, p.peek().line)
 		s.alt = []stmt{alt}
 		return s, err
 	case "else":
-		s.alt, err = p.block("endif")
+		s.alt, err = parseBlock(p, "endif")
 		return s, err
 	}
 	return s, p.endBlock()
 }
 
-func (p *parser) forStmt(line int) (stmt, error) {
+func parseFor(p *parser, line int) (stmt, error) {
 	s := &forStmt{line: line}
 	paren := p.op("(")
 	for {
@@ -140,11 +140,11 @@ func (p *parser) forStmt(line int) (stmt, error) {
 	}
 	var err error
 	// A conditional expression would swallow the loop's filter.
-	if s.iter, err = p.tupleOf(p.or); err != nil {
+	if s.iter, err = parseTupleOf(p, parseOr); err != nil {
 		return nil, err
 	}
 	if p.word("if") {
-		if s.filter, err = p.expression(); err != nil {
+		if s.filter, err = parseExpression(p); err != nil {
 			return nil, err
 		}
 	}
@@ -152,21 +152,21 @@ func (p *parser) forStmt(line int) (stmt, error) {
 		return nil, err
 	}
 	p.loops++
-	body, end, err := p.body("else", "endfor")
+	body, end, err := parseBody(p, "else", "endfor")
 	p.loops--
 	if err != nil {
 		return nil, err
 	}
 	s.body = body
 	if end == "else" {
-		s.alt, err = p.block("endfor")
+		s.alt, err = parseBlock(p, "endfor")
 		return s, err
 	}
 	return s, p.endBlock()
 }
 
-// assignable reads a target of set: a name or an attribute of a name.
-func (p *parser) assignable() (expr, error) {
+// parseTarget reads a target of set: a name or an attribute of a name.
+func parseTarget(p *parser) (expr, error) {
 	t, err := p.want(tokName, "a name")
 	if err != nil {
 		return nil, err
@@ -182,10 +182,10 @@ func (p *parser) assignable() (expr, error) {
 	return target, nil
 }
 
-func (p *parser) setStmt(line int) (stmt, error) {
+func parseSet(p *parser, line int) (stmt, error) {
 	s := &setStmt{line: line}
 	for {
-		target, err := p.assignable()
+		target, err := parseTarget(p)
 		if err != nil {
 			return nil, err
 		}
@@ -195,7 +195,7 @@ func (p *parser) setStmt(line int) (stmt, error) {
 		}
 	}
 	if p.op("=") {
-		value, err := p.tuple()
+		value, err := parseTuple(p)
 		if err != nil {
 			return nil, err
 		}
@@ -205,18 +205,18 @@ func (p *parser) setStmt(line int) (stmt, error) {
 	if len(s.target) > 1 {
 		return nil, p.fail("expected =")
 	}
-	filters, err := p.filters()
+	filters, err := parseFilters(p)
 	if err != nil {
 		return nil, err
 	}
-	body, err := p.block("endset")
+	body, err := parseBlock(p, "endset")
 	return &setBlockStmt{line, s.target[0], filters, body}, err
 }
 
-// filters reads any number of |filter.
-func (p *parser) filters() (list []filterExpr, err error) {
+// parseFilters reads any number of |filter.
+func parseFilters(p *parser) (list []filterExpr, err error) {
 	for p.op("|") {
-		f, err := p.filterCall(nil)
+		f, err := parseFilterCall(p, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -225,20 +225,20 @@ func (p *parser) filters() (list []filterExpr, err error) {
 	return list, nil
 }
 
-func (p *parser) filter(line int) (stmt, error) {
-	first, err := p.filterCall(nil)
+func parseFilter(p *parser, line int) (stmt, error) {
+	first, err := parseFilterCall(p, nil)
 	if err != nil {
 		return nil, err
 	}
-	more, err := p.filters()
+	more, err := parseFilters(p)
 	if err != nil {
 		return nil, err
 	}
-	body, err := p.block("endfilter")
+	body, err := parseBlock(p, "endfilter")
 	return &filterStmt{line, append([]filterExpr{*first}, more...), body}, err
 }
 
-func (p *parser) with(line int) (stmt, error) {
+func parseWith(p *parser, line int) (stmt, error) {
 	s := &withStmt{line: line}
 	for p.peek().kind == tokName {
 		name, err := p.name()
@@ -248,7 +248,7 @@ func (p *parser) with(line int) (stmt, error) {
 		if err := p.wantOp("="); err != nil {
 			return nil, err
 		}
-		value, err := p.expression()
+		value, err := parseExpression(p)
 		if err != nil {
 			return nil, err
 		}
@@ -258,6 +258,6 @@ func (p *parser) with(line int) (stmt, error) {
 		}
 	}
 	var err error
-	s.body, err = p.block("endwith")
+	s.body, err = parseBlock(p, "endwith")
 	return s, err
 }

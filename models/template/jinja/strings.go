@@ -13,7 +13,7 @@ import (
 
 // stringMethods are Python's methods of str. The receiver's size is charged
 // before they run, their results by themselves where those can be larger.
-var stringMethods = map[string]func(r *renderer, s string, a args) (any, error){
+var stringMethods = map[string]func(r *resources, s string, a args) (any, error){
 	"strip":      stripper(strings.TrimFunc, strings.Trim),
 	"lstrip":     stripper(strings.TrimLeftFunc, strings.TrimLeft),
 	"rstrip":     stripper(strings.TrimRightFunc, strings.TrimRight),
@@ -29,34 +29,34 @@ var stringMethods = map[string]func(r *renderer, s string, a args) (any, error){
 	"isalpha":    predicate(unicode.IsLetter),
 	"isspace":    predicate(unicode.IsSpace),
 	"isalnum":    predicate(func(c rune) bool { return unicode.IsLetter(c) || unicode.IsNumber(c) }),
-	"isupper":    func(r *renderer, s string, _ args) (any, error) { return r.isCase(s, true) },
-	"islower":    func(r *renderer, s string, _ args) (any, error) { return r.isCase(s, false) },
+	"isupper":    func(r *resources, s string, _ args) (any, error) { return isCase(r, s, true) },
+	"islower":    func(r *resources, s string, _ args) (any, error) { return isCase(r, s, false) },
 	"startswith": affix(strings.HasPrefix),
 	"endswith":   affix(strings.HasSuffix),
-	"split":      func(r *renderer, s string, a args) (any, error) { return r.split(s, a, false) },
-	"rsplit":     func(r *renderer, s string, a args) (any, error) { return r.split(s, a, true) },
+	"split":      func(r *resources, s string, a args) (any, error) { return splitText(r, s, a, false) },
+	"rsplit":     func(r *resources, s string, a args) (any, error) { return splitText(r, s, a, true) },
 	"splitlines": splitLines,
-	"partition":  func(_ *renderer, s string, a args) (any, error) { return partition(s, a, strings.Index, false) },
-	"rpartition": func(_ *renderer, s string, a args) (any, error) { return partition(s, a, strings.LastIndex, true) },
+	"partition":  func(_ *resources, s string, a args) (any, error) { return partition(s, a, strings.Index, false) },
+	"rpartition": func(_ *resources, s string, a args) (any, error) { return partition(s, a, strings.LastIndex, true) },
 	"find":       finder(strings.Index, false),
 	"rfind":      finder(strings.LastIndex, false),
 	"index":      finder(strings.Index, true),
 	"rindex":     finder(strings.LastIndex, true),
-	"count": func(_ *renderer, s string, a args) (any, error) {
+	"count": func(_ *resources, s string, a args) (any, error) {
 		sub, err := a.str(0, "sub")
 		return int64(strings.Count(s, sub)), err
 	},
-	"replace": func(r *renderer, s string, a args) (any, error) { return r.replace(s, a) },
-	"join": func(r *renderer, s string, a args) (any, error) {
-		return r.joinItems(a.get(0, "", nil), s)
+	"replace": replaceText,
+	"join": func(r *resources, s string, a args) (any, error) {
+		return joinItems(r, a.get(0, "", nil), s)
 	},
-	"format":       func(r *renderer, s string, a args) (any, error) { return r.braces(s, a) },
+	"format":       braceFormat,
 	"removeprefix": remover(strings.TrimPrefix),
 	"removesuffix": remover(strings.TrimSuffix),
 	"ljust":        padder(func(n int) (left, right int) { return 0, n }),
 	"rjust":        padder(func(n int) (left, right int) { return n, 0 }),
 	"center":       padder(func(n int) (left, right int) { return n / 2, n - n/2 }),
-	"zfill": func(r *renderer, s string, a args) (any, error) {
+	"zfill": func(r *resources, s string, a args) (any, error) {
 		n, err := integer(a.get(0, "width", nil))
 		if err != nil {
 			return nil, err
@@ -75,12 +75,12 @@ var stringMethods = map[string]func(r *renderer, s string, a args) (any, error){
 	},
 }
 
-type stringMethod = func(r *renderer, s string, a args) (any, error)
+type stringMethod = func(r *resources, s string, a args) (any, error)
 
 // mapper makes a method of a function whose result is at most a few times as long as
 // its argument.
 func mapper(f func(string) string) stringMethod {
-	return func(r *renderer, s string, _ args) (any, error) {
+	return func(r *resources, s string, _ args) (any, error) {
 		if err := r.chargeTimes(len(s), 16); err != nil {
 			return nil, err
 		}
@@ -89,7 +89,7 @@ func mapper(f func(string) string) stringMethod {
 }
 
 func predicate(ok func(rune) bool) stringMethod {
-	return func(_ *renderer, s string, _ args) (any, error) {
+	return func(_ *resources, s string, _ args) (any, error) {
 		return s != "" && !strings.ContainsFunc(s, func(c rune) bool { return !ok(c) }), nil
 	}
 }
@@ -98,7 +98,7 @@ func predicate(ok func(rune) bool) stringMethod {
 func isSpace(c rune) bool { return unicode.IsSpace(c) || 0x1C <= c && c <= 0x1F }
 
 func stripper(space func(string, func(rune) bool) string, chars func(string, string) string) stringMethod {
-	return func(r *renderer, s string, a args) (any, error) {
+	return func(r *resources, s string, a args) (any, error) {
 		if a.get(0, "chars", nil) == nil {
 			return space(s, isSpace), nil
 		}
@@ -117,7 +117,7 @@ func stripper(space func(string, func(rune) bool) string, chars func(string, str
 }
 
 func affix(has func(s, affix string) bool) stringMethod {
-	return func(r *renderer, s string, a args) (any, error) {
+	return func(r *resources, s string, a args) (any, error) {
 		if t, ok := a.get(0, "", nil).(*List); ok && t.Tuple {
 			for _, item := range t.Items {
 				if err := r.step(); err != nil {
@@ -138,14 +138,14 @@ func affix(has func(s, affix string) bool) stringMethod {
 }
 
 func remover(trim func(s, affix string) string) stringMethod {
-	return func(_ *renderer, s string, a args) (any, error) {
+	return func(_ *resources, s string, a args) (any, error) {
 		x, err := a.str(0, "")
 		return trim(s, x), err
 	}
 }
 
 func padder(share func(n int) (left, right int)) stringMethod {
-	return func(r *renderer, s string, a args) (any, error) {
+	return func(r *resources, s string, a args) (any, error) {
 		n, err := integer(a.get(0, "width", int64(80)))
 		if err != nil {
 			return nil, err
@@ -159,7 +159,7 @@ func padder(share func(n int) (left, right int)) stringMethod {
 }
 
 func finder(index func(s, sub string) int, must bool) stringMethod {
-	return func(_ *renderer, s string, a args) (any, error) {
+	return func(_ *resources, s string, a args) (any, error) {
 		sub, err := a.str(0, "sub")
 		if err != nil {
 			return nil, err
@@ -193,8 +193,8 @@ func partition(s string, a args, index func(s, sub string) int, last bool) (any,
 	return &List{Items: parts, Tuple: true}, nil
 }
 
-// split returns Python's split and, from the right, rsplit.
-func (r *renderer) split(s string, a args, right bool) (any, error) {
+// splitText returns Python's split and, from the right, rsplit.
+func splitText(r *resources, s string, a args, right bool) (any, error) {
 	limit, err := integer(a.get(1, "maxsplit", int64(-1)))
 	if err != nil {
 		return nil, err
@@ -264,7 +264,7 @@ func splitSpace(s string, limit int, right bool) (out []string) {
 	return out
 }
 
-func splitLines(r *renderer, s string, a args) (any, error) {
+func splitLines(r *resources, s string, a args) (any, error) {
 	if err := r.chargeTimes(len(s), itemBytes); err != nil {
 		return nil, err
 	}
@@ -298,8 +298,8 @@ func stringsList(parts []string) *List {
 	return l
 }
 
-// replace charges the result's size before it is made.
-func (r *renderer) replace(s string, a args) (any, error) {
+// replaceText charges the result's size before it is made.
+func replaceText(r *resources, s string, a args) (any, error) {
 	from, err := a.str(0, "old")
 	if err != nil {
 		return nil, err
@@ -362,7 +362,7 @@ func swapCase(s string) string {
 }
 
 // isCase reports whether s has letters and all are upper, or lower, case.
-func (r *renderer) isCase(s string, upper bool) (bool, error) {
+func isCase(r *resources, s string, upper bool) (bool, error) {
 	if err := r.chargeTimes(len(s), 16); err != nil {
 		return false, err
 	}

@@ -4,8 +4,8 @@ import (
 	"fmt"
 )
 
-// test tells whether v is name(args).
-func (r *renderer) test(name string, v any, a args) (bool, error) {
+// applyTest tells whether v is name(args).
+func applyTest(r *resources, name string, v any, a args) (bool, error) {
 	if err := r.charge(len(name)); err != nil {
 		return false, err
 	}
@@ -15,15 +15,15 @@ func (r *renderer) test(name string, v any, a args) (bool, error) {
 	arg := a.get(0, "", nil)
 	switch name {
 	case "lower", "upper":
-		s, err := r.str(v)
+		s, err := toText(r, v)
 		if err != nil {
 			return false, err
 		}
-		return r.isCase(s, name == "upper")
+		return isCase(r, s, name == "upper")
 	case "odd", "even", "divisibleby":
 		return divides(name, v, arg)
 	case "sameas":
-		return r.same(v, arg)
+		return identical(r, v, arg)
 	case "filter":
 		s, _ := arg.(string)
 		if n, ok := v.(string); ok {
@@ -35,10 +35,10 @@ func (r *renderer) test(name string, v any, a args) (bool, error) {
 		_, is := filters[s]
 		return is, nil
 	case "in":
-		return r.contains(arg, v)
+		return contains(r, arg, v)
 	}
 	if op, ok := comparisonTests[name]; ok {
-		return r.compare(op, v, arg)
+		return compareValues(r, op, v, arg)
 	}
 	return false, fmt.Errorf("no test named %.100q", name)
 }
@@ -96,8 +96,8 @@ func divides(name string, v, by any) (bool, error) {
 	return (i%n == 0) != (name == "odd"), nil
 }
 
-// same compares as Python's is does, for which equal scalars of one type are one.
-func (r *renderer) same(a, b any) (bool, error) {
+// identical compares as Python's is does, for which equal scalars of one type are one.
+func identical(r *resources, a, b any) (bool, error) {
 	switch a.(type) {
 	case *List, *Dict, *namespace, *loop, *macro:
 		return a == b, nil
@@ -105,5 +105,5 @@ func (r *renderer) same(a, b any) (bool, error) {
 	if kindName(a) != kindName(b) {
 		return false, nil
 	}
-	return r.equal(a, b, 0)
+	return equal(r, a, b, 0)
 }

@@ -8,22 +8,22 @@ import (
 	"unicode"
 )
 
-// str converts v as Python's str() does: to what a value prints as.
-func (r *renderer) str(v any) (string, error) {
+// toText converts v as Python's str() does: to what a value prints as.
+func toText(r *resources, v any) (string, error) {
 	if s, ok := v.(string); ok {
 		return s, nil
 	}
 	var b strings.Builder
-	err := r.write(&b, v, false, 0)
+	err := writeValue(r, &b, v, false, 0)
 	return b.String(), err
 }
 
 // scalarBytes is no less than a value that is not a string takes to write.
 const scalarBytes = 32
 
-// write appends v; quoted asks for Python's repr(), which a value within
+// writeValue appends v; quoted asks for Python's repr(), which a value within
 // another always gets.
-func (r *renderer) write(b *strings.Builder, v any, quoted bool, depth int) error {
+func writeValue(r *resources, b *strings.Builder, v any, quoted bool, depth int) error {
 	if err := r.step(); err != nil {
 		return err
 	}
@@ -51,11 +51,11 @@ func (r *renderer) write(b *strings.Builder, v any, quoted bool, depth int) erro
 	case float64:
 		b.WriteString(floatText(v))
 	case string:
-		return r.writeString(b, v, quoted)
+		return writeString(r, b, v, quoted)
 	case *List:
-		return r.writeList(b, v, depth)
+		return writeList(r, b, v, depth)
 	case *Dict:
-		return r.writeDict(b, v, depth)
+		return writeDict(r, b, v, depth)
 	case *namespace:
 		b.WriteString("<Namespace>")
 	default:
@@ -64,7 +64,7 @@ func (r *renderer) write(b *strings.Builder, v any, quoted bool, depth int) erro
 	return nil
 }
 
-func (r *renderer) writeString(b *strings.Builder, s string, quoted bool) error {
+func writeString(r *resources, b *strings.Builder, s string, quoted bool) error {
 	if !quoted {
 		if err := r.charge(len(s)); err != nil {
 			return err
@@ -79,7 +79,7 @@ func (r *renderer) writeString(b *strings.Builder, s string, quoted bool) error 
 	return nil
 }
 
-func (r *renderer) writeList(b *strings.Builder, l *List, depth int) error {
+func writeList(r *resources, b *strings.Builder, l *List, depth int) error {
 	open, shut := "[", "]"
 	if l.Tuple {
 		open, shut = "(", ")"
@@ -89,7 +89,7 @@ func (r *renderer) writeList(b *strings.Builder, l *List, depth int) error {
 		if i > 0 {
 			b.WriteString(", ")
 		}
-		if err := r.write(b, item, true, depth+1); err != nil {
+		if err := writeValue(r, b, item, true, depth+1); err != nil {
 			return err
 		}
 	}
@@ -100,17 +100,17 @@ func (r *renderer) writeList(b *strings.Builder, l *List, depth int) error {
 	return nil
 }
 
-func (r *renderer) writeDict(b *strings.Builder, d *Dict, depth int) error {
+func writeDict(r *resources, b *strings.Builder, d *Dict, depth int) error {
 	b.WriteString("{")
 	for i, k := range d.keys {
 		if i > 0 {
 			b.WriteString(", ")
 		}
-		if err := r.write(b, k, true, depth+1); err != nil {
+		if err := writeValue(r, b, k, true, depth+1); err != nil {
 			return err
 		}
 		b.WriteString(": ")
-		if err := r.write(b, d.values[i], true, depth+1); err != nil {
+		if err := writeValue(r, b, d.values[i], true, depth+1); err != nil {
 			return err
 		}
 	}
