@@ -23,23 +23,23 @@ func withoutBilling(text string) string {
 	return text
 }
 
-// system reads the system prompt.
-func (f reader) system() string {
+// readSystem reads the system prompt.
+func readSystem(f *jsonread.Fields) string {
 	var texts []string
-	f.texts("system", func(kind string, o *jsonread.Fields) {
-		texts = append(texts, withoutBilling((reader{o}).textOf(kind)))
+	readTexts(f, "system", func(kind string, o *jsonread.Fields) {
+		texts = append(texts, withoutBilling(readText(o, kind)))
 	})
 	return paragraphs(texts)
 }
 
-// texts reads a string, or a list of content blocks, a string as one block of text.
-func (f reader) texts(field string, read func(kind string, o *jsonread.Fields)) {
+// readTexts reads a string, or a list of content blocks, a string as one block of text.
+func readTexts(f *jsonread.Fields, field string, read func(kind string, o *jsonread.Fields)) {
 	raw, ok := f.Take(field)
 	if !ok {
 		return
 	}
 	if _, ok := jsonread.Text(raw); !ok {
-		f.blocks(field, raw, read)
+		readBlocks(f, field, raw, read)
 		return
 	}
 	o, _ := jsonread.Parse([]byte("{}"))
@@ -47,8 +47,8 @@ func (f reader) texts(field string, read func(kind string, o *jsonread.Fields)) 
 	read("text", o)
 }
 
-// textOf reads a block of text.
-func (f reader) textOf(kind string) (text string) {
+// readText reads a block of text.
+func readText(f *jsonread.Fields, kind string) (text string) {
 	if kind != "text" {
 		f.Fail(jsonread.CodeUnsupported, "type", "this server reads text here, but got '%s'.", jsonread.Brief(kind))
 	}
@@ -56,8 +56,8 @@ func (f reader) textOf(kind string) (text string) {
 	return text
 }
 
-// blocks reads a list of content blocks.
-func (f reader) blocks(field string, raw json.RawMessage, read func(kind string, o *jsonread.Fields)) {
+// readBlocks reads a list of content blocks.
+func readBlocks(f *jsonread.Fields, field string, raw json.RawMessage, read func(kind string, o *jsonread.Fields)) {
 	if jsonread.Kind(raw) != "a list" {
 		f.WrongType(field, "a string or a list of content blocks", raw)
 		return
@@ -122,7 +122,7 @@ func (c *conversation) say(role, text string) {
 }
 
 // message adds what a message makes.
-func (c *conversation) message(f reader) {
+func (c *conversation) message(f *jsonread.Fields) {
 	var role string
 	switch f.String("role", &role); {
 	case !f.Has("content"):
@@ -139,19 +139,19 @@ func (c *conversation) message(f reader) {
 }
 
 // user adds the results of tools, and after them what the user says besides.
-func (c *conversation) user(f reader) {
+func (c *conversation) user(f *jsonread.Fields) {
 	var text strings.Builder
 	results := 0
-	f.texts("content", func(kind string, o *jsonread.Fields) {
+	readTexts(f, "content", func(kind string, o *jsonread.Fields) {
 		if kind == "tool_result" {
-			c.turns = append(c.turns, c.result(reader{o}))
+			c.turns = append(c.turns, c.result(o))
 			results++
 			return
 		}
 		if kind != "text" {
 			o.Fail(jsonread.CodeUnsupported, "type", "this server does not read '%s' of role user.", jsonread.Brief(kind))
 		}
-		text.WriteString(reader{o}.textOf("text"))
+		text.WriteString(readText(o, "text"))
 	})
 	if text.Len() > 0 || results == 0 {
 		c.say(fields.RoleUser, text.String())
@@ -160,10 +160,9 @@ func (c *conversation) user(f reader) {
 
 // system adds a system message among the others, as the user's where the template does
 // not show one there. It may tell of tools that come or go.
-func (c *conversation) system(f reader) {
+func (c *conversation) system(f *jsonread.Fields) {
 	var texts []string
-	f.texts("content", func(kind string, o *jsonread.Fields) {
-		b := reader{o}
+	readTexts(f, "content", func(kind string, b *jsonread.Fields) {
 		switch kind {
 		case "tool_addition":
 			if t := c.change(b); t != nil {
@@ -176,7 +175,7 @@ func (c *conversation) system(f reader) {
 				texts = append(texts, "From here on "+t.name+" cannot be called any more.")
 			}
 		default:
-			texts = append(texts, b.textOf(kind))
+			texts = append(texts, readText(b, kind))
 		}
 	})
 	switch text := paragraphs(texts); {
@@ -188,7 +187,7 @@ func (c *conversation) system(f reader) {
 }
 
 // change reads which tool comes or goes.
-func (c *conversation) change(f reader) *tool {
+func (c *conversation) change(f *jsonread.Fields) *tool {
 	o, ok := f.Object("tool")
 	if !ok {
 		f.Fail(jsonread.CodeMissing, "tool", "it is required.")
@@ -198,14 +197,14 @@ func (c *conversation) change(f reader) *tool {
 	var kind string
 	switch o.String("type", &kind); kind {
 	case "tool_reference":
-		return c.named(reader{o}, "name")
+		return c.named(o, "name")
 	case "tool_definition":
 		d, ok := o.Object("definition")
 		if !ok {
 			o.Fail(jsonread.CodeMissing, "definition", "it is required.")
 			return nil
 		}
-		t := reader{d}.newTool()
+		t := readTool(d)
 		if o.Adopt(d); t == nil {
 			return nil
 		}
@@ -222,7 +221,7 @@ func (c *conversation) change(f reader) *tool {
 }
 
 // named finds the tool that a field names.
-func (c *conversation) named(f reader, field string) *tool {
+func (c *conversation) named(f *jsonread.Fields, field string) *tool {
 	var name string
 	f.String(field, &name)
 	i := slices.IndexFunc(c.tools, func(t *tool) bool { return t.name == name })
@@ -234,7 +233,7 @@ func (c *conversation) named(f reader, field string) *tool {
 }
 
 // result reads what came of a call. Tools that it refers to can be called from there on.
-func (c *conversation) result(f reader) turn {
+func (c *conversation) result(f *jsonread.Fields) turn {
 	t := turn{role: fields.RoleTool}
 	f.String("tool_use_id", &t.callID)
 	if t.callID == "" {
@@ -242,10 +241,10 @@ func (c *conversation) result(f reader) turn {
 	}
 	var texts []string
 	var found []*tool
-	f.texts("content", func(kind string, o *jsonread.Fields) {
+	readTexts(f, "content", func(kind string, o *jsonread.Fields) {
 		if kind != "tool_reference" {
-			texts = append(texts, reader{o}.textOf(kind))
-		} else if t := c.named(reader{o}, "tool_name"); t != nil {
+			texts = append(texts, readText(o, kind))
+		} else if t := c.named(o, "tool_name"); t != nil {
 			t.callable = true
 			found = append(found, t)
 		}
@@ -262,17 +261,17 @@ func (c *conversation) result(f reader) turn {
 }
 
 // assistant adds what the model said, thought and called.
-func (c *conversation) assistant(f reader) {
+func (c *conversation) assistant(f *jsonread.Fields) {
 	var text, thought strings.Builder
 	var calls []any
-	f.texts("content", func(kind string, o *jsonread.Fields) {
-		b, s := reader{o}, ""
+	readTexts(f, "content", func(kind string, b *jsonread.Fields) {
+		s := ""
 		switch kind {
 		case "text":
 			b.Text("text", &s)
 			text.WriteString(s)
 		case "tool_use":
-			raw := b.call()
+			raw := readCall(b)
 			calls = append(calls, raw)
 			c.bytes += len(raw)
 		case "thinking":
@@ -289,8 +288,8 @@ func (c *conversation) assistant(f reader) {
 	t.texts, t.thoughts, t.calls = append(t.texts, text.String()), append(t.thoughts, thought.String()), append(t.calls, calls...)
 }
 
-// call reads a call as the template has them.
-func (f reader) call() json.RawMessage {
+// readCall reads a call as the template has them.
+func readCall(f *jsonread.Fields) json.RawMessage {
 	var id, name string
 	f.String("id", &id)
 	f.String("name", &name)
@@ -320,8 +319,8 @@ func callsOf(m *template.Message) []fields.Call {
 	return calls
 }
 
-// follow checks that results follow their calls.
-func (f reader) follow(messages []template.Message) {
+// checkResults checks that results follow their calls.
+func checkResults(f *jsonread.Fields, messages []template.Message) {
 	var ids map[string]bool // of the calls of the last assistant
 	for i := range messages {
 		m := &messages[i]

@@ -36,8 +36,8 @@ const (
 // maxEdits bounds the edits of a request: each may cost a tokenisation of the prompt.
 const maxEdits = 4
 
-// edits reads context_management; nil: it is absent.
-func (f reader) edits() *edits {
+// readEdits reads context_management; nil: it is absent.
+func readEdits(f *jsonread.Fields) *edits {
 	o, ok := f.Object("context_management")
 	if !ok {
 		return nil
@@ -47,9 +47,9 @@ func (f reader) edits() *edits {
 		var kind string
 		switch sub.String("type", &kind); kind {
 		case clearToolUses:
-			e.list = append(e.list, reader{sub}.toolUses())
+			e.list = append(e.list, readToolUses(sub))
 		case clearThinking:
-			e.list = append(e.list, reader{sub}.oldThinking())
+			e.list = append(e.list, readOldThinking(sub))
 		default:
 			sub.Fail(jsonread.CodeUnsupported, "type", "expected %s or %s, but got '%s'.", clearToolUses, clearThinking, jsonread.Brief(kind))
 		}
@@ -58,8 +58,8 @@ func (f reader) edits() *edits {
 	return e
 }
 
-// amount reads an object with a value and one of these types.
-func (f reader) amount(field string, value *int, least int, types ...string) (kind string, given bool) {
+// readAmount reads an object with a value and one of these types.
+func readAmount(f *jsonread.Fields, field string, value *int, least int, types ...string) (kind string, given bool) {
 	o, ok := f.Object(field)
 	if !ok {
 		return "", false
@@ -82,8 +82,8 @@ const (
 	keepAll       = "all"
 )
 
-// names reads a list of tools' names.
-func (f reader) names(field string, raw json.RawMessage) []string {
+// readNames reads a list of tools' names.
+func readNames(f *jsonread.Fields, field string, raw json.RawMessage) []string {
 	items, _ := f.Items(field, raw, maxTools)
 	names := make([]string, len(items))
 	for i, raw := range items {
@@ -107,19 +107,19 @@ type toolEdit struct {
 	inputsOfTools []string
 }
 
-// toolUses reads one, with Anthropic's defaults.
-func (f reader) toolUses() edit {
+// readToolUses reads one, with Anthropic's defaults.
+func readToolUses(f *jsonread.Fields) edit {
 	e := &toolEdit{trigger: inputTokens, above: 100_000, keep: 3}
-	if kind, given := f.amount("trigger", &e.above, 0, inputTokens, toolUses); given {
+	if kind, given := readAmount(f, "trigger", &e.above, 0, inputTokens, toolUses); given {
 		e.trigger = kind
 	}
-	f.amount("keep", &e.keep, 0, toolUses)
-	f.amount("clear_at_least", &e.atLeast, 0, inputTokens)
+	readAmount(f, "keep", &e.keep, 0, toolUses)
+	readAmount(f, "clear_at_least", &e.atLeast, 0, inputTokens)
 	if raw, ok := f.Take("exclude_tools"); ok {
-		e.excluded = f.names("exclude_tools", raw)
+		e.excluded = readNames(f, "exclude_tools", raw)
 	}
 	if raw, ok := f.Take("clear_tool_inputs"); ok && jsonread.Kind(raw) == "a list" {
-		e.inputsOfTools = f.names("clear_tool_inputs", raw)
+		e.inputsOfTools = readNames(f, "clear_tool_inputs", raw)
 	} else if ok && json.Unmarshal(raw, &e.inputs) != nil {
 		f.WrongType("clear_tool_inputs", "true, false or a list of tools' names", raw)
 	}
@@ -189,15 +189,15 @@ func (e *toolEdit) clear(messages []template.Message) (out []template.Message, n
 // thinkingEdit clears the thoughts of all turns but the latest with any.
 type thinkingEdit struct{ keep int }
 
-// oldThinking reads one, with Anthropic's default.
-func (f reader) oldThinking() edit {
+// readOldThinking reads one, with Anthropic's default.
+func readOldThinking(f *jsonread.Fields) edit {
 	e := &thinkingEdit{keep: 1}
 	if word, ok := jsonread.Text(f.Raw("keep")); ok {
 		if f.Ignore("keep"); word != keepAll {
 			f.Fail(jsonread.CodeValue, "keep", "expected all or an object, but got '%s'.", jsonread.Brief(word))
 		}
 		e.keep = math.MaxInt
-	} else if kind, _ := f.amount("keep", &e.keep, 1, thinkingTurns, keepAll); kind == keepAll {
+	} else if kind, _ := readAmount(f, "keep", &e.keep, 1, thinkingTurns, keepAll); kind == keepAll {
 		e.keep = math.MaxInt
 	}
 	return edit{clearThinking, e.clear, nil, 0}

@@ -15,33 +15,33 @@ import (
 	"github.com/lutra-lm/lutra/tts/constrain"
 )
 
-// message reads POST /v1/messages for a model. The calling is nil where no tool may
+// readMessage reads POST /v1/messages for a model. The calling is nil where no tool may
 // be called, the edits where the request asks for none. The last result is what the request
 // names of its sampling.
-func (f reader) message(req *tts.Request, m *tts.Model) (*tts.Calling, *edits, sampling.Config) {
-	tools, edits := f.prompt(req, m)
+func readMessage(f *jsonread.Fields, req *tts.Request, m *tts.Model) (*tts.Calling, *edits, sampling.Config) {
+	tools, edits := readPrompt(f, req, m)
 	if !f.Int("max_tokens", &req.Sampling.MaxTokens, 1, math.MaxInt32) && f.Err == nil {
 		f.Fail(jsonread.CodeMissing, "max_tokens", "it is required.")
 	}
-	named := f.sampling(req, m)
-	c := f.toolChoice(req, m, tools)
-	f.output(req, m)
-	f.bookkeeping()
+	named := readSampling(f, req, m)
+	c := readToolChoice(f, req, m, tools)
+	readOutput(f, req, m)
+	readBookkeeping(f)
 	return c, edits, named
 }
 
-// prompt reads what the model goes on from, the tools that it learns of, and how the
+// readPrompt reads what the model goes on from, the tools that it learns of, and how the
 // conversation is to be edited.
-func (f reader) prompt(req *tts.Request, m *tts.Model) ([]*tool, *edits) {
+func readPrompt(f *jsonread.Fields, req *tts.Request, m *tts.Model) ([]*tool, *edits) {
 	p := &req.Prompt
-	c := conversation{tools: f.tools(), laterSystem: m.Template != nil && m.Template.ReadsLaterSystem()}
+	c := conversation{tools: readTools(f), laterSystem: m.Template != nil && m.Template.ReadsLaterSystem()}
 	p.Tools = definitions(c.tools, func(t *tool) bool { return !t.deferred })
-	if text := f.system(); text != "" {
+	if text := readSystem(f); text != "" {
 		c.say(fields.RoleSystem, text)
 	}
 	n := 0
 	for _, o := range f.Each("messages", maxMessages) {
-		c.message(reader{o})
+		c.message(o)
 		n++
 	}
 	if n == 0 {
@@ -54,7 +54,7 @@ func (f reader) prompt(req *tts.Request, m *tts.Model) ([]*tool, *edits) {
 		f.Fail(jsonread.CodeValue, "messages", "their tool calls and definitions have %d bytes, at most %d are allowed.", c.bytes, maxCalls)
 	}
 	p.Messages = c.messages()
-	f.follow(p.Messages)
+	checkResults(f, p.Messages)
 	if n := len(p.Messages); f.Err == nil && p.Messages[n-1].Role == fields.RoleAssistant {
 		if p.Messages[n-1].ToolCalls != nil {
 			f.Fail(jsonread.CodeValue, "messages", "the last one uses tools, so their results are missing.")
@@ -62,12 +62,12 @@ func (f reader) prompt(req *tts.Request, m *tts.Model) ([]*tool, *edits) {
 		}
 		p.Ending = tts.ContinueFinalMessage
 	}
-	f.thinking(req)
-	return c.tools, f.edits()
+	readThinking(f, req)
+	return c.tools, readEdits(f)
 }
 
-// thinking reads whether and how long the model thinks.
-func (f reader) thinking(req *tts.Request) {
+// readThinking reads whether and how long the model thinks.
+func readThinking(f *jsonread.Fields, req *tts.Request) {
 	o, ok := f.Object("thinking")
 	if !ok {
 		return
@@ -88,9 +88,9 @@ func (f reader) thinking(req *tts.Request) {
 	f.Adopt(o)
 }
 
-// sampling reads how tokens are sampled and where the answer ends. It returns the fields of
+// readSampling reads how tokens are sampled and where the answer ends. It returns the fields of
 // sampling that the request names.
-func (f reader) sampling(req *tts.Request, m *tts.Model) (named sampling.Config) {
+func readSampling(f *jsonread.Fields, req *tts.Request, m *tts.Model) (named sampling.Config) {
 	for i := range sampling.Fields {
 		row := &sampling.Fields[i]
 		n, x := 0, float32(0)
@@ -116,8 +116,8 @@ func (f reader) sampling(req *tts.Request, m *tts.Model) (named sampling.Config)
 	return named
 }
 
-// bookkeeping reads fields that change nothing, and refuses those that would.
-func (f reader) bookkeeping() {
+// readBookkeeping reads fields that change nothing, and refuses those that would.
+func readBookkeeping(f *jsonread.Fields) {
 	if raw, ok := f.Take("n"); ok && string(raw) != "null" {
 		f.Fail(jsonread.CodeUnsupported, "n", "an answer is one message. Candidates for it are asked for with 'test_time_scaling'.")
 	}
@@ -132,10 +132,10 @@ func (f reader) bookkeeping() {
 // efforts are the values of effort.
 var efforts = []string{"low", "medium", "high", "xhigh", "max"}
 
-// output reads what an answer is held to and how much the model makes of it:
+// readOutput reads what an answer is held to and how much the model makes of it:
 // output_config, or output_format, as its format was called before.
-func (f reader) output(req *tts.Request, m *tts.Model) {
-	f.format("output_format", req, m)
+func readOutput(f *jsonread.Fields, req *tts.Request, m *tts.Model) {
+	readFormat(f, "output_format", req, m)
 	o, ok := f.Object("output_config")
 	if !ok {
 		return
@@ -152,12 +152,12 @@ func (f reader) output(req *tts.Request, m *tts.Model) {
 		vars["reasoning_effort"] = effort
 		req.Prompt.Extra = vars
 	}
-	reader{o}.format("format", req, m)
+	readFormat(o, "format", req, m)
 	f.Adopt(o)
 }
 
-// format reads a schema that an answer is held to.
-func (f reader) format(field string, req *tts.Request, m *tts.Model) {
+// readFormat reads a schema that an answer is held to.
+func readFormat(f *jsonread.Fields, field string, req *tts.Request, m *tts.Model) {
 	o, ok := f.Object(field)
 	if !ok {
 		return
@@ -169,6 +169,6 @@ func (f reader) format(field string, req *tts.Request, m *tts.Model) {
 		o.Fail(jsonread.CodeMissing, "schema", "a schema is required.")
 	}
 	if f.Adopt(o); f.Err == nil {
-		fields.Reader{Fields: f.Fields}.HoldTo(req, m, field, constrain.Schema, string(schema))
+		fields.Reader{Fields: f}.HoldTo(req, m, field, constrain.Schema, string(schema))
 	}
 }

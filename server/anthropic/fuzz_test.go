@@ -26,7 +26,7 @@ func FuzzMessages(f *testing.F) {
 			return
 		}
 		var req tts.Request
-		_, edits, _ := reader{parsed}.message(&req, m)
+		_, edits, _ := readMessage(parsed, &req, m)
 		if fault := (*jsonread.Error)(nil); parsed.Err != nil {
 			if !errors.As(parsed.Err, &fault) {
 				t.Fatalf("%q: %v, want the client's own mistake", body, parsed.Err)

@@ -45,9 +45,9 @@ func read(t *testing.T, m *tts.Model, body string) (text string, callable []stri
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := reader{parsed}
+	f := parsed
 	var req tts.Request
-	tools, _ := f.prompt(&req, m)
+	tools, _ := readPrompt(f, &req, m)
 	if f.Err != nil {
 		return "", nil, f.Err
 	}
@@ -168,9 +168,9 @@ func TestContextIsEditedAsTheRequestAsks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f := reader{parsed}
+		f := parsed
 		var req tts.Request
-		_, edits := f.prompt(&req, m)
+		_, edits := readPrompt(f, &req, m)
 		before := req.Prompt
 		count := func(p *tts.Prompt) (int, error) {
 			text, err := m.Render(t.Context(), p)
@@ -214,7 +214,7 @@ func TestAResultShorterThanWhatWouldStandThereStays(t *testing.T) {
 		t.Fatal(err)
 	}
 	var req tts.Request
-	_, edits := reader{parsed}.prompt(&req, m)
+	_, edits := readPrompt(parsed, &req, m)
 	applied, err := edits.apply(&req.Prompt, func(p *tts.Prompt) (int, error) {
 		text, err := m.Render(t.Context(), p)
 		return len(text), err

@@ -39,8 +39,8 @@ func messages(c *api.Call) (*api.Ask, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, req := reader{c.Body}, &tts.Request{}
-	calling, edits, named := f.message(req, a.Model.Model)
+	f, req := c.Body, &tts.Request{}
+	calling, edits, named := readMessage(f, req, a.Model.Model)
 	a.Model.Switch(&req.Prompt)
 	report := fields.Reader{Fields: c.Body}.Scale(c, a, req, named)
 	f.Bool("stream", &a.Stream)
@@ -59,9 +59,9 @@ func countTokens(c *api.Call) error {
 	if err != nil {
 		return err
 	}
-	f := reader{c.Body}
+	f := c.Body
 	var req tts.Request
-	_, edits := f.prompt(&req, a.Model.Model)
+	_, edits := readPrompt(f, &req, a.Model.Model)
 	a.Model.Switch(&req.Prompt)
 	f.Ignore("tool_choice", "cache_control", "output_config", "speed")
 	if err := fields.Finish(c); err != nil {

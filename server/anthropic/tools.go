@@ -23,8 +23,8 @@ type tool struct {
 	shown      bool // the prompt has its definition already, at its beginning or in a message
 }
 
-// newTool reads a tool.
-func (f reader) newTool() *tool {
+// readTool reads a tool.
+func readTool(f *jsonread.Fields) *tool {
 	var d struct {
 		Type     string `json:"type"`
 		Function struct {
@@ -65,11 +65,11 @@ func (f reader) newTool() *tool {
 	return &tool{name: fn.Name, definition: definition, line: strings.TrimSpace(line.String()), deferred: deferred, callable: !deferred, shown: !deferred}
 }
 
-// tools reads the tools.
-func (f reader) tools() (list []*tool) {
+// readTools reads the tools.
+func readTools(f *jsonread.Fields) (list []*tool) {
 	size := 0
 	for _, o := range f.Each("tools", maxTools) {
-		t := reader{o}.newTool()
+		t := readTool(o)
 		if o.Err != nil {
 			continue
 		}
@@ -79,12 +79,12 @@ func (f reader) tools() (list []*tool) {
 		}
 		list = append(list, t)
 	}
-	f.check("tools", definitions(list, func(*tool) bool { return true }))
+	checkTools(f, "tools", definitions(list, func(*tool) bool { return true }))
 	return list
 }
 
-// check reads definitions of tools once more as calls are checked by them.
-func (f reader) check(field string, definitions []any) []toolcall.Tool {
+// checkTools reads definitions of tools once more as calls are checked by them.
+func checkTools(f *jsonread.Fields, field string, definitions []any) []toolcall.Tool {
 	tools, fault := toolcall.Definitions(definitions)
 	if fault != nil {
 		f.Fail(jsonread.CodeValue, fmt.Sprintf("%s[%d]", field, fault.Index), "%s.", fault.Message)
@@ -119,15 +119,15 @@ func functions(tools []*tool) string {
 	return b.String()
 }
 
-// toolChoice reads which of the tools that the model knows may or must be called.
-func (f reader) toolChoice(req *tts.Request, m *tts.Model, known []*tool) *tts.Calling {
+// readToolChoice reads which of the tools that the model knows may or must be called.
+func readToolChoice(f *jsonread.Fields, req *tts.Request, m *tts.Model, known []*tool) *tts.Calling {
 	kind, name, one := "auto", "", false
 	f.In("tool_choice", func(o *jsonread.Fields) {
 		o.OneOf("type", jsonread.CodeValue, &kind, "auto", "any", "tool", "none")
 		o.String("name", &name)
 		o.Bool("disable_parallel_tool_use", &one)
 	})
-	tools := f.check("tools", definitions(known, func(t *tool) bool { return t.callable }))
+	tools := checkTools(f, "tools", definitions(known, func(t *tool) bool { return t.callable }))
 	if f.Err != nil || kind == "none" || len(tools) == 0 && kind == "auto" {
 		return nil
 	}
@@ -147,7 +147,7 @@ func (f reader) toolChoice(req *tts.Request, m *tts.Model, known []*tool) *tts.C
 		return nil
 	}
 	if err := c.Hold(f.Context(), req, m, kind != "auto", name); err != nil {
-		fields.FailFormat(f.Fields, jsonread.CodeUnsupported, "tools", "strict: ", err)
+		fields.FailFormat(f, jsonread.CodeUnsupported, "tools", "strict: ", err)
 	}
 	return c
 }

@@ -11,19 +11,18 @@ import (
 	"github.com/lutra-lm/lutra/server/jsonread"
 )
 
-// Reader reads fields under the names that OpenAI and other servers use: a method for each,
-// or for a few that belong together.
+// Reader reads fields under the names that OpenAI and other servers use: what an API asks of a request's body.
 type Reader struct{ *jsonread.Fields }
 
 // Bookkeeping checks fields that clients keep for themselves.
 func (f Reader) Bookkeeping() {
 	var s string
 	f.String("user", &s)
-	f.metadata()
+	readMetadata(f.Fields)
 }
 
-// metadata checks the strings that clients store with a request.
-func (f Reader) metadata() {
+// readMetadata checks the strings that clients store with a request.
+func readMetadata(f *jsonread.Fields) {
 	raw, ok := f.Take("metadata")
 	if !ok {
 		return
@@ -51,9 +50,9 @@ func (f Reader) metadata() {
 	}
 }
 
-// scalingInMetadata returns the string in a request's metadata that asks for scaling. What
+// readScalingInMetadata returns the string in a request's metadata that asks for scaling. What
 // else is there, or wrong, is for those APIs to see that have metadata.
-func (f Reader) scalingInMetadata() (plan string) {
+func readScalingInMetadata(f *jsonread.Fields) (plan string) {
 	raw := f.Raw("metadata")
 	if jsonread.Kind(raw) != "an object" {
 		return ""

@@ -34,11 +34,11 @@ func (f Reader) Format(req *tts.Request, m *tts.Model) {
 	ask := func(name string, kind constrain.Kind, text string) {
 		asked = append(asked, format{name, kind, text})
 	}
-	f.responseFormat(ask)
-	f.structuredOutputs(ask)
-	f.formatFields("guided_", ask)
-	f.formatField("grammar", constrain.Grammar, ask)
-	f.formatField("json_schema", constrain.Schema, ask)
+	readResponseFormat(f.Fields, ask)
+	readStructuredOutputs(f.Fields, ask)
+	readFormatFields(f.Fields, "guided_", ask)
+	readFormatField(f.Fields, "grammar", constrain.Grammar, ask)
+	readFormatField(f.Fields, "json_schema", constrain.Schema, ask)
 	if f.Err != nil || len(asked) == 0 {
 		return
 	}
@@ -114,9 +114,9 @@ func FailFormat(f *jsonread.Fields, code, name, before string, err error) {
 	}
 }
 
-// responseFormat reads OpenAI's field, in which llama.cpp's clients put a schema
+// readResponseFormat reads OpenAI's field, in which llama.cpp's clients put a schema
 // besides the type.
-func (f Reader) responseFormat(ask func(name string, kind constrain.Kind, text string)) {
+func readResponseFormat(f *jsonread.Fields, ask func(name string, kind constrain.Kind, text string)) {
 	o, ok := f.Object("response_format")
 	if !ok {
 		return
@@ -147,7 +147,7 @@ func (f Reader) responseFormat(ask func(name string, kind constrain.Kind, text s
 			inner.Fail(jsonread.CodeMissing, "schema", "a schema is required.")
 		}
 		if in {
-			Reader{o}.Adopt(inner)
+			o.Adopt(inner)
 		}
 	default:
 		o.Fail(jsonread.CodeUnsupported, "type", "expected text, json_object or json_schema, but got '%s'.", jsonread.Brief(kind))
@@ -155,8 +155,8 @@ func (f Reader) responseFormat(ask func(name string, kind constrain.Kind, text s
 	f.Adopt(o)
 }
 
-// structuredOutputs reads vLLM's field.
-func (f Reader) structuredOutputs(ask func(name string, kind constrain.Kind, text string)) {
+// readStructuredOutputs reads vLLM's field.
+func readStructuredOutputs(f *jsonread.Fields, ask func(name string, kind constrain.Kind, text string)) {
 	if !never.Asks(orNull(f.Raw("structured_outputs"))) {
 		f.Ignore("structured_outputs")
 		return
@@ -165,22 +165,21 @@ func (f Reader) structuredOutputs(ask func(name string, kind constrain.Kind, tex
 	if !ok {
 		return
 	}
-	inner := Reader{o}
-	inner.formatFields("", func(name string, kind constrain.Kind, text string) { ask("structured_outputs."+name, kind, text) })
+	readFormatFields(o, "", func(name string, kind constrain.Kind, text string) { ask("structured_outputs."+name, kind, text) })
 	object := false
-	if inner.Bool("json_object", &object); object {
+	if o.Bool("json_object", &object); object {
 		ask("structured_outputs.json_object", constrain.Schema, schema.Object)
 	}
-	inner.Refuse("structural_tag", "whitespace_pattern", "disable_any_whitespace", "disable_additional_properties")
+	o.Refuse("structural_tag", "whitespace_pattern", "disable_any_whitespace", "disable_additional_properties")
 	f.Adopt(o)
 }
 
-// formatFields reads json, regex, choice and grammar with a prefix.
-func (f Reader) formatFields(prefix string, ask func(name string, kind constrain.Kind, text string)) {
-	f.formatField(prefix+"json", constrain.Schema, ask)
-	f.formatField(prefix+"regex", constrain.Regex, ask)
-	f.formatField(prefix+"grammar", constrain.Grammar, ask)
-	f.formatField(prefix+"choice", constrain.Choice, ask)
+// readFormatFields reads json, regex, choice and grammar with a prefix.
+func readFormatFields(f *jsonread.Fields, prefix string, ask func(name string, kind constrain.Kind, text string)) {
+	readFormatField(f, prefix+"json", constrain.Schema, ask)
+	readFormatField(f, prefix+"regex", constrain.Regex, ask)
+	readFormatField(f, prefix+"grammar", constrain.Grammar, ask)
+	readFormatField(f, prefix+"choice", constrain.Choice, ask)
 }
 
 // orNull returns raw, null where there is nothing.
@@ -191,8 +190,8 @@ func orNull(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// formatField reads one field. Empty values ask for nothing.
-func (f Reader) formatField(name string, kind constrain.Kind, ask func(name string, kind constrain.Kind, text string)) {
+// readFormatField reads one field. Empty values ask for nothing.
+func readFormatField(f *jsonread.Fields, name string, kind constrain.Kind, ask func(name string, kind constrain.Kind, text string)) {
 	raw, ok := f.Take(name)
 	if !ok || !never.Asks(raw) {
 		return

@@ -26,12 +26,12 @@ const (
 func (f Reader) Conversation() (p tts.Prompt, maxThinking int) {
 	var calls map[string]bool // ids of those that results may follow
 	for i, o := range f.Each("messages", MaxMessages) {
-		m := Reader{o}.message()
+		m := readMessage(o)
 		p.Messages = append(p.Messages, m)
 		switch {
 		case o.Err != nil:
 		case m.Role == RoleTool:
-			f.answersCall(i, &m, calls)
+			readAnsweredCall(f.Fields, i, &m, calls)
 		default:
 			calls = callIDs(&m)
 		}
@@ -45,19 +45,19 @@ func (f Reader) Conversation() (p tts.Prompt, maxThinking int) {
 	if n := callBytes(p.Messages); n > MaxFunctions {
 		f.Fail(jsonread.CodeValue, "messages", "their tool calls have %d bytes, at most %d are allowed.", n, MaxFunctions)
 	}
-	p.Ending = f.ending(p.Messages)
-	p.Truncate = f.truncation()
-	p.Extra, maxThinking = f.templateVariables()
+	p.Ending = readEnding(f.Fields, p.Messages)
+	p.Truncate = readTruncation(f.Fields)
+	p.Extra, maxThinking = readTemplateVariables(f.Fields)
 	return p, maxThinking
 }
 
 // Efforts are the values of reasoning_effort.
 var Efforts = []string{"none", "minimal", "low", "medium", "high", "xhigh", "max"}
 
-// templateVariables reads the template's variables: named ones, and whether and how
+// readTemplateVariables reads the template's variables: named ones, and whether and how
 // much a thinking model thinks. As in vLLM, an effort enables thinking, or with none
 // disables it, and so does a bound of 0 tokens; named variables take precedence.
-func (f Reader) templateVariables() (vars map[string]any, maxThinking int) {
+func readTemplateVariables(f *jsonread.Fields) (vars map[string]any, maxThinking int) {
 	vars = map[string]any{}
 	effort := ""
 	most := -1
@@ -82,7 +82,7 @@ func (f Reader) templateVariables() (vars map[string]any, maxThinking int) {
 	if most == 0 {
 		vars["enable_thinking"] = false
 	}
-	maps.Copy(vars, f.templateKwargs())
+	maps.Copy(vars, readTemplateKwargs(f))
 	if most < 0 {
 		return vars, 0
 	}
@@ -92,8 +92,8 @@ func (f Reader) templateVariables() (vars map[string]any, maxThinking int) {
 // thinkingBounds are vLLM's and llama.cpp's names for the most tokens of a thought.
 var thinkingBounds = []string{"thinking_token_budget", "reasoning_budget", "reasoning_budget_tokens", "thinking_budget_tokens"}
 
-// templateKwargs reads the variables that a request names.
-func (f Reader) templateKwargs() (named map[string]any) {
+// readTemplateKwargs reads the variables that a request names.
+func readTemplateKwargs(f *jsonread.Fields) (named map[string]any) {
 	const name = "chat_template_kwargs"
 	raw, ok := f.Take(name)
 	switch {
@@ -106,9 +106,9 @@ func (f Reader) templateKwargs() (named map[string]any) {
 	return named
 }
 
-// ending reads how the conversation ends. By default the model continues an
+// readEnding reads how the conversation ends. By default the model continues an
 // assistant's message and answers all others.
-func (f Reader) ending(messages []template.Message) tts.Ending {
+func readEnding(f *jsonread.Fields, messages []template.Message) tts.Ending {
 	headerGiven, openGiven := f.Has("add_generation_prompt"), f.Has("continue_final_message")
 	var header, open bool
 	f.Bool("add_generation_prompt", &header)
@@ -130,16 +130,16 @@ func (f Reader) ending(messages []template.Message) tts.Ending {
 	return tts.AddGenerationPrompt
 }
 
-// truncation reads whether the oldest exchanges may be left out.
-func (f Reader) truncation() bool {
+// readTruncation reads whether the oldest exchanges may be left out.
+func readTruncation(f *jsonread.Fields) bool {
 	const auto, disabled = "auto", "disabled"
 	mode := disabled
 	f.OneOf("truncation", jsonread.CodeValue, &mode, auto, disabled)
 	return mode == auto
 }
 
-// message reads one message of a conversation.
-func (f Reader) message() template.Message {
+// readMessage reads one message of a conversation.
+func readMessage(f *jsonread.Fields) template.Message {
 	var m template.Message
 	f.String("role", &m.Role)
 	switch m.Role {
@@ -153,7 +153,7 @@ func (f Reader) message() template.Message {
 	default:
 		f.Fail(jsonread.CodeValue, "role", "expected one of system, developer, user, assistant and tool, but got '%s'.", jsonread.Brief(m.Role))
 	}
-	if text, given := f.content(); given {
+	if text, given := readContent(f); given {
 		m.Content = text
 	} else if m.Role != RoleAssistant {
 		f.Fail(jsonread.CodeMissing, "content", "a message of role %s needs a content.", m.Role)
@@ -161,7 +161,7 @@ func (f Reader) message() template.Message {
 	f.String("name", &m.Name)
 	f.Text("reasoning_content", &m.ReasoningContent)
 	f.String("tool_call_id", &m.ToolCallID)
-	if calls := f.functions("tool_calls", "arguments"); calls != nil {
+	if calls := readFunctions(f, "tool_calls", "arguments"); calls != nil {
 		if m.ToolCalls = calls; m.Role != RoleAssistant {
 			f.Fail(jsonread.CodeValue, "tool_calls", "messages of role assistant alone call tools.")
 		}
@@ -171,8 +171,8 @@ func (f Reader) message() template.Message {
 	return m
 }
 
-// content reads a message's content: a string, or a list of text parts.
-func (f Reader) content() (content string, given bool) {
+// readContent reads a message's content: a string, or a list of text parts.
+func readContent(f *jsonread.Fields) (content string, given bool) {
 	raw, ok := f.Take("content")
 	if !ok {
 		return "", false

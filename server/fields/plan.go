@@ -17,9 +17,9 @@ import (
 // method changes the next of these, or the server's standard; if there is none, it has to name a quality or a
 // deadline. nil: the request asks for none.
 func (f Reader) Scaling(header string, preset, standard *scaling.Plan) *api.ScalingRequest {
-	fromMetadata := f.scalingInMetadata()
-	inBody := f.plan(func() (p scaling.Plan) {
-		if a := planElsewhere(f, header, fromMetadata, preset); a != nil {
+	fromMetadata := readScalingInMetadata(f.Fields)
+	inBody := readPlan(f.Fields, func() (p scaling.Plan) {
+		if a := planElsewhere(f.Fields, header, fromMetadata, preset); a != nil {
 			p = *a.Plan
 		} else if standard != nil {
 			p = *standard
@@ -29,11 +29,11 @@ func (f Reader) Scaling(header string, preset, standard *scaling.Plan) *api.Scal
 	if inBody != nil {
 		return inBody
 	}
-	return planElsewhere(f, header, fromMetadata, preset)
+	return planElsewhere(f.Fields, header, fromMetadata, preset)
 }
 
 // planElsewhere returns what a request asks for outside its body's object.
-func planElsewhere(f Reader, header, fromMetadata string, preset *scaling.Plan) *api.ScalingRequest {
+func planElsewhere(f *jsonread.Fields, header, fromMetadata string, preset *scaling.Plan) *api.ScalingRequest {
 	written := func(text, param string) *api.ScalingRequest {
 		plan, err := scaling.Parse(text)
 		if err != nil && f.Err == nil {
@@ -52,10 +52,10 @@ func planElsewhere(f Reader, header, fromMetadata string, preset *scaling.Plan) 
 	return nil
 }
 
-// plan reads the request's test_time_scaling: an object, or the written form
+// readPlan reads the request's test_time_scaling: an object, or the written form
 // as a string. An object without a method changes the plan that the request asks for
 // elsewhere.
-func (f Reader) plan(elsewhere func() scaling.Plan) *api.ScalingRequest {
+func readPlan(f *jsonread.Fields, elsewhere func() scaling.Plan) *api.ScalingRequest {
 	raw, ok := f.Take(api.ScalingField)
 	if !ok {
 		return nil
@@ -111,7 +111,7 @@ func newSearch(c *api.Call, a *api.Ask, req *tts.Request, plan scaling.Plan) (*t
 // sampled as the request says in named, and else as searches do. The report is nil without a
 // search, or for one that the answer does not tell of.
 func (f Reader) Scale(c *api.Call, a *api.Ask, req *tts.Request, named sampling.Config) *report.Search {
-	f.metadata()
+	readMetadata(f.Fields)
 	asked, standard := a.Asked, c.Standard
 	switch {
 	case a.Choice == nil:

@@ -27,7 +27,7 @@ func TestAFieldOfTheObjectIsTheSameAsAWordOfTheString(t *testing.T) {
 		`answer.extract=number;answer.normalize=text;temperature=0.5;early_stop.consensus=0.95;adaptive.first=2;adaptive.threshold=0.9;adaptive.price=0.5;adaptive.step_cost=1,2.5;` +
 		`deepconf.warmup=2;deepconf.eta=50;deepconf.window=9;deepconf.top_k=5;deepconf.weight=tail;deepconf.tau=0.75;particles.resampling=systematic;particles.temperature=2;particles.iterations=4;particles.references=2;budget.tokens=500;budget.time_ms=1500;stream_mode=final;include=candidates,steps,tree`
 	f := parsed(t, `{"test_time_scaling":`+object+`}`)
-	got := f.plan(nil)
+	got := readPlan(f.Fields, nil)
 	if f.Err != nil || len(f.Unread()) != 0 {
 		t.Fatal(f.Err, f.Unread())
 	}
@@ -46,7 +46,7 @@ func TestAnObjectWithoutAMethodChangesWhatItNamesAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := parsed(t, `{"test_time_scaling":{"n":8,"step":{"max_tokens":5},"budget":{"tokens":90},"include":["partial"]}}`)
-	got := f.plan(func() scaling.Plan { return base })
+	got := readPlan(f.Fields, func() scaling.Plan { return base })
 	want := base
 	want.N, want.Step.MaxTokens, want.Budget.Tokens, want.Include.Partial = 8, 5, 90, true
 	if f.Err != nil || !reflect.DeepEqual(*got.Plan, want) {

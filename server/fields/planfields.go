@@ -130,7 +130,7 @@ func parseSetting(o *jsonread.Fields, name string, s *scaling.Setting, dst any) 
 	case *[]string:
 		*d = texts(o, name, maxTexts, func(i int) string { return fmt.Sprintf("%s[%d]", name, i) }, "a string")
 	case *scaling.Delimiters:
-		if stops := (Reader{o}).texts("stop", MaxStops); stops != nil {
+		if stops := readTexts(o, "stop", MaxStops); stops != nil {
 			*d = stops
 		}
 	case *json.RawMessage:

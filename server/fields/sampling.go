@@ -19,11 +19,11 @@ import (
 // are the model's defaults, and below them the API's in custom; if that is empty, OpenAI's. It returns the
 // numbers that the request names.
 func (f Reader) Sampling(req *tts.Request, m *tts.Model, maxChoices int, custom sampling.Config) sampling.Config {
-	s := sampled{Reader: f, req: req, model: m, choices: maxChoices}
+	s := sampled{Fields: f.Fields, req: req, model: m, choices: maxChoices}
 	for i := range sampling.Fields {
-		f.drawn(&sampling.Fields[i], &s.named)
+		readDrawn(f.Fields, &sampling.Fields[i], &s.named)
 	}
-	f.repetition(&s.named)
+	readRepetition(f.Fields, &s.named)
 	s.named.Or(m.Defaults(custom)).Apply(&req.Sampling)
 	for _, row := range Sampled {
 		row.read(&s)
@@ -33,7 +33,7 @@ func (f Reader) Sampling(req *tts.Request, m *tts.Model, maxChoices int, custom 
 
 // sampled holds the request that fields are read into.
 type sampled struct {
-	Reader
+	*jsonread.Fields
 	req     *tts.Request
 	model   *tts.Model
 	choices int // that a request may have
@@ -49,10 +49,10 @@ var Sampled = []Row{
 	}},
 	{"`min_tokens`", "0 up", "no token or stop string ends a choice earlier; at most `max_tokens`", func(s *sampled) { s.Int("min_tokens", &s.req.MinTokens, 0, math.MaxInt32) }},
 	{"`repetition_detection`", "an object", "vLLM's: `max_pattern_size` (to 1024), `min_pattern_size` (default 1), `min_count` (from 2). A pattern of so many tokens that comes `min_count` times in a row ends the answer with finish reason `repetition`", func(s *sampled) {
-		s.req.Repetition = s.repetitionDetection()
+		s.req.Repetition = readRepetitionDetection(s.Fields)
 	}},
-	{"`bad_words`", count(MaxBadWords, fmt.Sprintf("of 1 to %d bytes", MaxBadWordLen)), "words that are never completed, in their tokens at a text's beginning and after a space", func(s *sampled) { s.req.BadWords = s.badWords() }},
-	{"`allowed_token_ids`", count(MaxAllowed, "token ids"), "only these are sampled, so a turn ends only if its token is listed", func(s *sampled) { s.req.Allowed = s.allowed(s.model.Vocab) }},
+	{"`bad_words`", count(MaxBadWords, fmt.Sprintf("of 1 to %d bytes", MaxBadWordLen)), "words that are never completed, in their tokens at a text's beginning and after a space", func(s *sampled) { s.req.BadWords = readBadWords(s.Fields) }},
+	{"`allowed_token_ids`", count(MaxAllowed, "token ids"), "only these are sampled, so a turn ends only if its token is listed", func(s *sampled) { s.req.Allowed = readAllowed(s.Fields, s.model.Vocab) }},
 	{"`include_stop_str_in_output`", "default false", "the answer's text keeps what ended it", func(s *sampled) { s.Bool("include_stop_str_in_output", &s.req.KeepStop) }},
 	{"`skip_special_tokens`", "default true", "false writes special tokens out", func(s *sampled) {
 		skip := true
@@ -60,21 +60,21 @@ var Sampled = []Row{
 		s.req.Special = !skip
 	}},
 	{"`dry_sequence_breakers`", count(MaxBreakers, fmt.Sprintf("of 1 to %d bytes", MaxStopLen)), "texts across which DRY counts no repetition; default `\\n`, `:`, `\"` and `*`", func(s *sampled) {
-		s.req.DRYBreakers = s.texts("dry_sequence_breakers", MaxBreakers)
+		s.req.DRYBreakers = readTexts(s.Fields, "dry_sequence_breakers", MaxBreakers)
 	}},
 	{"`n`", "1 to `server.max_choices`", "choices of each prompt, which is computed once", func(s *sampled) {
 		s.req.N = 1
 		s.Int("n", &s.req.N, 1, s.choices)
 	}},
-	{"`seed`", "64 bits", "same request and seed, same answer, whatever else runs; random if absent", func(s *sampled) { s.req.Sampling.Seed = s.seed() }},
-	{"`stop`", count(MaxStops, fmt.Sprintf("strings of 1 to %d bytes", MaxStopLen)), "a string or a list; the first to be complete ends the answer and is not delivered", func(s *sampled) { s.req.Stop = s.texts("stop", MaxStops) }},
+	{"`seed`", "64 bits", "same request and seed, same answer, whatever else runs; random if absent", func(s *sampled) { s.req.Sampling.Seed = readSeed(s.Fields) }},
+	{"`stop`", count(MaxStops, fmt.Sprintf("strings of 1 to %d bytes", MaxStopLen)), "a string or a list; the first to be complete ends the answer and is not delivered", func(s *sampled) { s.req.Stop = readTexts(s.Fields, "stop", MaxStops) }},
 	{"`logit_bias`", count(MaxLogitBias, "tokens, -100 to 100"), "token id → bias; or llama.cpp's list of pairs: a token id, or a text for all its tokens, and a bias, or `false` for never", func(s *sampled) {
-		s.req.Sampling.LogitBias = s.logitBias(s.model)
+		s.req.Sampling.LogitBias = readLogitBias(s.Fields, s.model)
 	}},
 }
 
-// drawn reads a number of how tokens are drawn.
-func (f Reader) drawn(row *sampling.Field, named *sampling.Config) {
+// readDrawn reads a number of how tokens are drawn.
+func readDrawn(f *jsonread.Fields, row *sampling.Field, named *sampling.Config) {
 	least := row.Lo
 	if row.MinusOne {
 		least = -1
@@ -88,9 +88,9 @@ func (f Reader) drawn(row *sampling.Field, named *sampling.Config) {
 	}
 }
 
-// repetition reads llama.cpp's name for the penalty of tokens seen: repetition_penalty is of all of
+// readRepetition reads llama.cpp's name for the penalty of tokens seen: repetition_penalty is of all of
 // them, repeat_penalty of the latest repeat_last_n, where -1 is all and 0 none.
-func (f Reader) repetition(named *sampling.Config) {
+func readRepetition(f *jsonread.Fields, named *sampling.Config) {
 	if named.RepetitionPenalty != nil {
 		if f.Has("repeat_penalty") {
 			f.Fail(jsonread.CodeValue, "repeat_penalty", "it cannot be given together with 'repetition_penalty'.")
@@ -104,8 +104,8 @@ func (f Reader) repetition(named *sampling.Config) {
 	}
 }
 
-// repetitionDetection reads vLLM's field of that name.
-func (f Reader) repetitionDetection() (r tts.Repetition) {
+// readRepetitionDetection reads vLLM's field of that name.
+func readRepetitionDetection(f *jsonread.Fields) (r tts.Repetition) {
 	o, ok := f.Object("repetition_detection")
 	if !ok {
 		return r
@@ -119,8 +119,8 @@ func (f Reader) repetitionDetection() (r tts.Repetition) {
 	return r
 }
 
-// badWords reads words that must not be completed.
-func (f Reader) badWords() []string {
+// readBadWords reads words that must not be completed.
+func readBadWords(f *jsonread.Fields) []string {
 	items, _ := f.List("bad_words", MaxBadWords)
 	words := make([]string, len(items))
 	for i, item := range items {
@@ -136,8 +136,8 @@ func (f Reader) badWords() []string {
 	return words
 }
 
-// allowed reads the tokens that may be sampled at all; nil: all of them.
-func (f Reader) allowed(vocab int) []int32 {
+// readAllowed reads the tokens that may be sampled at all; nil: all of them.
+func readAllowed(f *jsonread.Fields, vocab int) []int32 {
 	if !f.Has("allowed_token_ids") {
 		return nil
 	}
@@ -148,8 +148,8 @@ func (f Reader) allowed(vocab int) []int32 {
 	return ids
 }
 
-// seed returns the request's, of any sign that fits into 64 bits, or a random one.
-func (f Reader) seed() uint64 {
+// readSeed returns the request's, of any sign that fits into 64 bits, or a random one.
+func readSeed(f *jsonread.Fields) uint64 {
 	raw, ok := f.Take("seed")
 	if !ok {
 		return rand.Uint64()
@@ -164,8 +164,8 @@ func (f Reader) seed() uint64 {
 	return v
 }
 
-// texts reads a string or a list of at most that many strings; nil: there is none.
-func (f Reader) texts(name string, most int) []string {
+// readTexts reads a string or a list of at most that many strings; nil: there is none.
+func readTexts(f *jsonread.Fields, name string, most int) []string {
 	raw, ok := f.Take(name)
 	if !ok {
 		return nil
@@ -187,9 +187,9 @@ func (f Reader) texts(name string, most int) []string {
 	return texts
 }
 
-// logitBias reads OpenAI's {"token id": bias}, or llama.cpp's list of pairs: a
+// readLogitBias reads OpenAI's {"token id": bias}, or llama.cpp's list of pairs: a
 // token id, or a text for each of its tokens, and a bias, or false for never.
-func (f Reader) logitBias(m *tts.Model) map[int32]float32 {
+func readLogitBias(f *jsonread.Fields, m *tts.Model) map[int32]float32 {
 	const name = "logit_bias"
 	raw, ok := f.Take(name)
 	if !ok {
@@ -201,7 +201,7 @@ func (f Reader) logitBias(m *tts.Model) map[int32]float32 {
 	case object:
 		pairs = jsonread.Members(raw)
 	case jsonread.Kind(raw) == "a list":
-		pairs = f.pairs(name, raw)
+		pairs = readPairs(f, name, raw)
 	default:
 		f.WrongType(name, "an object, or a list of pairs,", raw)
 		return nil
@@ -212,7 +212,7 @@ func (f Reader) logitBias(m *tts.Model) map[int32]float32 {
 		if (object || string(value) != "false") && (json.Unmarshal(value, &v) != nil || v < -100 || v > 100) {
 			f.Fail(jsonread.CodeValue, name, "the bias of token %s must be a number between -100 and 100, but got %s.", jsonread.Brief(token), jsonread.Brief(value))
 		}
-		for _, id := range f.biased(name, token, object, m) {
+		for _, id := range readBiased(f, name, token, object, m) {
 			bias[id] = float32(v)
 		}
 		if n++; n > MaxLogitBias || len(bias) > MaxLogitBias {
@@ -225,8 +225,8 @@ func (f Reader) logitBias(m *tts.Model) map[int32]float32 {
 	return bias
 }
 
-// pairs returns the elements of raw, found at name, a list of lists of two.
-func (f Reader) pairs(name string, raw json.RawMessage) iter.Seq2[json.RawMessage, json.RawMessage] {
+// readPairs returns the elements of raw, found at name, a list of lists of two.
+func readPairs(f *jsonread.Fields, name string, raw json.RawMessage) iter.Seq2[json.RawMessage, json.RawMessage] {
 	return func(yield func(a, b json.RawMessage) bool) {
 		for pair := range jsonread.Elements(raw) {
 			items, ok := f.Items(name, pair, 2)
@@ -240,9 +240,9 @@ func (f Reader) pairs(name string, raw json.RawMessage) iter.Seq2[json.RawMessag
 	}
 }
 
-// biased returns the tokens that an entry of logit_bias is about. As an object's key a
+// readBiased returns the tokens that an entry of logit_bias is about. As an object's key a
 // string is an id; in a list it is a text.
-func (f Reader) biased(name string, token json.RawMessage, key bool, m *tts.Model) []int32 {
+func readBiased(f *jsonread.Fields, name string, token json.RawMessage, key bool, m *tts.Model) []int32 {
 	id := string(token)
 	if s, ok := jsonread.Text(token); ok {
 		if !key && len(s) <= MaxStopLen {

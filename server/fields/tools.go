@@ -11,9 +11,9 @@ import (
 	"github.com/lutra-lm/lutra/tts/toolcall"
 )
 
-// functions reads a list of objects that each hold a function with a name. These are the tools of a request, or the calls
+// readFunctions reads a list of objects that each hold a function with a name. These are the tools of a request, or the calls
 // of a message, whose arguments are text or an object. The template gets them as they are written.
-func (f Reader) functions(field, arguments string) []any {
+func readFunctions(f *jsonread.Fields, field, arguments string) []any {
 	items, _ := f.List(field, MaxTools)
 	var list []any
 	for i, raw := range items {
@@ -31,7 +31,7 @@ func (f Reader) functions(field, arguments string) []any {
 			if arguments != "" {
 				var id string
 				o.String("id", &id)
-				Reader{fn}.arguments(arguments)
+				checkArguments(fn, arguments)
 			}
 			if f.Err == nil {
 				f.Err = fn.Err
@@ -47,17 +47,17 @@ func (f Reader) functions(field, arguments string) []any {
 	return list
 }
 
-// arguments checks the arguments of a call: an object, or a string, which need not hold one, since an answer may
+// checkArguments checks the arguments of a call: an object, or a string, which need not hold one, since an answer may
 // have been cut off in a call.
-func (f Reader) arguments(field string) {
+func checkArguments(f *jsonread.Fields, field string) {
 	if kind := jsonread.Kind(f.Raw(field)); kind != "an object" && kind != "a string" {
 		f.Fail(jsonread.CodeType, field, "expected a string or an object, but got %s instead.", kind)
 	}
 }
 
-// answersCall checks that a tool's message follows a call of its id, if calls have ids. ids has the ids of the
+// readAnsweredCall checks that a tool's message follows a call of its id, if calls have ids. ids has the ids of the
 // message before the results.
-func (f Reader) answersCall(at int, m *template.Message, ids map[string]bool) {
+func readAnsweredCall(f *jsonread.Fields, at int, m *template.Message, ids map[string]bool) {
 	switch {
 	case len(ids) == 0:
 		f.Fail(jsonread.CodeValue, fmt.Sprintf("messages[%d].role", at), "a message of role tool follows one with 'tool_calls'.")
@@ -98,7 +98,7 @@ func written(list []any) (n int) {
 
 // Tools reads definitions of functions for the template.
 func (f Reader) Tools(p *tts.Prompt) {
-	p.Tools = f.functions("tools", "")
+	p.Tools = readFunctions(f.Fields, "tools", "")
 	if n := written(p.Tools); n > MaxFunctions {
 		f.Fail(jsonread.CodeValue, "tools", "they have %d bytes, at most %d are allowed.", n, MaxFunctions)
 	}
@@ -117,9 +117,9 @@ func (f Reader) ToolChoice(req *tts.Request, m *tts.Model) *tts.Calling {
 	f.Tools(&req.Prompt)
 	parallel := true
 	f.Bool("parallel_tool_calls", &parallel)
-	choice, name, allowed := f.toolChoice()
-	c := &tts.Calling{Format: m.ToolFormat(), Tools: f.definitions(req.Prompt.Tools), Single: !parallel}
-	f.allow(c, allowed)
+	choice, name, allowed := readToolChoice(f.Fields)
+	c := &tts.Calling{Format: m.ToolFormat(), Tools: checkDefinitions(f.Fields, req.Prompt.Tools), Single: !parallel}
+	allowTools(f.Fields, c, allowed)
 	if f.Err != nil || choice == toolsNone || choice == "" && len(c.Tools) == 0 {
 		return nil
 	}
@@ -145,9 +145,9 @@ func (f Reader) ToolChoice(req *tts.Request, m *tts.Model) *tts.Calling {
 	return c
 }
 
-// allow leaves a calling only the tools of these names; nil: all. The prompt still shows all of them, so that
+// allowTools leaves a calling only the tools of these names; nil: all. The prompt still shows all of them, so that
 // its prefix is in the cache whichever are allowed.
-func (f Reader) allow(c *tts.Calling, names []string) {
+func allowTools(f *jsonread.Fields, c *tts.Calling, names []string) {
 	if names == nil {
 		return
 	}
@@ -166,9 +166,9 @@ func (f Reader) allow(c *tts.Calling, names []string) {
 	}
 }
 
-// toolChoice reads tool_choice: a word, the name of the tool to call, or the names of those
+// readToolChoice reads tool_choice: a word, the name of the tool to call, or the names of those
 // that may be called.
-func (f Reader) toolChoice() (choice, name string, allowed []string) {
+func readToolChoice(f *jsonread.Fields) (choice, name string, allowed []string) {
 	raw, ok := f.Take("tool_choice")
 	if !ok {
 		return "", "", nil
@@ -185,22 +185,22 @@ func (f Reader) toolChoice() (choice, name string, allowed []string) {
 	}
 	kind := "function"
 	if o.String("type", &kind); kind == "allowed_tools" {
-		choice, allowed = Reader{o}.allowedTools()
+		choice, allowed = readAllowedTools(o)
 		f.Adopt(o)
 		return choice, "", allowed
 	}
 	if kind != "function" {
 		o.Fail(jsonread.CodeUnsupported, "type", "expected function or allowed_tools, but got '%s'.", jsonread.Brief(kind))
 	}
-	name = Reader{o}.named("the tool to call needs a name.")
+	name = readNamed(o, "the tool to call needs a name.")
 	f.Adopt(o)
 	return toolsRequired, name, nil
 }
 
-// named reads the name of a function: in an object of its own, as chats have it, or besides
+// readNamed reads the name of a function: in an object of its own, as chats have it, or besides
 // the type, as responses do.
-func (f Reader) named(missing string) (name string) {
-	from := f.Fields
+func readNamed(f *jsonread.Fields, missing string) (name string) {
+	from := f
 	if o, ok := f.Object("function"); ok {
 		from = o
 		defer f.Adopt(o)
@@ -211,19 +211,19 @@ func (f Reader) named(missing string) (name string) {
 	return name
 }
 
-// allowedTools reads a mode and tools: in an object of their own, as chats have them, or
+// readAllowedTools reads a mode and tools: in an object of their own, as chats have them, or
 // besides the type, as responses do.
-func (f Reader) allowedTools() (mode string, names []string) {
+func readAllowedTools(f *jsonread.Fields) (mode string, names []string) {
 	from := f
 	if o, ok := f.Object("allowed_tools"); ok {
-		from = Reader{o}
+		from = o
 		defer f.Adopt(o)
 	}
 	from.OneOf("mode", jsonread.CodeValue, &mode, toolsAuto, toolsRequired)
 	for _, o := range from.Each("tools", MaxTools) {
 		kind := "function"
 		o.OneOf("type", jsonread.CodeUnsupported, &kind, "function")
-		names = append(names, Reader{o}.named("an allowed tool needs a name."))
+		names = append(names, readNamed(o, "an allowed tool needs a name."))
 	}
 	if len(names) == 0 {
 		from.Fail(jsonread.CodeMissing, "tools", "a list of at least one tool is required.")
@@ -231,8 +231,8 @@ func (f Reader) allowedTools() (mode string, names []string) {
 	return mode, names
 }
 
-// definitions returns tools as the reader of calls knows them.
-func (f Reader) definitions(tools []any) []toolcall.Tool {
+// checkDefinitions returns tools as the reader of calls knows them.
+func checkDefinitions(f *jsonread.Fields, tools []any) []toolcall.Tool {
 	list, fault := toolcall.Definitions(tools)
 	if fault != nil {
 		code := jsonread.CodeValue

@@ -22,27 +22,11 @@ import (
 
 // Fields reads a JSON object field by field, checking types and ranges on the
 // way. It keeps the first fault; reads after one do nothing. null counts as absent.
-// What nobody has read at the end is unknown. There is a method for each kind of value.
+// What nobody has read at the end is unknown.
 type Fields struct {
-	path string // of the object, for messages: "messages[2]."
-	raw  map[string]json.RawMessage
-	text []byte          // that Parse has read
-	ctx  context.Context // of the request; nil: none
-	all  bool            // unread fields are faults, also in objects within
-	Err  error           // the first fault
+	object
+	all bool // unread fields are faults, also in objects within
 }
-
-// Context returns the context of the request that the object belongs to. Values made of its fields last no
-// longer.
-func (f *Fields) Context() context.Context {
-	if f.ctx == nil {
-		return context.Background()
-	}
-	return f.ctx
-}
-
-// Source returns the text that Parse has read; nil for an object within.
-func (f *Fields) Source() []byte { return f.text }
 
 // Within gives f the context of its request.
 func (f *Fields) Within(ctx context.Context) *Fields {
@@ -100,27 +84,9 @@ func Parse(body []byte) (*Fields, error) {
 	case Kind(body) != "an object":
 		return nil, Errorf(CodeType, "", "The request body must be a JSON object, not %s.", Kind(body))
 	}
-	f := &Fields{text: body}
+	f := &Fields{object: object{text: body}}
 	f.read(body)
 	return f, f.Err
-}
-
-// read takes in the fields of an object. Of two with one name the last counts.
-func (f *Fields) read(object json.RawMessage) {
-	f.raw = make(map[string]json.RawMessage)
-	n := 0
-	for written, value := range Members(object) {
-		if n++; n > MaxFields {
-			f.Err = Errorf(CodeValue, strings.TrimSuffix(f.path, "."), "An object has more than %d fields.", MaxFields)
-			return
-		}
-		name, ok := Text(written)
-		if !ok || len(name) > MaxNameLen {
-			f.Err = Errorf(CodeValue, strings.TrimSuffix(f.path, "."), "The name of a field is longer than %d bytes: '%s'.", MaxNameLen, Brief(written))
-			return
-		}
-		f.raw[name] = value
-	}
 }
 
 // Text returns the text of raw, if that is a JSON string.
@@ -132,40 +98,6 @@ func Text(raw json.RawMessage) (s string, ok bool) {
 		return string(raw[1 : len(raw)-1]), true
 	}
 	return s, json.Unmarshal(raw, &s) == nil
-}
-
-// Take removes a field; ok is false for absent and null ones and after a fault.
-func (f *Fields) Take(name string) (raw json.RawMessage, ok bool) {
-	raw, ok = f.raw[name]
-	delete(f.raw, name)
-	if f.Err != nil || !ok || string(raw) == "null" {
-		return nil, false
-	}
-	return raw, true
-}
-
-// Raw returns a field as it is written, nil when it is absent, and leaves it unread.
-func (f *Fields) Raw(name string) json.RawMessage { return f.raw[name] }
-
-// Put gives the object a field in place of one that was read.
-func (f *Fields) Put(name string, raw json.RawMessage) { f.raw[name] = raw }
-
-// Has tells whether a field is there and not null, and leaves it unread.
-func (f *Fields) Has(name string) bool {
-	raw, ok := f.raw[name]
-	return ok && string(raw) != "null"
-}
-
-// Fail notes a fault of a field, unless there has been one before.
-func (f *Fields) Fail(code, name, format string, args ...any) {
-	if f.Err == nil {
-		f.Err = Errorf(code, f.path+name, "Invalid '%s': %s", f.path+name, errtext.Sprintf(format, args...))
-	}
-}
-
-// WrongType is a fault that says what was found in place of want.
-func (f *Fields) WrongType(name, want string, raw json.RawMessage) {
-	f.Fail(CodeType, name, "expected %s, but got %s instead.", want, Kind(raw))
 }
 
 // Float32 reads a number in [lo, hi].
@@ -312,7 +244,7 @@ func (f *Fields) Sub(name string, raw json.RawMessage) (*Fields, bool) {
 		f.WrongType(name, "an object", raw)
 		return nil, false
 	}
-	sub := &Fields{path: f.path + name + ".", ctx: f.ctx, all: f.all}
+	sub := &Fields{object{path: f.path + name + ".", ctx: f.ctx}, f.all}
 	sub.read(raw)
 	return sub, true
 }
@@ -399,32 +331,6 @@ func (f *Fields) EachOf(name string, raw json.RawMessage, most int) iter.Seq2[in
 			}
 		}
 	}
-}
-
-// Refuse refuses fields that ask for what the server does not do; empty values do not.
-func (f *Fields) Refuse(names ...string) {
-	for _, name := range names {
-		if raw, ok := f.Take(name); ok && !slices.Contains([]string{"false", "[]", "{}", `""`, "0"}, string(raw)) {
-			f.Fail(CodeUnsupported, name, "this server does not support it.")
-		}
-	}
-}
-
-// Ignore reads fields that change nothing here.
-func (f *Fields) Ignore(names ...string) {
-	for _, name := range names {
-		delete(f.raw, name)
-	}
-}
-
-// Unread lists the fields nobody has read, sorted.
-func (f *Fields) Unread() []string {
-	names := make([]string, 0, len(f.raw))
-	for name := range f.raw {
-		names = append(names, f.path+name)
-	}
-	slices.Sort(names)
-	return names
 }
 
 // Kind names the JSON type of raw, with its article.

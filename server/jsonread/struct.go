@@ -24,7 +24,7 @@ func (f *Fields) Struct(dst any) {
 	for i := range v.NumField() {
 		field, tag := v.Field(i), v.Type().Field(i).Tag
 		if name, _, _ := strings.Cut(tag.Get("json"), ","); name != "" {
-			f.member(name, tag, field)
+			readMember(f, name, tag, field)
 		}
 	}
 	if c, ok := dst.(Checker); ok && f.Err == nil {
@@ -38,8 +38,8 @@ type Unmarshaler interface{ UnmarshalFields(o *Fields) }
 // Checker says in the object that it was read from what is wrong with it.
 type Checker interface{ Check(o *Fields) }
 
-// member reads the field of a name into v.
-func (f *Fields) member(name string, tag reflect.StructTag, v reflect.Value) {
+// readMember reads the field of a name into v.
+func readMember(f *Fields, name string, tag reflect.StructTag, v reflect.Value) {
 	most := math.MaxInt32
 	if text, ok := tag.Lookup("max"); ok {
 		most, _ = strconv.Atoi(text)
@@ -48,9 +48,9 @@ func (f *Fields) member(name string, tag reflect.StructTag, v reflect.Value) {
 	case Unmarshaler:
 		f.In(name, dst.UnmarshalFields)
 	case *json.RawMessage:
-		f.object(name, dst, most)
+		readObject(f, name, dst, most)
 	case *string:
-		f.shortText(name, tag, dst)
+		readShortText(f, name, tag, dst)
 	case *int:
 		f.Int(name, dst, 0, most)
 	case *bool:
@@ -60,23 +60,23 @@ func (f *Fields) member(name string, tag reflect.StructTag, v reflect.Value) {
 	case *[]int32:
 		*dst = f.IDs(name, most, math.MaxInt32)
 	case *[]string:
-		*dst = f.strings(name, most)
+		*dst = readStrings(f, name, most)
 	case *[]float32:
-		*dst = f.numbers(name, most)
+		*dst = readNumbers(f, name, most)
 	default:
-		f.compound(name, tag, most, v)
+		readCompound(f, name, tag, most, v)
 	}
 }
 
-// compound reads a struct, a list of structs, or a pointer.
-func (f *Fields) compound(name string, tag reflect.StructTag, most int, v reflect.Value) {
+// readCompound reads a struct, a list of structs, or a pointer.
+func readCompound(f *Fields, name string, tag reflect.StructTag, most int, v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Struct:
 		f.In(name, func(o *Fields) { o.Struct(v.Addr().Interface()) })
 	case reflect.Pointer:
 		if f.Has(name) {
 			v.Set(reflect.New(v.Type().Elem()))
-			f.member(name, tag, v.Elem())
+			readMember(f, name, tag, v.Elem())
 		}
 		f.Ignore(name) // null
 	case reflect.Slice:
@@ -90,8 +90,8 @@ func (f *Fields) compound(name string, tag reflect.StructTag, most int, v reflec
 	}
 }
 
-// shortText reads a string, which is short unless its tag says otherwise.
-func (f *Fields) shortText(name string, tag reflect.StructTag, dst *string) {
+// readShortText reads a string, which is short unless its tag says otherwise.
+func readShortText(f *Fields, name string, tag reflect.StructTag, dst *string) {
 	if _, long := tag.Lookup("long"); long {
 		f.Text(name, dst)
 		return
@@ -102,8 +102,8 @@ func (f *Fields) shortText(name string, tag reflect.StructTag, dst *string) {
 	}
 }
 
-// object reads an object as it is written, of at most most bytes. There has to be one.
-func (f *Fields) object(name string, dst *json.RawMessage, most int) {
+// readObject reads an object as it is written, of at most most bytes. There has to be one.
+func readObject(f *Fields, name string, dst *json.RawMessage, most int) {
 	raw, ok := f.Take(name)
 	if !ok || Kind(raw) != "an object" || len(raw) > most {
 		f.Fail(CodeType, name, "expected an object of at most %d bytes.", most)
@@ -112,8 +112,8 @@ func (f *Fields) object(name string, dst *json.RawMessage, most int) {
 	*dst = raw
 }
 
-// strings reads a list of names, or of texts as short.
-func (f *Fields) strings(name string, most int) (list []string) {
+// readStrings reads a list of names, or of texts as short.
+func readStrings(f *Fields, name string, most int) (list []string) {
 	items, _ := f.List(name, most)
 	for _, raw := range items {
 		s, ok := Text(raw)
@@ -126,8 +126,8 @@ func (f *Fields) strings(name string, most int) (list []string) {
 	return list
 }
 
-// numbers reads a list of numbers.
-func (f *Fields) numbers(name string, most int) (list []float32) {
+// readNumbers reads a list of numbers.
+func readNumbers(f *Fields, name string, most int) (list []float32) {
 	items, _ := f.List(name, most)
 	for i, raw := range items {
 		x, err := strconv.ParseFloat(string(raw), 32)

@@ -1,7 +1,6 @@
 package responses
 
 import (
-	"bytes"
 	"encoding/json"
 	"net/http"
 	"slices"
@@ -11,14 +10,14 @@ import (
 
 	"github.com/lutra-lm/lutra/server/api"
 	"github.com/lutra-lm/lutra/server/fields"
+	"github.com/lutra-lm/lutra/server/jsonread"
 	"github.com/lutra-lm/lutra/server/jsonwrite"
 	"github.com/lutra-lm/lutra/server/report"
 	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/toolcall"
 )
 
-// encoder writes responses, which have one choice. It keeps the output as it comes,
-// and has a method for each thing that can happen to it.
+// encoder writes responses, which have one choice. It keeps the output as it comes.
 type encoder struct {
 	settings *settings
 	response response
@@ -27,8 +26,7 @@ type encoder struct {
 	open     bool            // the last item of the output goes on
 	text     strings.Builder // that it has so far
 	custom   customInput     // of its arguments
-	pending  []tts.Token     // whose text has not come yet
-	thought  bool            // a thought was the last that came
+	tokens   textTokens
 	end      tts.Finish
 	steps    []step
 	stored   *owned  // where it is kept; nil: it is not
@@ -94,7 +92,7 @@ func (s *encoder) opening() jsonwrite.List {
 // snapshot returns the response as it stands, for an event that is written at once.
 func (s *encoder) snapshot() *response {
 	if s.open {
-		s.last().write(s.text.String())
+		s.response.last().write(s.text.String())
 	}
 	r := s.response
 	return &r
@@ -122,14 +120,14 @@ func (s *encoder) Event(e tts.Event) any {
 func (s *encoder) add(list jsonwrite.List, e tts.Event) jsonwrite.List {
 	switch w := e.What.(type) {
 	case tts.Reasoning:
-		s.pending, s.thought = nil, true
+		s.tokens = textTokens{thought: true}
 		list = s.write(list, itemReasoning, string(w), nil)
 	case tts.Text:
-		if tokens := s.logprobs(&w); w.Text != "" {
+		if tokens := s.tokens.take(&w); w.Text != "" {
 			list = s.write(list, itemMessage, w.Text, tokens)
 		}
 	case tts.Calls:
-		s.pending = nil
+		s.tokens.pending = nil
 		for i := range w {
 			list = s.call(list, &w[i])
 		}
@@ -144,48 +142,6 @@ func (s *encoder) add(list jsonwrite.List, e tts.Event) jsonwrite.List {
 	return list
 }
 
-// logprobs returns the tokens of a message's text, without tokens of thoughts and calls. Tokens may come before
-// their text is known.
-func (s *encoder) logprobs(d *tts.Text) []report.TokenLogprob {
-	for i := range d.Tokens {
-		if t := &d.Tokens[i]; !t.Hidden && !t.End {
-			s.pending = append(s.pending, *t)
-		}
-	}
-	if d.Text == "" {
-		return nil
-	}
-	var spelt []byte
-	for i := range s.pending {
-		spelt = append(spelt, s.pending[i].Bytes...)
-	}
-	find := bytes.Index
-	if s.thought { // of which the last may be pending
-		find, s.thought = bytes.LastIndex, false
-	}
-	from, to := find(spelt, []byte(d.Text)), len(spelt)
-	if from >= 0 {
-		to = from + len(d.Text)
-	}
-	var list []report.TokenLogprob
-	at := 0
-	for len(s.pending) > 0 && at < to {
-		t := &s.pending[0]
-		if at >= from {
-			list = append(list, report.NewTokenLogprob(t))
-		}
-		at += len(t.Bytes)
-		s.pending = s.pending[1:]
-	}
-	return list
-}
-
-// last returns the item under way.
-func (s *encoder) last() *item { return s.response.Output[len(s.response.Output)-1] }
-
-// place returns where the item under way stands.
-func (s *encoder) place() *int { return new(len(s.response.Output) - 1) }
-
 // begin opens an item, after it has closed the one under way.
 func (s *encoder) begin(list jsonwrite.List, it *item) jsonwrite.List {
 	list = s.close(list, completed)
@@ -196,21 +152,21 @@ func (s *encoder) begin(list jsonwrite.List, it *item) jsonwrite.List {
 	s.open, s.custom = true, customInput{}
 	s.text.Reset()
 	begun := *it
-	return append(list, s.event(event{Type: "response.output_item.added", Index: s.place(), Item: &begun}))
+	return append(list, s.event(event{Type: "response.output_item.added", Index: s.response.place(), Item: &begun}))
 }
 
 // write adds text to an item of that type.
 func (s *encoder) write(list jsonwrite.List, kind, text string, tokens []report.TokenLogprob) jsonwrite.List {
-	if !s.open || s.last().Type != kind {
+	if !s.open || s.response.last().Type != kind {
 		list = s.begin(list, newItem(kind))
 		p := newPart(kind)
-		s.last().Content = []part{p}
-		list = append(list, s.event(event{Type: "response.content_part.added", ItemID: s.last().ID, Index: s.place(), PartIndex: new(0), Part: &p}))
+		s.response.last().Content = []part{p}
+		list = append(list, s.event(event{Type: "response.content_part.added", ItemID: s.response.last().ID, Index: s.response.place(), PartIndex: new(0), Part: &p}))
 	}
 	s.text.WriteString(text)
-	it := s.last()
-	s.steps = append(s.steps, step{int32(*s.place()), int32(len(text)), int32(len(tokens))})
-	e := event{Type: "response.reasoning_text.delta", ItemID: it.ID, Index: s.place(), PartIndex: new(0), Delta: &text}
+	it := s.response.last()
+	s.steps = append(s.steps, step{int32(*s.response.place()), int32(len(text)), int32(len(tokens))})
+	e := event{Type: "response.reasoning_text.delta", ItemID: it.ID, Index: s.response.place(), PartIndex: new(0), Delta: &text}
 	if kind == itemMessage {
 		e.Type, e.Logprobs = "response.output_text.delta", tokens
 		if tokens == nil {
@@ -224,7 +180,7 @@ func (s *encoder) write(list jsonwrite.List, kind, text string, tokens []report.
 // call adds to a call.
 func (s *encoder) call(list jsonwrite.List, c *toolcall.Call) jsonwrite.List {
 	kind := itemCall
-	if c.Name != "" && slices.Contains(s.settings.custom, c.Name) || c.Name == "" && s.open && s.last().Type == itemCustom {
+	if c.Name != "" && slices.Contains(s.settings.custom, c.Name) || c.Name == "" && s.open && s.response.last().Type == itemCustom {
 		kind = itemCustom
 	}
 	if c.Name != "" {
@@ -248,18 +204,18 @@ func (s *encoder) beginCall(list jsonwrite.List, kind, id, namespace, name strin
 	it := newItem(kind)
 	it.CallID, it.Namespace, it.Name = id, namespace, name
 	list = s.begin(list, it)
-	s.steps = append(s.steps, step{item: int32(*s.place())})
+	s.steps = append(s.steps, step{item: int32(*s.response.place())})
 	return list
 }
 
 // writeCall adds to the arguments of the call under way, or to its input.
 func (s *encoder) writeCall(list jsonwrite.List, kind, piece string) jsonwrite.List {
-	if piece == "" || !s.open || s.last().Type != kind {
+	if piece == "" || !s.open || s.response.last().Type != kind {
 		return list
 	}
 	s.text.WriteString(piece)
-	s.steps = append(s.steps, step{int32(*s.place()), int32(len(piece)), 0})
-	e := event{Type: "response.function_call_arguments.delta", ItemID: s.last().ID, Index: s.place(), Delta: &piece}
+	s.steps = append(s.steps, step{int32(*s.response.place()), int32(len(piece)), 0})
+	e := event{Type: "response.function_call_arguments.delta", ItemID: s.response.last().ID, Index: s.response.place(), Delta: &piece}
 	if kind == itemCustom {
 		e.Type = "response.custom_tool_call_input.delta"
 	}
@@ -272,7 +228,7 @@ func (s *encoder) close(list jsonwrite.List, status string) jsonwrite.List {
 		return list
 	}
 	s.open = false
-	it, at, text := s.last(), s.place(), s.text.String()
+	it, at, text := s.response.last(), s.response.place(), s.text.String()
 	it.write(text)
 	it.Status = status
 	switch it.Type {
@@ -330,8 +286,8 @@ func (s *encoder) abandoned(u tts.Usage) any {
 	s.response.Usage = newUsage(u)
 	if s.open {
 		s.open = false
-		s.last().write(s.text.String())
-		s.last().Status = cutOff
+		s.response.last().write(s.text.String())
+		s.response.last().Status = cutOff
 	}
 	s.keep()
 	return s.ended()
@@ -368,13 +324,13 @@ type compacted struct {
 	Usage     *usage  `json:"usage"`
 }
 
-// compact reads POST /v1/responses/compact for a model: the request is for a summary of
+// readCompact reads POST /v1/responses/compact for a model: the request is for a summary of
 // the conversation, the oldest of which is left out if it does not fit.
-func (f reader) compact(req *tts.Request, m *tts.Model, stored owned) (*compaction, *settings) {
+func readCompact(f *jsonread.Fields, req *tts.Request, m *tts.Model, stored owned) (*compaction, *settings) {
 	s := newSettings()
 	s.Store = false
 	f.Text("instructions", &s.Instructions)
-	c := f.conversation(s, stored)
+	c := readConversation(f, s, stored)
 	c.say(fields.RoleUser, compactRequest)
 	s.instruct(&req.Prompt, c.messages)
 	req.Prompt.Truncate = true

@@ -15,13 +15,13 @@ import (
 	"github.com/lutra-lm/lutra/tts/constrain"
 )
 
-// create reads POST /v1/responses for a model. stored has what the request may follow
+// readCreate reads POST /v1/responses for a model. stored has what the request may follow
 // and refer to. The calling is nil where no tool may be called. The last result is what the
 // request names of its sampling.
-func (f reader) create(req *tts.Request, m *tts.Model, stored owned) (*tts.Calling, *settings, sampling.Config) {
+func readCreate(f *jsonread.Fields, req *tts.Request, m *tts.Model, stored owned) (*tts.Calling, *settings, sampling.Config) {
 	s := newSettings()
-	f.repeated(s)
-	f.prompt(req, s, stored)
+	readRepeated(f, s)
+	readPrompt(f, req, s, stored)
 	if f.Int("max_output_tokens", &req.Sampling.MaxTokens, 1, math.MaxInt32) {
 		s.MaxTokens = req.Sampling.MaxTokens
 	}
@@ -29,42 +29,42 @@ func (f reader) create(req *tts.Request, m *tts.Model, stored owned) (*tts.Calli
 	if raw, ok := f.Take("n"); ok && string(raw) != "null" {
 		f.Fail(jsonread.CodeUnsupported, "n", "a request has one response. Candidates for it are asked for with 'test_time_scaling'.")
 	}
-	o := fields.Reader{Fields: f.Fields}
+	o := fields.Reader{Fields: f}
 	named := o.Sampling(req, m, 1, sampling.Config{})
-	f.include(req, s)
-	f.tools(m, s)
-	f.toolChoice(s)
+	readInclude(f, req, s)
+	readTools(f, m, s)
+	readToolChoice(f, s)
 	c := o.ToolChoice(req, m)
-	f.format(req, m, s)
+	readFormat(f, req, m, s)
 	f.Refuse("background", "conversation", "prompt", "context_management", "moderation")
 	f.Ignore("service_tier", "prompt_cache_key", "prompt_cache_retention", "prompt_cache_options", "safety_identifier", "stream_options", "client_metadata")
 	return c, s, named
 }
 
-// count reads POST /v1/responses/input_tokens for a model.
-func (f reader) count(req *tts.Request, m *tts.Model, stored owned) *settings {
+// readCount reads POST /v1/responses/input_tokens for a model.
+func readCount(f *jsonread.Fields, req *tts.Request, m *tts.Model, stored owned) *settings {
 	s := newSettings()
-	f.repeated(s)
-	f.prompt(req, s, stored)
-	f.tools(m, s)
-	f.toolChoice(s)
-	fields.Reader{Fields: f.Fields}.ToolChoice(req, m)
-	f.format(&tts.Request{}, m, s) // the prompt does not show it
+	readRepeated(f, s)
+	readPrompt(f, req, s, stored)
+	readTools(f, m, s)
+	readToolChoice(f, s)
+	fields.Reader{Fields: f}.ToolChoice(req, m)
+	readFormat(f, &tts.Request{}, m, s) // the prompt does not show it
 	f.Refuse("conversation", "personality")
 	return s
 }
 
-// prompt reads what the model goes on from.
-func (f reader) prompt(req *tts.Request, s *settings, stored owned) {
-	c := f.conversation(s, stored)
+// readPrompt reads what the model goes on from.
+func readPrompt(f *jsonread.Fields, req *tts.Request, s *settings, stored owned) {
+	c := readConversation(f, s, stored)
 	s.instruct(&req.Prompt, c.messages)
 	req.Prompt.Truncate = s.Truncation == "auto"
-	f.reasoning(req, s)
+	readReasoning(f, req, s)
 }
 
-// conversation reads what has been said: in the responses that this one follows, and in
+// readConversation reads what has been said: in the responses that this one follows, and in
 // the request.
-func (f reader) conversation(s *settings, stored owned) (c conversation) {
+func readConversation(f *jsonread.Fields, s *settings, stored owned) (c conversation) {
 	var before []*item
 	if f.String("previous_response_id", &s.Previous); s.Previous != "" {
 		if r := stored.find(s.Previous); r != nil {
@@ -76,7 +76,7 @@ func (f reader) conversation(s *settings, stored owned) (c conversation) {
 	for _, it := range before {
 		s.Earlier += it.size()
 	}
-	s.items, c = f.input(before, stored)
+	s.items, c = readInput(f, before, stored)
 	return c
 }
 
@@ -87,8 +87,8 @@ func (s *settings) instruct(p *tts.Prompt, messages []template.Message) {
 	}
 }
 
-// repeated reads fields that the response repeats.
-func (f reader) repeated(s *settings) {
+// readRepeated reads fields that the response repeats.
+func readRepeated(f *jsonread.Fields, s *settings) {
 	f.Text("instructions", &s.Instructions)
 	f.Bool("store", &s.Store)
 	f.String("user", &s.User)
@@ -113,8 +113,8 @@ var elsewhere = []string{
 	"message.input_image.image_url", "web_search_call.action.sources", "web_search_call.results",
 }
 
-// include reads what the response is to have besides its text.
-func (f reader) include(req *tts.Request, s *settings) {
+// readInclude reads what the response is to have besides its text.
+func readInclude(f *jsonread.Fields, req *tts.Request, s *settings) {
 	items, _ := f.List("include", fields.MaxIncludes)
 	for i, raw := range items {
 		switch name, _ := jsonread.Text(raw); {
@@ -133,8 +133,8 @@ func (f reader) include(req *tts.Request, s *settings) {
 	req.MaxLogprobs = fields.MaxLogprobs
 }
 
-// reasoning reads whether the model thinks.
-func (f reader) reasoning(req *tts.Request, s *settings) {
+// readReasoning reads whether the model thinks.
+func readReasoning(f *jsonread.Fields, req *tts.Request, s *settings) {
 	o, ok := f.Object("reasoning")
 	if !ok {
 		return
@@ -151,8 +151,8 @@ func (f reader) reasoning(req *tts.Request, s *settings) {
 	req.Prompt.Extra = map[string]any{"reasoning_effort": s.Effort, "enable_thinking": s.Effort != "none"}
 }
 
-// format reads what the answer is held to.
-func (f reader) format(req *tts.Request, m *tts.Model, s *settings) {
+// readFormat reads what the answer is held to.
+func readFormat(f *jsonread.Fields, req *tts.Request, m *tts.Model, s *settings) {
 	o, ok := f.Object("text")
 	if !ok {
 		return
@@ -162,11 +162,11 @@ func (f reader) format(req *tts.Request, m *tts.Model, s *settings) {
 		o.Fail(jsonread.CodeValue, "verbosity", "expected low, medium or high, but got '%s'.", jsonread.Brief(echo.Verbosity))
 	}
 	o.In("format", func(format *jsonread.Fields) {
-		reader{format}.formatOf(echo.Format)
+		readFormatOf(format, echo.Format)
 	})
 	f.Adopt(o)
 	s.Text = echo
-	hold := fields.Reader{Fields: f.Fields}
+	hold := fields.Reader{Fields: f}
 	switch echo.Format.Type {
 	case "json_object":
 		hold.HoldTo(req, m, "text.format", constrain.Schema, schema.Object)
@@ -175,8 +175,8 @@ func (f reader) format(req *tts.Request, m *tts.Model, s *settings) {
 	}
 }
 
-// formatOf reads a format.
-func (f reader) formatOf(t *textFormat) {
+// readFormatOf reads a format.
+func readFormatOf(f *jsonread.Fields, t *textFormat) {
 	f.String("type", &t.Type)
 	f.String("name", &t.Name)
 	f.Text("description", &t.Description)

@@ -15,9 +15,9 @@ const (
 	maxCalls = 1 << 20 // bytes of calls of tools
 )
 
-// input reads what is added to a conversation: a text, or a list of items. Without any
+// readInput reads what is added to a conversation: a text, or a list of items. Without any
 // before it is required.
-func (f reader) input(before []*item, stored owned) (items []*item, c conversation) {
+func readInput(f *jsonread.Fields, before []*item, stored owned) (items []*item, c conversation) {
 	items = slices.Clip(before)
 	used := make(map[string]bool, len(before))
 	for _, it := range before {
@@ -42,7 +42,7 @@ func (f reader) input(before []*item, stored owned) (items []*item, c conversati
 		s, _ := jsonread.Text(raw)
 		add(&item{ID: newID(itemMessage), Type: itemMessage, Status: completed, Role: fields.RoleUser, Content: []part{{Type: partInput, Text: &s}}})
 	case jsonread.Kind(raw) == "a list":
-		f.items(raw, stored, &c, add)
+		readItems(f, raw, stored, &c, add)
 	default:
 		f.WrongType("input", "a string or a list of items", raw)
 	}
@@ -55,10 +55,10 @@ func (f reader) input(before []*item, stored owned) (items []*item, c conversati
 	return items, c
 }
 
-// items reads a list of items and adds them to a conversation, which is c.
-func (f reader) items(raw []byte, stored owned, c *conversation, add func(*item)) {
+// readItems reads a list of items and adds them to a conversation, which is c.
+func readItems(f *jsonread.Fields, raw []byte, stored owned, c *conversation, add func(*item)) {
 	for _, o := range f.EachOf("input", raw, maxItems) {
-		it := reader{o}.item(stored)
+		it := readItem(o, stored)
 		if o.Err == nil && (it.Type == itemOutput || it.Type == itemCustomOutput) && !c.ids[it.CallID] {
 			o.Fail(jsonread.CodeValue, "call_id", "no call before has the id '%s'.", jsonread.Brief(it.CallID))
 		}
@@ -68,8 +68,8 @@ func (f reader) items(raw []byte, stored owned, c *conversation, add func(*item)
 	}
 }
 
-// item reads one item.
-func (f reader) item(stored owned) *item {
+// readItem reads one item.
+func readItem(f *jsonread.Fields, stored owned) *item {
 	it := &item{Type: itemMessage}
 	if f.Has("id") && !f.Has("role") {
 		it.Type = itemReference
@@ -82,23 +82,23 @@ func (f reader) item(stored owned) *item {
 	}
 	switch it.Type {
 	case itemMessage:
-		f.message(it)
+		readMessage(f, it)
 	case itemCall:
 		it.Arguments = new("")
 		f.Text("arguments", it.Arguments)
 		f.String("namespace", &it.Namespace)
-		f.called(it)
+		readCalled(f, it)
 	case itemCustom:
 		it.Input = new("")
 		f.Text("input", it.Input)
-		f.called(it)
+		readCalled(f, it)
 	case itemOutput, itemCustomOutput:
 		f.String("call_id", &it.CallID)
-		it.Output = new(text(f.parts("output", partInput, partInput, partText)))
+		it.Output = new(text(readParts(f, "output", partInput, partInput, partText)))
 	case itemReasoning:
-		f.thought(it)
+		readThought(f, it)
 	case itemCompaction:
-		f.compaction(it)
+		readCompaction(f, it)
 	case itemReference:
 		found, ok := stored.item(it.ID)
 		if !ok {
@@ -117,7 +117,7 @@ func (f reader) item(stored owned) *item {
 	return it
 }
 
-func (f reader) message(it *item) {
+func readMessage(f *jsonread.Fields, it *item) {
 	f.String("role", &it.Role)
 	kind := partInput
 	switch it.Role {
@@ -128,16 +128,16 @@ func (f reader) message(it *item) {
 		f.Fail(jsonread.CodeValue, "role", "expected user, assistant, system or developer, but got '%s'.", jsonread.Brief(it.Role))
 		return
 	}
-	if it.Content = f.parts("content", kind, partInput, partText, "text", partRefusal); it.Content == nil {
+	if it.Content = readParts(f, "content", kind, partInput, partText, "text", partRefusal); it.Content == nil {
 		it.Content = []part{}
 	}
 	f.Ignore("annotations", "phase")
 }
 
-// thought reads one. Clients that keep no text of it send what they were given
+// readThought reads one. Clients that keep no text of it send what they were given
 // to keep.
-func (f reader) thought(it *item) {
-	it.Content, it.Summary = f.parts("content", partReasoning, partReasoning), f.parts("summary", partSummary, partSummary)
+func readThought(f *jsonread.Fields, it *item) {
+	it.Content, it.Summary = readParts(f, "content", partReasoning, partReasoning), readParts(f, "summary", partSummary, partSummary)
 	if it.Summary == nil {
 		it.Summary = []part{}
 	}
@@ -150,8 +150,8 @@ func (f reader) thought(it *item) {
 	}
 }
 
-// compaction reads what stands in the place of a conversation.
-func (f reader) compaction(it *item) {
+// readCompaction reads what stands in the place of a conversation.
+func readCompaction(f *jsonread.Fields, it *item) {
 	it.Status = ""
 	f.Text("encrypted_content", &it.Encrypted)
 	if _, ok := readOpaque(it.Encrypted); !ok {
@@ -159,8 +159,8 @@ func (f reader) compaction(it *item) {
 	}
 }
 
-// called reads what calls of functions and of custom tools have both.
-func (f reader) called(it *item) {
+// readCalled reads what calls of functions and of custom tools have both.
+func readCalled(f *jsonread.Fields, it *item) {
 	f.String("call_id", &it.CallID)
 	if f.String("name", &it.Name); it.CallID == "" {
 		f.Fail(jsonread.CodeMissing, "call_id", "it is required.")
@@ -169,8 +169,8 @@ func (f reader) called(it *item) {
 	}
 }
 
-// parts reads a text, or a list of parts of these types. Texts become parts of the type own.
-func (f reader) parts(field, own string, types ...string) []part {
+// readParts reads a text, or a list of parts of these types. Texts become parts of the type own.
+func readParts(f *jsonread.Fields, field, own string, types ...string) []part {
 	raw, ok := f.Take(field)
 	if !ok {
 		return nil

@@ -48,8 +48,8 @@ func (s *Store) create(c *api.Call) (*api.Ask, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, stored, req := reader{c.Body}, s.of(c.Key.Owner()), &tts.Request{}
-	calling, settings, named := f.create(req, a.Model.Model, stored)
+	f, stored, req := c.Body, s.of(c.Key.Owner()), &tts.Request{}
+	calling, settings, named := readCreate(f, req, a.Model.Model, stored)
 	a.Model.Switch(&req.Prompt)
 	f.Bool("stream", &a.Stream)
 	o := fields.Reader{Fields: c.Body}
@@ -83,7 +83,7 @@ func (s *Store) countInput(c *api.Call) error {
 		return err
 	}
 	var req tts.Request
-	settings := reader{c.Body}.count(&req, a.Model.Model, s.of(c.Key.Owner()))
+	settings := readCount(c.Body, &req, a.Model.Model, s.of(c.Key.Owner()))
 	a.Model.Switch(&req.Prompt)
 	if err := finish(c, settings); err != nil {
 		return err
@@ -105,7 +105,7 @@ func (s *Store) compact(c *api.Call) (*api.Ask, error) {
 		return nil, err
 	}
 	req := &tts.Request{}
-	e, settings := reader{c.Body}.compact(req, a.Model.Model, s.of(c.Key.Owner()))
+	e, settings := readCompact(c.Body, req, a.Model.Model, s.of(c.Key.Owner()))
 	a.Model.Switch(&req.Prompt)
 	a.Requests, a.Filters, a.Encoder, a.Kept = []*tts.Request{req}, a.Model.Model.Apart(nil, req.N), e, true
 	return a, finish(c, settings)

@@ -2,12 +2,7 @@ package responses
 
 import (
 	"encoding/json"
-
-	"github.com/lutra-lm/lutra/server/jsonread"
 )
-
-// reader reads a request's fields, with a method for each or for a few that belong together.
-type reader struct{ *jsonread.Fields }
 
 // settings are the part of its request that a response repeats, and that its shape needs.
 type settings struct {

@@ -83,14 +83,14 @@ type toolReader struct {
 	names []string    // of these
 }
 
-// tools reads this API's tools, which are flat, and gives them the form of chats' tools.
-func (f reader) tools(m *tts.Model, s *settings) {
+// readTools reads this API's tools, which are flat, and gives them the form of chats' tools.
+func readTools(f *jsonread.Fields, m *tts.Model, s *settings) {
 	if !f.Has("tools") {
 		return
 	}
 	r := &toolReader{model: m, s: s, chat: []*chatTool{}}
 	for _, o := range f.Each("tools", fields.MaxTools) {
-		if echo := r.tool(reader{o}); echo != nil {
+		if echo := r.tool(o); echo != nil {
 			s.Tools = append(s.Tools, echo)
 		}
 	}
@@ -106,7 +106,7 @@ func (f reader) tools(m *tts.Model, s *settings) {
 }
 
 // tool reads one, and returns what a response repeats of it; nil: it is left out.
-func (r *toolReader) tool(f reader) any {
+func (r *toolReader) tool(f *jsonread.Fields) any {
 	var kind string
 	switch f.String("type", &kind); kind {
 	case toolFunction:
@@ -114,7 +114,7 @@ func (r *toolReader) tool(f reader) any {
 	case toolCustom:
 		t := r.named(f, "")
 		r.s.custom = append(r.s.custom, t.Function.Name)
-		return f.custom(r.model, t)
+		return readCustom(f, r.model, t)
 	case toolNamespace:
 		return r.namespace(f)
 	case toolWebSearch: // which a model may call, and so may also do without
@@ -127,7 +127,7 @@ func (r *toolReader) tool(f reader) any {
 }
 
 // namespace reads the functions of one.
-func (r *toolReader) namespace(f reader) namespaceTool {
+func (r *toolReader) namespace(f *jsonread.Fields) namespaceTool {
 	echo := namespaceTool{Type: toolNamespace, Tools: []functionTool{}}
 	f.String("name", &echo.Name)
 	f.Text("description", &echo.Description)
@@ -137,15 +137,15 @@ func (r *toolReader) namespace(f reader) namespaceTool {
 	for _, o := range f.Each("tools", fields.MaxTools-len(r.chat)) {
 		kind := ""
 		o.OneOf("type", jsonread.CodeUnsupported, &kind, toolFunction)
-		echo.Tools = append(echo.Tools, r.function(reader{o}, echo.Name))
+		echo.Tools = append(echo.Tools, r.function(o, echo.Name))
 	}
 	return echo
 }
 
 // function reads a function of a namespace; empty: of none.
-func (r *toolReader) function(f reader, namespace string) functionTool {
+func (r *toolReader) function(f *jsonread.Fields, namespace string) functionTool {
 	t := r.named(f, namespace)
-	echo := f.function(t)
+	echo := readFunction(f, t)
 	if t.Function.Name = joined(namespace, echo.Name); namespace != "" {
 		r.s.spaced = append(r.s.spaced, spacedName{t.Function.Name, namespace, echo.Name})
 	}
@@ -153,7 +153,7 @@ func (r *toolReader) function(f reader, namespace string) functionTool {
 }
 
 // named reads what all tools have that models see.
-func (r *toolReader) named(f reader, namespace string) *chatTool {
+func (r *toolReader) named(f *jsonread.Fields, namespace string) *chatTool {
 	t := &chatTool{Type: toolFunction}
 	fn := &t.Function
 	f.String("name", &fn.Name)
@@ -174,8 +174,8 @@ func (r *toolReader) named(f reader, namespace string) *chatTool {
 	return t
 }
 
-// function reads a function into t.
-func (f reader) function(t *chatTool) functionTool {
+// readFunction reads a function into t.
+func readFunction(f *jsonread.Fields, t *chatTool) functionTool {
 	fn := &t.Function
 	f.Bool("strict", &fn.Strict)
 	if raw, ok := f.Take("parameters"); ok {
@@ -191,8 +191,8 @@ func (f reader) function(t *chatTool) functionTool {
 	return echo
 }
 
-// custom reads a tool whose input is a text into t.
-func (f reader) custom(m *tts.Model, t *chatTool) customTool {
+// readCustom reads a tool whose input is a text into t.
+func readCustom(f *jsonread.Fields, m *tts.Model, t *chatTool) customTool {
 	echo := customTool{Type: toolCustom, Name: t.Function.Name, Description: t.Function.Description, Format: customFormat{Type: "text"}}
 	type argument struct {
 		Type    string `json:"type"`
@@ -235,9 +235,9 @@ func (f reader) custom(m *tts.Model, t *chatTool) customTool {
 	return echo
 }
 
-// toolChoice turns the choice of a custom tool, or of one of a namespace, into the choice of the function that
+// readToolChoice turns the choice of a custom tool, or of one of a namespace, into the choice of the function that
 // models see.
-func (f reader) toolChoice(s *settings) {
+func readToolChoice(f *jsonread.Fields, s *settings) {
 	raw := f.Raw("tool_choice")
 	if raw == nil || string(raw) == "null" {
 		return

@@ -40,6 +40,12 @@ type response struct {
 	Scaling      json.RawMessage `json:"test_time_scaling,omitempty"` // of one that has ended; Lutra's own
 }
 
+// last returns the item under way.
+func (r *response) last() *item { return r.Output[len(r.Output)-1] }
+
+// place returns where the item under way stands.
+func (r *response) place() *int { return new(len(r.Output) - 1) }
+
 // fault says why a response failed, in the API's words.
 type fault struct {
 	Code    string `json:"code"`

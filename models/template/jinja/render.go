@@ -27,7 +27,7 @@ func DefaultLimits() Limits {
 	return Limits{Steps: 5_000_000, Bytes: 256 << 20, Depth: 1000, Time: 2 * time.Second}
 }
 
-// resources is what one render has used of its limits. Operators, filters, tests and methods
+// resources counts what one render has used of its limits. Operators, filters, tests and methods
 // of values are functions that it is passed to: they pay, and see nothing else of the render.
 type resources struct {
 	ctx   context.Context
