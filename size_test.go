@@ -23,7 +23,6 @@ const (
 var manyMethods = map[string]int{
 	"grammar Grammar":           27,
 	"grammar/regex Arena":       74,
-	"grammar/schema compiler":   74,
 	"internal/chat session":     36,
 	"internal/engines Runtime":  30,
 	"kernels/_gen/grouped gfni": 26,

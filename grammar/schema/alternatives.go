@@ -13,7 +13,7 @@ type alternatives []*shape
 const mostWays = 2048
 
 // times lists the ways to meet one of w and one of o.
-func (c *compiler) times(w, o alternatives) (alternatives, error) {
+func (c *solver) times(w, o alternatives) (alternatives, error) {
 	work := 0
 	for _, a := range w {
 		work += len(o) * (1 + a.size()/16)
@@ -42,7 +42,7 @@ func (c *compiler) times(w, o alternatives) (alternatives, error) {
 }
 
 // all lists the ways to meet all schemas.
-func (c *compiler) all(s subs) (alternatives, error) {
+func (c *solver) all(s subs) (alternatives, error) {
 	out := alternatives{anything()}
 	for _, one := range s {
 		w, err := c.alternatives(one)
@@ -57,7 +57,7 @@ func (c *compiler) all(s subs) (alternatives, error) {
 }
 
 // alternatives lists the ways to meet a schema, or its complement.
-func (c *compiler) alternatives(s sub) (alternatives, error) {
+func (c *solver) alternatives(s sub) (alternatives, error) {
 	if w, ok := c.known[s]; ok {
 		return w, nil
 	}
@@ -96,7 +96,7 @@ var errItself = errors.New("$ref: a schema refers to itself without a property o
 
 // meetable reports whether a property or an item may meet s, as far as that is known: where it
 // is within s, it may.
-func (c *compiler) meetable(s sub) (bool, error) {
+func (c *solver) meetable(s sub) (bool, error) {
 	w, err := c.alternatives(s)
 	if errors.Is(err, errItself) {
 		return true, nil

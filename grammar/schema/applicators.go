@@ -13,7 +13,7 @@ func (k keyword) schemas() ([]*value, error) {
 	return k.value.items, nil
 }
 
-func applyRef(c *compiler, k keyword, _ alternatives) (alternatives, error) {
+func applyRef(c *solver, k keyword, _ alternatives) (alternatives, error) {
 	if k.value.kind != strs {
 		return nil, fmt.Errorf("$ref: it is not a string")
 	}
@@ -25,7 +25,7 @@ func applyRef(c *compiler, k keyword, _ alternatives) (alternatives, error) {
 	return notNil(w), err
 }
 
-func applyAll(c *compiler, k keyword, _ alternatives) (alternatives, error) {
+func applyAll(c *solver, k keyword, _ alternatives) (alternatives, error) {
 	items, err := k.schemas()
 	var s subs
 	for _, item := range items {
@@ -38,7 +38,7 @@ func applyAll(c *compiler, k keyword, _ alternatives) (alternatives, error) {
 	return notNil(w), err
 }
 
-func applyAny(c *compiler, k keyword, _ alternatives) (alternatives, error) {
+func applyAny(c *solver, k keyword, _ alternatives) (alternatives, error) {
 	items, err := k.schemas()
 	if err != nil {
 		return nil, err
@@ -56,7 +56,7 @@ func applyAny(c *compiler, k keyword, _ alternatives) (alternatives, error) {
 	return notNil(out), nil
 }
 
-func applyNot(c *compiler, k keyword, _ alternatives) (alternatives, error) {
+func applyNot(c *solver, k keyword, _ alternatives) (alternatives, error) {
 	w, err := c.alternatives(sub{k.value, true})
 	if err != nil {
 		return nil, fmt.Errorf("not: %w", err)
@@ -74,7 +74,7 @@ func notNil(w alternatives) alternatives {
 
 // applyOne treats alternatives that exclude each other as anyOf does. Others exclude each
 // other once each is without the alternatives that it overlaps.
-func applyOne(c *compiler, k keyword, context alternatives) (alternatives, error) {
+func applyOne(c *solver, k keyword, context alternatives) (alternatives, error) {
 	items, err := k.schemas()
 	if err != nil {
 		return nil, err
@@ -97,7 +97,7 @@ func applyOne(c *compiler, k keyword, context alternatives) (alternatives, error
 	for i := range items {
 		overlap[i] = make([]bool, len(items))
 		for j := range i {
-			overlap[i][j] = !c.apart(each[i], each[j])
+			overlap[i][j] = !apart(c, each[i], each[j])
 			overlap[j][i] = overlap[i][j]
 		}
 		if err := c.spend(0); err != nil {
@@ -128,7 +128,7 @@ func applyOne(c *compiler, k keyword, context alternatives) (alternatives, error
 }
 
 // applyIf lists the ways to meet the schema and then, or else and not the schema.
-func applyIf(c *compiler, k keyword, _ alternatives) (alternatives, error) {
+func applyIf(c *solver, k keyword, _ alternatives) (alternatives, error) {
 	v, x := k.of, k.value
 	yes, no := subs{{schema: x}}, subs{{x, true}}
 	if t := v.get("then"); t != nil {
@@ -153,7 +153,7 @@ func applyIf(c *compiler, k keyword, _ alternatives) (alternatives, error) {
 
 // applyDependencies lists the ways in which each property is absent, or the properties that it
 // needs are there.
-func applyDependencies(c *compiler, k keyword, _ alternatives) (alternatives, error) {
+func applyDependencies(c *solver, k keyword, _ alternatives) (alternatives, error) {
 	key, x := k.name, k.value
 	if x.kind != objects {
 		return nil, fmt.Errorf("%s: it is not an object", key)

@@ -28,7 +28,7 @@ var (
 
 // from returns the meaning of a lower bound.
 func (n counted) from() meaning {
-	return meaning{assert: n.bound(n.least), negate: func(_ *compiler, k keyword) (alternatives, error) {
+	return meaning{assert: n.bound(n.least), negate: func(_ *solver, k keyword) (alternatives, error) {
 		least, _ := k.value.natural()
 		if least == 0 {
 			return nil, nil
@@ -39,14 +39,14 @@ func (n counted) from() meaning {
 
 // to returns the meaning of an upper bound.
 func (n counted) to() meaning {
-	return meaning{assert: n.bound(n.most), negate: func(_ *compiler, k keyword) (alternatives, error) {
+	return meaning{assert: n.bound(n.most), negate: func(_ *solver, k keyword) (alternatives, error) {
 		most, _ := k.value.natural()
 		return only(n.of, func(s *shape) { *n.least(s) = most + 1 }), nil
 	}}
 }
 
-func (counted) bound(of func(s *shape) *int) func(c *compiler, k keyword) (alternatives, error) {
-	return func(_ *compiler, k keyword) (alternatives, error) {
+func (counted) bound(of func(s *shape) *int) func(c *solver, k keyword) (alternatives, error) {
+	return func(_ *solver, k keyword) (alternatives, error) {
 		n, ok := k.value.natural()
 		if !ok {
 			return nil, k.fault()
@@ -55,7 +55,7 @@ func (counted) bound(of func(s *shape) *int) func(c *compiler, k keyword) (alter
 	}
 }
 
-func assertType(_ *compiler, k keyword) (alternatives, error) {
+func assertType(_ *solver, k keyword) (alternatives, error) {
 	list := []*value{k.value}
 	if k.value.kind == arrays {
 		list = k.value.items
@@ -74,11 +74,11 @@ func assertType(_ *compiler, k keyword) (alternatives, error) {
 	return one(func(s *shape) { s.types, s.integer = set, integers && !all }), nil
 }
 
-func assertConst(_ *compiler, k keyword) (alternatives, error) {
+func assertConst(_ *solver, k keyword) (alternatives, error) {
 	return one(func(s *shape) { s.enum = []*value{k.value} }), nil
 }
 
-func assertEnum(_ *compiler, k keyword) (alternatives, error) {
+func assertEnum(_ *solver, k keyword) (alternatives, error) {
 	if k.value.kind != arrays {
 		return nil, k.fault()
 	}
@@ -86,7 +86,7 @@ func assertEnum(_ *compiler, k keyword) (alternatives, error) {
 }
 
 // assertBound reads a bound; in draft 4 another keyword makes it exclusive.
-func assertBound(_ *compiler, k keyword) (alternatives, error) {
+func assertBound(_ *solver, k keyword) (alternatives, error) {
 	x := k.value
 	r := map[string]relation{"minimum": atLeast, "maximum": atMost, "exclusiveMinimum": greater, "exclusiveMaximum": less}[k.name]
 	if x.kind == booleans && (r == greater || r == less) {
@@ -104,14 +104,14 @@ func assertBound(_ *compiler, k keyword) (alternatives, error) {
 	return one(func(s *shape) { s.bounds = []comparison{{r, x.number}} }), nil
 }
 
-func assertMultiple(_ *compiler, k keyword) (alternatives, error) {
+func assertMultiple(_ *solver, k keyword) (alternatives, error) {
 	if k.value.kind != numbers || k.value.number.Sign() <= 0 {
 		return nil, k.fault()
 	}
 	return one(func(s *shape) { s.multiples = []*big.Rat{k.value.number} }), nil
 }
 
-func assertPattern(c *compiler, k keyword) (alternatives, error) {
+func assertPattern(c *solver, k keyword) (alternatives, error) {
 	if k.value.kind != strs {
 		return nil, k.fault()
 	}
@@ -119,21 +119,21 @@ func assertPattern(c *compiler, k keyword) (alternatives, error) {
 	return one(func(s *shape) { s.texts = []regex.Expr{e} }), err
 }
 
-func assertFormat(c *compiler, k keyword) (alternatives, error) {
+func assertFormat(c *solver, k keyword) (alternatives, error) {
 	if k.value.kind != strs {
 		return nil, k.fault()
 	}
 	return c.format(k.value.text)
 }
 
-func assertUnique(_ *compiler, k keyword) (alternatives, error) {
+func assertUnique(_ *solver, k keyword) (alternatives, error) {
 	if k.value.kind != booleans {
 		return nil, k.fault()
 	}
 	return one(func(s *shape) { s.unique = k.value.truth }), nil
 }
 
-func assertRequired(_ *compiler, k keyword) (alternatives, error) {
+func assertRequired(_ *solver, k keyword) (alternatives, error) {
 	names, err := texts(k.name, k.value) // of draft 3, it is true or false with the property
 	return one(func(s *shape) { s.required = names }), err
 }
@@ -158,7 +158,7 @@ func texts(key string, x *value) ([]string, error) {
 }
 
 // assertNames holds the names of properties to what their schema says of texts.
-func assertNames(c *compiler, k keyword) (alternatives, error) {
+func assertNames(c *solver, k keyword) (alternatives, error) {
 	w, err := c.alternatives(sub{schema: k.value})
 	if err != nil {
 		return nil, fmt.Errorf("propertyNames: %w", err)
@@ -177,7 +177,7 @@ func assertNames(c *compiler, k keyword) (alternatives, error) {
 }
 
 // assertProperties reads the three keywords together, at the first of them.
-func assertProperties(c *compiler, k keyword) (alternatives, error) {
+func assertProperties(c *solver, k keyword) (alternatives, error) {
 	v := k.of
 	if !k.first("properties", "patternProperties", "additionalProperties") {
 		return alternatives{anything()}, nil
@@ -215,7 +215,7 @@ func assertProperties(c *compiler, k keyword) (alternatives, error) {
 }
 
 // assertItems reads the keywords of items together, at the first of them.
-func assertItems(_ *compiler, k keyword) (alternatives, error) {
+func assertItems(_ *solver, k keyword) (alternatives, error) {
 	v := k.of
 	if !k.first("prefixItems", "items", "additionalItems") {
 		return alternatives{anything()}, nil
@@ -241,7 +241,7 @@ func assertItems(_ *compiler, k keyword) (alternatives, error) {
 }
 
 // assertContains reads the keywords of contains, at contains.
-func assertContains(_ *compiler, at keyword) (alternatives, error) {
+func assertContains(_ *solver, at keyword) (alternatives, error) {
 	if at.name != "contains" {
 		return alternatives{anything()}, nil
 	}

@@ -12,7 +12,7 @@ const mostChosen = 256
 
 // choose finds a property for each demand that some property meets it: one with a name in the schema, one of a few, or
 // another, which comes last.
-func (c *compiler) choose(s *shape) ([]*shape, error) {
+func (c *solver) choose(s *shape) ([]*shape, error) {
 	if len(s.some) == 0 {
 		return []*shape{s}, nil
 	}

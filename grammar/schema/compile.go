@@ -65,7 +65,7 @@ func compile(text []byte, options Options) (*grammar.Grammar, error) {
 
 // build makes the nodes that are reached from schemas that all hold; theirs is the
 // first.
-func (c *compiler) build(all subs) error {
+func (c *graph) build(all subs) error {
 	if _, err := c.node(all); err != nil {
 		return err
 	}
@@ -81,7 +81,7 @@ func (c *compiler) build(all subs) error {
 }
 
 // fill works out what a node's values look like.
-func (c *compiler) fill(n *node) error {
+func (c *graph) fill(n *node) error {
 	w, err := c.all(n.all)
 	if err != nil {
 		return err
@@ -126,7 +126,7 @@ func (c *compiler) fill(n *node) error {
 
 // settle finds out which nodes some value meets: from the leaves up, until nothing
 // changes.
-func (c *compiler) settle() {
+func (c *graph) settle() {
 	for changed := true; changed; {
 		changed = false
 		for _, n := range c.nodes {

@@ -34,27 +34,39 @@ const (
 	either = ` |` + indent
 )
 
-// compiler turns one schema into rules.
-//
-// It has many methods, since the code of each keyword, and each rule of the grammar, needs its arena and its nodes.
-// They stand in the files of their subjects.
-type compiler struct {
-	options               Options
-	differ                bool          // there are lists whose items differ and are many
+// writing says how values are written: expressions of an arena for the texts of strings, numbers and names.
+type writing struct {
+	arena                 *regex.Arena
 	quoting               regex.Quoting // of strings: Raw ones have no quotes
 	quote                 regex.Expr    // what stands on both sides of Raw strings; None: nothing
 	never                 regex.Expr    // what no string matches
-	arena                 *regex.Arena
-	refs                  *references
+	python                bool          // Elements.Python
 	blank, indent, either regex.Expr
-	known                 map[sub]alternatives
-	within                map[sub]bool
-	formats               map[string]regex.Expr
-	effort                int
-	narrowed              bool // what several properties could meet, one has to
+}
 
+// solver works out what schemas demand of a value: the alternatives of shapes of which it has one.
+type solver struct {
+	writing
+	refs     *references
+	known    map[sub]alternatives
+	within   map[sub]bool
+	formats  map[string]regex.Expr
+	effort   int
+	narrowed bool // what several properties could meet, one has to
+}
+
+// graph has a node for each of the combinations of schemas that values within a value may have to meet: it says which of them any value meets.
+type graph struct {
+	solver
+	options Options
+	differ  bool // there are lists whose items differ and are many
 	nodes   []*node
 	nodeIDs map[string]int
+}
+
+// compiler turns one schema into rules: symbols for places within the values of nodes.
+type compiler struct {
+	graph
 	symbols []symbol
 	ids     map[symbol]grammar.Symbol
 }
@@ -84,7 +96,7 @@ func (o *Options) arena() *regex.Arena {
 }
 
 // nothing returns why there seems to be no value.
-func (c *compiler) nothing() error {
+func (c *solver) nothing() error {
 	switch {
 	case c.arena.Undecided():
 		return errUndecided
@@ -96,7 +108,7 @@ func (c *compiler) nothing() error {
 
 // spend counts n pieces of work, about a microsecond each: a schema's work has a bound, and
 // is charged to the budget, which ends with the request.
-func (c *compiler) spend(n int) error {
+func (c *solver) spend(n int) error {
 	if c.effort += n; c.effort > mostEffort {
 		return errEffort
 	}
@@ -109,11 +121,9 @@ func (c *compiler) spend(n int) error {
 // newCompiler turns a schema, or parts of one, into rules over an arena that it may
 // share with others.
 func newCompiler(arena *regex.Arena, root *value, options Options) (c *compiler, err error) {
-	c = &compiler{
-		options: options, quoting: regex.JSON, quote: regex.None, never: regex.None,
-		arena: arena, refs: newReferences(root), known: map[sub]alternatives{}, within: map[sub]bool{}, formats: map[string]regex.Expr{},
-		nodeIDs: map[string]int{}, ids: map[symbol]grammar.Symbol{},
-	}
+	write := writing{arena: arena, quoting: regex.JSON, quote: regex.None, never: regex.None, python: options.python}
+	solve := solver{writing: write, refs: newReferences(root), known: map[sub]alternatives{}, within: map[sub]bool{}, formats: map[string]regex.Expr{}}
+	c = &compiler{graph: graph{solver: solve, options: options, nodeIDs: map[string]int{}}, ids: map[symbol]grammar.Symbol{}}
 	for _, space := range []struct {
 		pattern string
 		to      *regex.Expr
@@ -134,7 +144,7 @@ func freeze(arena *regex.Arena) {
 }
 
 // node numbers a combination of schemas.
-func (c *compiler) node(all subs) (int, error) {
+func (c *graph) node(all subs) (int, error) {
 	var key strings.Builder
 	kept := all[:0:0]
 	seen := map[sub]bool{}
@@ -181,11 +191,11 @@ func (c *compiler) terminal(es ...regex.Expr) grammar.Symbol {
 	return c.symbol(symbol{expr: c.arena.Seq(es...)})
 }
 
-// of lists what s demands of a property.
-func (c *compiler) of(s *shape, name string) subs {
+// demanded lists what s demands of a property.
+func demanded(a *regex.Arena, s *shape, name string) subs {
 	var out subs
 	for i := range s.parts {
-		all, _ := s.parts[i].of(c.arena, name)
+		all, _ := s.parts[i].of(a, name)
 		out = append(out, all...)
 	}
 	return out

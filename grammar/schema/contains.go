@@ -16,7 +16,7 @@ const (
 )
 
 // count works out the items of a branch that contains counts.
-func (c *compiler) count(b *branch) error {
+func (c *graph) count(b *branch) error {
 	s := b.shape
 	k := &counting{all: s.contained, done: map[[2]int]bool{}}
 	if len(k.all) > mostCounted {
@@ -72,7 +72,7 @@ func (k *counting) enough(counts int) bool {
 type pick struct{ node, counts int }
 
 // picks returns the items that may come next, so that the list can be completed.
-func (c *compiler) picks(b *branch, index, counts int) []pick {
+func (c *graph) picks(b *branch, index, counts int) []pick {
 	k := b.counting
 	if most := c.longestPossible(b); most != regex.Infinite && index >= most {
 		return nil
@@ -102,7 +102,7 @@ func (c *compiler) picks(b *branch, index, counts int) []pick {
 }
 
 // completes reports whether a list of that many items, with these counts, can be completed.
-func (c *compiler) completes(b *branch, index, counts int) bool {
+func (c *graph) completes(b *branch, index, counts int) bool {
 	k := b.counting
 	if index >= b.fewest && k.enough(counts) {
 		return true

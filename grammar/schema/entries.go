@@ -46,7 +46,7 @@ func (b *branch) needed(i int) int {
 }
 
 // room returns how many properties that count may stand from entry i on.
-func (c *compiler) room(b *branch, i int) int {
+func (c *graph) room(b *branch, i int) int {
 	room := 0
 	if i&finished != 0 {
 		return 0
@@ -68,7 +68,7 @@ func (c *compiler) room(b *branch, i int) int {
 }
 
 // lookBehind finds out what is behind each entry, once it is known what is possible.
-func (c *compiler) lookBehind(b *branch) {
+func (c *graph) lookBehind(b *branch) {
 	if b.behind != nil || b.free {
 		return
 	}
@@ -85,11 +85,11 @@ func (c *compiler) lookBehind(b *branch) {
 	b.behind = all
 }
 
-func (c *compiler) entryPossible(e entry) bool {
+func (c *graph) entryPossible(e entry) bool {
 	return c.nodes[e.node].possible && c.arena.Alive(e.key)
 }
 
-func (c *compiler) objectPossible(b *branch) bool {
+func (c *graph) objectPossible(b *branch) bool {
 	for _, e := range b.entries {
 		if e.required && !c.nodes[e.node].possible {
 			return false
@@ -100,7 +100,7 @@ func (c *compiler) objectPossible(b *branch) bool {
 
 // fits reports whether properties from entry i on may complete those that have been
 // written.
-func (c *compiler) fits(b *branch, i, written int) bool {
+func (c *graph) fits(b *branch, i, written int) bool {
 	all, different := b.counts(written)
 	if b.maximum != regex.Infinite && all+max(b.needed(i), b.minimum-different) > b.maximum {
 		return false

@@ -124,7 +124,7 @@ func (e *evaluation) demand(d demand, v *value, at *path, m *marks) error {
 	if err := e.budget.Work(1 + len(v.text)/64); err != nil {
 		return err
 	}
-	if err := e.compiler.arena.Err(); err != nil {
+	if err := e.solver.arena.Err(); err != nil {
 		return err
 	}
 	if !ok {
@@ -135,7 +135,7 @@ func (e *evaluation) demand(d demand, v *value, at *path, m *marks) error {
 
 func (e *evaluation) text(s *shape, text string) bool {
 	for _, expr := range s.texts {
-		if !e.compiler.arena.Matches(expr, text) {
+		if !e.solver.arena.Matches(expr, text) {
 			return false
 		}
 	}
@@ -255,8 +255,8 @@ func (e *evaluation) object(d demand, v *value, at *path, m *marks) error {
 			if err := e.budget.Work(1 + len(p.patterns)); err != nil {
 				return err
 			}
-			all, knows := p.of(e.compiler.arena, member.name)
-			if err := e.compiler.arena.Err(); err != nil {
+			all, knows := p.of(e.solver.arena, member.name)
+			if err := e.solver.arena.Err(); err != nil {
 				return err
 			}
 			for _, of := range all {

@@ -10,7 +10,7 @@ import (
 
 // format holds strings to a format. One that nobody knows is an annotation, as the
 // standard says.
-func (c *compiler) format(name string) (alternatives, error) {
+func (c *solver) format(name string) (alternatives, error) {
 	text, ok := formats[name]
 	if !ok {
 		return alternatives{anything()}, nil
@@ -73,7 +73,7 @@ const (
 // unformatted returns the strings that certainly do not have a format. Formats are held to
 // more narrowly than they are defined, so that the complement of what is written would
 // hold some that have it.
-func (c *compiler) unformatted(name string) (alternatives, error) {
+func (c *solver) unformatted(name string) (alternatives, error) {
 	if _, ok := formats[name]; !ok {
 		return nil, nil
 	}

@@ -15,13 +15,13 @@ func (k keyword) fault() error { return fmt.Errorf("%s: it has the wrong type", 
 // meaning says what a keyword demands, and what fails it. One that has none is an annotation.
 type meaning struct {
 	// assert lists the ways to meet a keyword that says by itself what it demands of a value.
-	assert func(c *compiler, k keyword) (alternatives, error)
+	assert func(c *solver, k keyword) (alternatives, error)
 	// apply lists the ways to meet one that applies schemas to the value itself; nil: it
 	// demands nothing. context holds the assertions of the schema's keywords.
-	apply func(c *compiler, k keyword, context alternatives) (alternatives, error)
+	apply func(c *solver, k keyword, context alternatives) (alternatives, error)
 	// negate lists the ways to fail it, once it has been asserted without an error; nil: the
 	// complement is not supported.
-	negate func(c *compiler, k keyword) (alternatives, error)
+	negate func(c *solver, k keyword) (alternatives, error)
 }
 
 // keywords holds the keywords that mean something.
@@ -31,13 +31,13 @@ var keywords map[string]meaning
 var refused = []string{"$dynamicRef", "$recursiveRef", "$recursiveAnchor", "$vocabulary", "extends", "disallow", "divisibleBy"}
 
 // neverFails is for keywords that cannot fail, or fail with another alone.
-func neverFails(*compiler, keyword) (alternatives, error) { return nil, nil }
+func neverFails(*solver, keyword) (alternatives, error) { return nil, nil }
 
 func init() { // schemas within schemas lead back here
 	keywords = map[string]meaning{
 		"type":  {assert: assertType, negate: negateType},
-		"const": {assert: assertConst, negate: func(c *compiler, k keyword) (alternatives, error) { return c.otherThan([]*value{k.value}) }},
-		"enum":  {assert: assertEnum, negate: func(c *compiler, k keyword) (alternatives, error) { return c.otherThan(k.value.items) }},
+		"const": {assert: assertConst, negate: func(c *solver, k keyword) (alternatives, error) { return c.otherThan([]*value{k.value}) }},
+		"enum":  {assert: assertEnum, negate: func(c *solver, k keyword) (alternatives, error) { return c.otherThan(k.value.items) }},
 
 		"minimum":          {assert: assertBound, negate: negateBound},
 		"maximum":          {assert: assertBound, negate: negateBound},
@@ -81,14 +81,14 @@ func init() { // schemas within schemas lead back here
 		"if":    {apply: applyIf, negate: negateIf}, // with then and else
 	}
 	for _, name := range refused {
-		keywords[name] = meaning{assert: func(_ *compiler, k keyword) (alternatives, error) {
+		keywords[name] = meaning{assert: func(_ *solver, k keyword) (alternatives, error) {
 			return nil, fmt.Errorf("%s: the keyword is not supported", k.name)
 		}}
 	}
 }
 
 // assert lists the ways to meet all keywords of a schema.
-func (c *compiler) assert(v *value) (alternatives, error) {
+func (c *solver) assert(v *value) (alternatives, error) {
 	factors := make([]alternatives, len(v.members))
 	context := alternatives{anything()}
 	for i, m := range v.members { // those that hold no schemas for the same value
@@ -121,7 +121,7 @@ func (c *compiler) assert(v *value) (alternatives, error) {
 }
 
 // negate lists the ways not to meet a schema: to fail one of its keywords.
-func (c *compiler) negate(v *value) (alternatives, error) {
+func (c *solver) negate(v *value) (alternatives, error) {
 	out := alternatives{}
 	for _, m := range v.members {
 		w, err := c.negateKeyword(keyword{v, m.name, m.value})
@@ -137,7 +137,7 @@ func (c *compiler) negate(v *value) (alternatives, error) {
 }
 
 // negateKeyword lists the ways to fail one keyword.
-func (c *compiler) negateKeyword(k keyword) (alternatives, error) {
+func (c *solver) negateKeyword(k keyword) (alternatives, error) {
 	m, ok := keywords[k.name]
 	if !ok {
 		return nil, nil

@@ -7,7 +7,7 @@ import (
 	"github.com/lutra-lm/lutra/grammar/regex"
 )
 
-func negateType(c *compiler, k keyword) (alternatives, error) {
+func negateType(c *solver, k keyword) (alternatives, error) {
 	w, err := assertType(c, k)
 	if err != nil {
 		return nil, err
@@ -20,7 +20,7 @@ func negateType(c *compiler, k keyword) (alternatives, error) {
 }
 
 // otherThan lists the ways to be none of the values.
-func (c *compiler) otherThan(values []*value) (alternatives, error) {
+func (c *solver) otherThan(values []*value) (alternatives, error) {
 	rest := anything()
 	var literals []regex.Expr
 	truths := map[bool]bool{true: true, false: true}
@@ -53,14 +53,14 @@ func (c *compiler) otherThan(values []*value) (alternatives, error) {
 			continue
 		}
 		var err error
-		if out, err = c.times(out, c.unlike(v)); err != nil {
+		if out, err = c.times(out, unlike(c, v)); err != nil {
 			return nil, err
 		}
 	}
 	return out, nil
 }
 
-func negateBound(c *compiler, k keyword) (alternatives, error) {
+func negateBound(c *solver, k keyword) (alternatives, error) {
 	w, err := assertBound(c, k)
 	if err != nil || len(w[0].bounds) == 0 {
 		return nil, err
@@ -70,34 +70,34 @@ func negateBound(c *compiler, k keyword) (alternatives, error) {
 	return only(numbers, func(s *shape) { s.bounds = []comparison{b} }), nil
 }
 
-func negateMultiple(_ *compiler, k keyword) (alternatives, error) {
+func negateMultiple(_ *solver, k keyword) (alternatives, error) {
 	return only(numbers, func(s *shape) { s.others = []*big.Rat{k.value.number} }), nil
 }
 
-func negatePattern(c *compiler, k keyword) (alternatives, error) {
+func negatePattern(c *solver, k keyword) (alternatives, error) {
 	e, err := c.arena.Search(k.value.text, c.quoting)
 	return only(strs, func(s *shape) { s.texts = []regex.Expr{c.arena.Not(e)} }), err
 }
 
-func negateFormat(c *compiler, k keyword) (alternatives, error) { return c.unformatted(k.value.text) }
+func negateFormat(c *solver, k keyword) (alternatives, error) { return c.unformatted(k.value.text) }
 
-func negateUnique(_ *compiler, k keyword) (alternatives, error) {
+func negateUnique(_ *solver, k keyword) (alternatives, error) {
 	if !k.value.truth {
 		return nil, nil
 	}
 	return nil, k.noComplement()
 }
 
-func negatePrefix(c *compiler, k keyword) (alternatives, error) { return c.failingItem(k.value.items) }
+func negatePrefix(c *solver, k keyword) (alternatives, error) { return c.failingItem(k.value.items) }
 
-func negateItems(c *compiler, k keyword) (alternatives, error) {
+func negateItems(c *solver, k keyword) (alternatives, error) {
 	if k.value.kind == arrays { // as before draft 2020-12
 		return c.failingItem(k.value.items)
 	}
 	return c.failingBehind(k.of.get("prefixItems"), k.value)
 }
 
-func negateAdditionalItems(c *compiler, k keyword) (alternatives, error) {
+func negateAdditionalItems(c *solver, k keyword) (alternatives, error) {
 	first := k.of.get("items")
 	if first == nil || first.kind != arrays {
 		return nil, nil
@@ -107,7 +107,7 @@ func negateAdditionalItems(c *compiler, k keyword) (alternatives, error) {
 
 // failingBehind allows lists of which an item after those that have schemas of their own, if
 // there are such, fails the schema x.
-func (c *compiler) failingBehind(first, x *value) (alternatives, error) {
+func (c *solver) failingBehind(first, x *value) (alternatives, error) {
 	from := 0
 	if first != nil {
 		from = len(first.items)
@@ -116,7 +116,7 @@ func (c *compiler) failingBehind(first, x *value) (alternatives, error) {
 }
 
 // failingItem allows lists of which an item fails the schema of its place.
-func (c *compiler) failingItem(schemas []*value) (alternatives, error) {
+func (c *solver) failingItem(schemas []*value) (alternatives, error) {
 	var out alternatives
 	var before []sub
 	for i, x := range schemas {
@@ -131,7 +131,7 @@ func (c *compiler) failingItem(schemas []*value) (alternatives, error) {
 }
 
 // containing allows lists that contain as many items as k says.
-func (c *compiler) containing(k contained) (alternatives, error) {
+func (c *solver) containing(k contained) (alternatives, error) {
 	if may, err := c.meetable(k.sub); err != nil || !may && k.least > 0 {
 		return nil, err
 	}
@@ -139,7 +139,7 @@ func (c *compiler) containing(k contained) (alternatives, error) {
 }
 
 // negateContains allows lists that contain too few or too many items.
-func negateContains(c *compiler, k keyword) (alternatives, error) {
+func negateContains(c *solver, k keyword) (alternatives, error) {
 	v, x := k.of, k.value
 	least, most := 1, regex.Infinite
 	if n := v.get("minContains"); n != nil {
@@ -165,7 +165,7 @@ func negateContains(c *compiler, k keyword) (alternatives, error) {
 	return out, nil
 }
 
-func negateRequired(_ *compiler, k keyword) (alternatives, error) {
+func negateRequired(_ *solver, k keyword) (alternatives, error) {
 	names, err := texts(k.name, k.value)
 	var out alternatives
 	for _, name := range names {
@@ -174,7 +174,7 @@ func negateRequired(_ *compiler, k keyword) (alternatives, error) {
 	return out, err
 }
 
-func negateProperties(c *compiler, k keyword) (alternatives, error) {
+func negateProperties(c *solver, k keyword) (alternatives, error) {
 	var out alternatives
 	for _, m := range k.value.members {
 		if _, err := c.meetable(sub{m.value, true}); err != nil {
@@ -188,7 +188,7 @@ func negateProperties(c *compiler, k keyword) (alternatives, error) {
 	return out, nil
 }
 
-func negatePatterns(c *compiler, k keyword) (alternatives, error) {
+func negatePatterns(c *solver, k keyword) (alternatives, error) {
 	var out alternatives
 	for _, m := range k.value.members {
 		e, err := c.arena.Search(m.name, regex.JSON)
@@ -205,7 +205,7 @@ func negatePatterns(c *compiler, k keyword) (alternatives, error) {
 }
 
 // negateAdditional lists objects with a property that additionalProperties rules out.
-func negateAdditional(c *compiler, k keyword) (alternatives, error) {
+func negateAdditional(c *solver, k keyword) (alternatives, error) {
 	v := k.of
 	var named []string
 	if p := v.get("properties"); p != nil {
@@ -226,7 +226,7 @@ func negateAdditional(c *compiler, k keyword) (alternatives, error) {
 	return c.somewhere(c.arena.Not(c.arena.Or(known...)), sub{k.value, true})
 }
 
-func negateNames(c *compiler, k keyword) (alternatives, error) {
+func negateNames(c *solver, k keyword) (alternatives, error) {
 	w, err := c.alternatives(sub{k.value, true})
 	var names []regex.Expr
 	for _, s := range w {
@@ -242,7 +242,7 @@ func negateNames(c *compiler, k keyword) (alternatives, error) {
 
 // somewhere lists objects with a property whose name matches and whose value meets a
 // schema.
-func (c *compiler) somewhere(names regex.Expr, s sub) (alternatives, error) {
+func (c *solver) somewhere(names regex.Expr, s sub) (alternatives, error) {
 	if may, err := c.meetable(s); err != nil || !may {
 		return nil, err
 	}
@@ -250,7 +250,7 @@ func (c *compiler) somewhere(names regex.Expr, s sub) (alternatives, error) {
 }
 
 // negateDependencies lists objects with a property and without what it needs.
-func negateDependencies(c *compiler, k keyword) (alternatives, error) {
+func negateDependencies(c *solver, k keyword) (alternatives, error) {
 	var out alternatives
 	for _, m := range k.value.members {
 		has := only(objects, func(s *shape) { s.required = []string{m.name} })
@@ -274,7 +274,7 @@ func negateDependencies(c *compiler, k keyword) (alternatives, error) {
 	return out, nil
 }
 
-func negateRef(c *compiler, k keyword) (alternatives, error) {
+func negateRef(c *solver, k keyword) (alternatives, error) {
 	target, err := c.refs.find(k.of, k.value.text)
 	if err != nil {
 		return nil, err
@@ -282,7 +282,7 @@ func negateRef(c *compiler, k keyword) (alternatives, error) {
 	return c.alternatives(sub{target, true})
 }
 
-func negateAll(c *compiler, k keyword) (alternatives, error) {
+func negateAll(c *solver, k keyword) (alternatives, error) {
 	items, err := k.schemas()
 	var out alternatives
 	for _, item := range items {
@@ -295,7 +295,7 @@ func negateAll(c *compiler, k keyword) (alternatives, error) {
 	return out, err
 }
 
-func negateAny(c *compiler, k keyword) (alternatives, error) {
+func negateAny(c *solver, k keyword) (alternatives, error) {
 	items, err := k.schemas()
 	if err != nil {
 		return nil, err
@@ -308,7 +308,7 @@ func negateAny(c *compiler, k keyword) (alternatives, error) {
 }
 
 // negateOne lists the ways to meet none of several schemas, or two of them.
-func negateOne(c *compiler, k keyword) (alternatives, error) {
+func negateOne(c *solver, k keyword) (alternatives, error) {
 	items, err := k.schemas()
 	if err != nil {
 		return nil, err
@@ -328,7 +328,7 @@ func negateOne(c *compiler, k keyword) (alternatives, error) {
 				return nil, err
 			}
 			for _, s := range w {
-				if !c.impossible(s, 3) {
+				if !impossible(c, s, 3) {
 					out = append(out, s)
 				}
 			}
@@ -343,12 +343,12 @@ func negateOne(c *compiler, k keyword) (alternatives, error) {
 	return out, nil
 }
 
-func negateNot(c *compiler, k keyword) (alternatives, error) {
+func negateNot(c *solver, k keyword) (alternatives, error) {
 	return c.alternatives(sub{schema: k.value})
 }
 
 // negateIf lists the ways to meet if and not then, or neither if nor else.
-func negateIf(c *compiler, at keyword) (alternatives, error) {
+func negateIf(c *solver, at keyword) (alternatives, error) {
 	v, x := at.of, at.value
 	var out alternatives
 	for _, k := range []struct {
@@ -367,7 +367,7 @@ func negateIf(c *compiler, at keyword) (alternatives, error) {
 }
 
 // unlike lists the ways to be another value than v, which is a list or an object.
-func (c *compiler) unlike(v *value) alternatives {
+func unlike(c *solver, v *value) alternatives {
 	out := one(func(s *shape) { s.types &^= v.kind })
 	same := func(v *value) sub { return sub{&value{kind: objects, members: []member{{"const", v}}}, true} }
 	n := len(v.items)

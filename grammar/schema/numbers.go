@@ -155,7 +155,7 @@ const (
 )
 
 // number matches the numbers of a shape.
-func (c *compiler) number(s *shape) (regex.Expr, error) {
+func (c *writing) number(s *shape) (regex.Expr, error) {
 	if len(s.bounds)+len(s.multiples)+len(s.others) == 0 {
 		if s.integer {
 			return c.arena.Match(integerText, regex.Raw)

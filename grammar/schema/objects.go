@@ -12,7 +12,7 @@ import (
 const mostPatterns = 8
 
 // objects works out the properties of a branch.
-func (c *compiler) objects(b *branch) error {
+func (c *graph) objects(b *branch) error {
 	s, a := b.shape, c.arena
 	b.object, b.minimum, b.maximum = true, s.minimum, s.maximum
 	var names []string
@@ -41,14 +41,14 @@ func (c *compiler) objects(b *branch) error {
 		if err := c.spend(1 + len(s.parts) + s.patterns()*len(name) + len(s.forbidden)/16); err != nil {
 			return err
 		}
-		if slices.Contains(s.forbidden, name) || !c.named(s, name) {
+		if slices.Contains(s.forbidden, name) || !mayHave(c.arena, s, name) {
 			if required[name] {
 				b.object = false
 				return nil
 			}
 			continue
 		}
-		n, err := c.node(c.of(s, name))
+		n, err := c.node(demanded(c.arena, s, name))
 		if err != nil {
 			return err
 		}
@@ -73,7 +73,7 @@ const mostOptional = 1 << 13
 
 // arrange divides the properties that may be there once into those that stand in order
 // and those that stand in any, and lets names be counted that have no order.
-func (c *compiler) arrange(b *branch) error {
+func (c *graph) arrange(b *branch) error {
 	optional := 0
 	for _, e := range b.entries {
 		if optional++; e.required {
@@ -148,14 +148,14 @@ func (s *shape) patterns() int {
 	return n
 }
 
-// named reports whether a property may have that name.
-func (c *compiler) named(s *shape, name string) bool {
-	return !slices.ContainsFunc(s.names, func(e regex.Expr) bool { return !c.arena.Matches(e, regex.Escape(name)) })
+// mayHave reports whether a property may have that name.
+func mayHave(a *regex.Arena, s *shape, name string) bool {
+	return !slices.ContainsFunc(s.names, func(e regex.Expr) bool { return !a.Matches(e, regex.Escape(name)) })
 }
 
 // otherEntries works out the properties that are not named: by the patterns that
 // their names match, and those that they do not. Names of a pattern that has few are looked at one by one.
-func (c *compiler) otherEntries(b *branch, free regex.Expr) error {
+func (c *graph) otherEntries(b *branch, free regex.Expr) error {
 	s, a := b.shape, c.arena
 	var patterns []regex.Expr
 	var listed []string
@@ -208,7 +208,7 @@ func (c *compiler) otherEntries(b *branch, free regex.Expr) error {
 }
 
 // otherEntry adds the properties that have all of names, and so match the patterns that matches tells.
-func (c *compiler) otherEntry(b *branch, names []regex.Expr, matches func(pattern regex.Expr) bool) error {
+func (c *graph) otherEntry(b *branch, names []regex.Expr, matches func(pattern regex.Expr) bool) error {
 	s, a := b.shape, c.arena
 	var all subs
 	for _, p := range s.parts {

@@ -1,13 +1,13 @@
 package schema
 
 // apart reports whether no value can have a shape of both.
-func (c *compiler) apart(a, b alternatives) bool {
+func apart(c *solver, a, b alternatives) bool {
 	for _, x := range a {
 		for _, y := range b {
 			if c.spend(1+(x.size()+y.size())/16) != nil {
 				return false
 			}
-			if s := x.and(y); s != nil && !c.impossible(s, 3) {
+			if s := x.and(y); s != nil && !impossible(c, s, 3) {
 				return false
 			}
 		}
@@ -16,7 +16,7 @@ func (c *compiler) apart(a, b alternatives) bool {
 }
 
 // impossible reports whether it is plain that no value has the shape.
-func (c *compiler) impossible(s *shape, depth int) bool {
+func impossible(c *solver, s *shape, depth int) bool {
 	possible := s.types
 	if s.enum != nil {
 		possible = 0
@@ -31,20 +31,20 @@ func (c *compiler) impossible(s *shape, depth int) bool {
 			if c.spend(len(s.parts)) != nil {
 				return false
 			}
-			if c.contradictory(c.of(s, name), depth-1) {
+			if contradictory(c, demanded(c.arena, s, name), depth-1) {
 				possible &^= objects
 				break
 			}
 		}
 	}
-	if possible&arrays != 0 && depth > 0 && s.fewest > 0 && c.contradictory(s.item(0), depth-1) {
+	if possible&arrays != 0 && depth > 0 && s.fewest > 0 && contradictory(c, s.item(0), depth-1) {
 		possible &^= arrays
 	}
 	return possible == 0
 }
 
 // contradictory reports whether it is plain that no value meets all schemas.
-func (c *compiler) contradictory(s subs, depth int) bool {
+func contradictory(c *solver, s subs, depth int) bool {
 	if c.spend(8) != nil {
 		return false
 	}
@@ -53,7 +53,7 @@ func (c *compiler) contradictory(s subs, depth int) bool {
 		return false
 	}
 	for _, s := range w {
-		if !c.impossible(s, depth) {
+		if !impossible(c, s, depth) {
 			return false
 		}
 	}

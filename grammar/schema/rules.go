@@ -63,7 +63,7 @@ func (c *compiler) values(id int, n *node) [][]grammar.Symbol {
 }
 
 // lists works out the items of a branch.
-func (c *compiler) lists(b *branch) error {
+func (c *graph) lists(b *branch) error {
 	s := b.shape
 	b.list, b.fewest, b.longest = true, s.fewest, s.longest
 	fixed := 0
@@ -95,7 +95,7 @@ func (c *compiler) lists(b *branch) error {
 		}
 	}
 	if s.unique && (b.longest == regex.Infinite || b.longest > 1) {
-		return c.uniqueItems(b)
+		return holdApart(c, b)
 	}
 	return nil
 }
@@ -109,7 +109,7 @@ func (b *branch) at(i int) int {
 }
 
 // longestPossible returns how many items there can be.
-func (c *compiler) longestPossible(b *branch) int {
+func (c *graph) longestPossible(b *branch) int {
 	for i := range b.prefix {
 		if !c.nodes[b.prefix[i]].possible {
 			return fewer(b.longest, i)
@@ -121,7 +121,7 @@ func (c *compiler) longestPossible(b *branch) int {
 	return b.longest
 }
 
-func (c *compiler) listPossible(b *branch) bool {
+func (c *graph) listPossible(b *branch) bool {
 	most := c.longestPossible(b)
 	if most != regex.Infinite && most < b.fewest || b.differ != regex.None && !c.arena.More(b.differ, b.fewest-1) {
 		return false
@@ -170,7 +170,7 @@ func (c *compiler) item(s symbol, b *branch) [][]grammar.Symbol {
 }
 
 // counted returns a number of items, i, as far as it matters.
-func (c *compiler) counted(b *branch, i int) int {
+func (c *graph) counted(b *branch, i int) int {
 	if c.longestPossible(b) == regex.Infinite { // counting on would change nothing
 		return min(i, max(len(b.prefix), b.fewest))
 	}

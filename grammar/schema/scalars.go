@@ -7,7 +7,7 @@ import (
 )
 
 // content matches what stands between the quotes of a string.
-func (c *compiler) content(s *shape) regex.Expr {
+func (c *writing) content(s *shape) regex.Expr {
 	a := c.arena
 	all := append([]regex.Expr{a.Texts(s.least, s.most, c.quoting)}, s.texts...)
 	if c.never != regex.None {
@@ -26,7 +26,7 @@ func (c *compiler) content(s *shape) regex.Expr {
 }
 
 // spelled is content in every spelling, where no pattern wants one.
-func (c *compiler) spelled(s *shape) (regex.Expr, error) {
+func (c *writing) spelled(s *shape) (regex.Expr, error) {
 	if c.quoting == regex.Raw || len(s.texts) > 0 || c.never != regex.None {
 		return c.content(s), nil
 	}
@@ -34,7 +34,7 @@ func (c *compiler) spelled(s *shape) (regex.Expr, error) {
 }
 
 // escaped returns a text as strings have it.
-func (c *compiler) escaped(text string) string {
+func (c *writing) escaped(text string) string {
 	if c.quoting == regex.Raw {
 		return text
 	}
@@ -42,7 +42,7 @@ func (c *compiler) escaped(text string) string {
 }
 
 // quoted returns a string with that content.
-func (c *compiler) quoted(content regex.Expr) regex.Expr {
+func (c *writing) quoted(content regex.Expr) regex.Expr {
 	quote := c.quote
 	switch {
 	case c.quoting != regex.Raw:
@@ -57,7 +57,7 @@ func (c *compiler) quoted(content regex.Expr) regex.Expr {
 const bareName = `[^\x00-\x1f":,{}\[\]<>|\\]{1,256}`
 
 // key returns the name of a property, one of names, as JSON writes it.
-func (c *compiler) key(names regex.Expr) regex.Expr {
+func (c *writing) key(names regex.Expr) regex.Expr {
 	if c.quoting != regex.Raw || c.quote == regex.None {
 		return c.quoted(names)
 	}
@@ -69,8 +69,8 @@ func (c *compiler) key(names regex.Expr) regex.Expr {
 }
 
 // word returns how a truth or null is written.
-func (c *compiler) word(json string) string {
-	if !c.options.python {
+func (c *writing) word(json string) string {
+	if !c.python {
 		return json
 	}
 	return map[string]string{"true": "True", "false": "False", "null": "None"}[json]
@@ -78,7 +78,7 @@ func (c *compiler) word(json string) string {
 
 // scalars matches the values of a shape that hold no others. Lists and objects of
 // an enumeration are among them.
-func (c *compiler) scalars(s *shape) (regex.Expr, error) {
+func (c *solver) scalars(s *shape) (regex.Expr, error) {
 	a := c.arena
 	if s.enum != nil {
 		return c.enumerated(s)
@@ -108,7 +108,7 @@ func (c *compiler) scalars(s *shape) (regex.Expr, error) {
 }
 
 // enumerated matches the values of an enumeration that s admits.
-func (c *compiler) enumerated(s *shape) (regex.Expr, error) {
+func (c *solver) enumerated(s *shape) (regex.Expr, error) {
 	var literals []string
 	var es []regex.Expr
 	texts := c.content(&shape{least: s.least, most: s.most, texts: s.texts})
@@ -130,7 +130,7 @@ func (c *compiler) enumerated(s *shape) (regex.Expr, error) {
 		default:
 			others := *s
 			others.enum = nil
-			ok, err := c.meets(&others, v)
+			ok, err := meets(c, &others, v)
 			if err == nil {
 				err = c.spend(4)
 			}
@@ -155,7 +155,7 @@ func numerals(v *value) []string {
 }
 
 // literal matches the texts of one value.
-func (c *compiler) literal(v *value) regex.Expr {
+func (c *writing) literal(v *value) regex.Expr {
 	a := c.arena
 	switch v.kind {
 	case nulls:
@@ -193,7 +193,7 @@ func (c *compiler) literal(v *value) regex.Expr {
 }
 
 // meets reports whether a value meets a shape.
-func (c *compiler) meets(s *shape, v *value) (bool, error) {
+func meets(c *solver, s *shape, v *value) (bool, error) {
 	if s.types&v.kind == 0 || s.enum != nil && !inList(s.enum, v) || !s.admits(v) {
 		return false, nil
 	}
@@ -201,28 +201,28 @@ func (c *compiler) meets(s *shape, v *value) (bool, error) {
 	case strs:
 		return c.allows(s, v.text), nil
 	case arrays:
-		return c.meetsList(s, v)
+		return meetsList(c, s, v)
 	case objects:
-		return c.meetsObject(s, v)
+		return meetsObject(c, s, v)
 	}
 	return true, nil
 }
 
 // meetsAll reports whether a value meets all schemas.
-func (c *compiler) meetsAll(all subs, v *value) (bool, error) {
+func meetsAll(c *solver, all subs, v *value) (bool, error) {
 	w, err := c.all(all)
 	if err != nil {
 		return false, err
 	}
 	for _, s := range w {
-		if ok, err := c.meets(s, v); ok || err != nil {
+		if ok, err := meets(c, s, v); ok || err != nil {
 			return ok, err
 		}
 	}
 	return false, nil
 }
 
-func (c *compiler) meetsList(s *shape, v *value) (bool, error) {
+func meetsList(c *solver, s *shape, v *value) (bool, error) {
 	if len(v.items) < s.fewest || s.longest != regex.Infinite && len(v.items) > s.longest {
 		return false, nil
 	}
@@ -230,14 +230,14 @@ func (c *compiler) meetsList(s *shape, v *value) (bool, error) {
 		if s.unique && inList(v.items[:i], item) {
 			return false, nil
 		}
-		if ok, err := c.meetsAll(s.item(i), item); !ok || err != nil {
+		if ok, err := meetsAll(c, s.item(i), item); !ok || err != nil {
 			return false, err
 		}
 	}
 	for _, k := range s.contained {
 		found := 0
 		for _, item := range v.items[min(k.from, len(v.items)):] {
-			ok, err := c.meetsAll(subs{k.sub}, item)
+			ok, err := meetsAll(c, subs{k.sub}, item)
 			if err != nil {
 				return false, err
 			}
@@ -252,7 +252,7 @@ func (c *compiler) meetsList(s *shape, v *value) (bool, error) {
 	return true, nil
 }
 
-func (c *compiler) meetsObject(s *shape, v *value) (bool, error) {
+func meetsObject(c *solver, s *shape, v *value) (bool, error) {
 	if len(v.members) < s.minimum || s.maximum != regex.Infinite && len(v.members) > s.maximum {
 		return false, nil
 	}
@@ -272,7 +272,7 @@ func (c *compiler) meetsObject(s *shape, v *value) (bool, error) {
 				return false, nil
 			}
 		}
-		if ok, err := c.meetsAll(c.of(s, m.name), m.value); !ok || err != nil {
+		if ok, err := meetsAll(c, demanded(c.arena, s, m.name), m.value); !ok || err != nil {
 			return false, err
 		}
 	}
@@ -280,7 +280,7 @@ func (c *compiler) meetsObject(s *shape, v *value) (bool, error) {
 		found := false
 		for _, m := range v.members {
 			if c.arena.Matches(k.names, regex.Escape(m.name)) {
-				ok, err := c.meetsAll(k.all, m.value)
+				ok, err := meetsAll(c, k.all, m.value)
 				if err != nil {
 					return false, err
 				}
@@ -295,6 +295,6 @@ func (c *compiler) meetsObject(s *shape, v *value) (bool, error) {
 }
 
 // allows reports whether a text meets what s demands of strings.
-func (c *compiler) allows(s *shape, text string) bool {
+func (c *writing) allows(s *shape, text string) bool {
 	return c.arena.Matches(c.content(s), c.escaped(text))
 }

@@ -4,7 +4,7 @@ import "fmt"
 
 // unevaluated adds what v demands of properties and items that its other keywords
 // have said nothing of, by way: of what other alternatives say, nothing counts.
-func (c *compiler) unevaluated(v *value, w alternatives) (alternatives, error) {
+func (c *solver) unevaluated(v *value, w alternatives) (alternatives, error) {
 	x, y := v.get("unevaluatedProperties"), v.get("unevaluatedItems")
 	if x == nil && y == nil {
 		return w, nil

@@ -10,10 +10,10 @@ import (
 // mostChoices bounds the values of which a grammar counts which have been used.
 const mostChoices = 62
 
-// uniqueItems holds the items of a list apart. Few values are counted by the rules; of
+// holdApart holds the items of a list apart. Few values are counted by the rules; of
 // many, the reader of the text remembers those that are there (grammar.Lists), which
 // takes that each is written in one way.
-func (c *compiler) uniqueItems(b *branch) error {
+func holdApart(c *graph, b *branch) error {
 	fault := fmt.Errorf("uniqueItems: it is supported for items that are few values, or strings, numbers, booleans and null alone, all of one schema")
 	if len(b.prefix) > 0 || b.counting != nil {
 		return fault
@@ -22,7 +22,7 @@ func (c *compiler) uniqueItems(b *branch) error {
 	if err != nil {
 		return err
 	}
-	values, few, err := c.few(alternatives)
+	values, few, err := fewValues(&c.solver, alternatives)
 	if err != nil {
 		return err
 	}
@@ -60,8 +60,8 @@ func (c *compiler) uniqueItems(b *branch) error {
 	return nil
 }
 
-// few returns the values of items, where those are few.
-func (c *compiler) few(alternatives alternatives) (values []*value, few bool, err error) {
+// fewValues returns the values of items, where those are few.
+func fewValues(c *solver, alternatives alternatives) (values []*value, few bool, err error) {
 	for _, s := range alternatives {
 		list := s.enum
 		if list == nil {
@@ -85,7 +85,7 @@ func (c *compiler) few(alternatives alternatives) (values []*value, few bool, er
 			}
 		}
 		for _, v := range list {
-			ok, err := c.meets(s, v)
+			ok, err := meets(c, s, v)
 			if err != nil {
 				return nil, false, err
 			}
@@ -104,7 +104,7 @@ func (c *compiler) few(alternatives alternatives) (values []*value, few bool, er
 const numeral = `-?(0|[1-9]\d*)(\.\d*[1-9])?`
 
 // inOneWay matches the numbers of a shape, each as numeral has it.
-func (c *compiler) inOneWay(s *shape) (regex.Expr, error) {
+func (c *writing) inOneWay(s *shape) (regex.Expr, error) {
 	e, err := c.number(s)
 	if err != nil {
 		return regex.None, err

@@ -126,8 +126,8 @@ func (v *Validator) Validate(text []byte, b *budget.Budget) error {
 }
 
 func (v *Validator) evaluation(b *budget.Budget) *evaluation {
-	c := &compiler{arena: regex.Within(b), quoting: regex.Raw} // what asserting takes
-	return &evaluation{Validator: v, compiler: c, budget: b,
+	c := &solver{writing: writing{arena: regex.Within(b), quoting: regex.Raw}} // what asserting takes
+	return &evaluation{Validator: v, solver: c, budget: b,
 		known: map[*value][]demand{}, keys: map[*value]string{}, lists: map[*value]map[string]bool{}, names: map[*value]map[string]bool{}, under: map[application]bool{}}
 }
 
@@ -135,14 +135,14 @@ func (v *Validator) evaluation(b *budget.Budget) *evaluation {
 // depends on no other.
 type evaluation struct {
 	*Validator
-	compiler *compiler
-	budget   *budget.Budget
-	known    map[*value][]demand
-	keys     map[*value]string
-	lists    map[*value]map[string]bool // the keys of values of const and enum
-	names    map[*value]map[string]bool // of objects' properties
-	under    map[application]bool       // references that are being followed
-	depth    int
+	solver *solver
+	budget *budget.Budget
+	known  map[*value][]demand
+	keys   map[*value]string
+	lists  map[*value]map[string]bool // the keys of values of const and enum
+	names  map[*value]map[string]bool // of objects' properties
+	under  map[application]bool       // references that are being followed
+	depth  int
 }
 
 // application is a schema applied to a value.
@@ -196,9 +196,9 @@ func (e *evaluation) demands(s *value) ([]demand, error) {
 			continue
 		}
 		k := keyword{s, m.name, m.value}
-		ways, err := assert(e.compiler, k)
+		ways, err := assert(e.solver, k)
 		if err == nil {
-			err = e.compiler.spend(1 + len(m.value.items) + len(m.value.members))
+			err = e.solver.spend(1 + len(m.value.items) + len(m.value.members))
 		}
 		if err == nil {
 			err = e.budget.Hold(demandBytes)
