@@ -63,13 +63,18 @@ type term struct {
 	min, max int32
 }
 
+// info is about the texts of an expression.
 type info struct {
 	flags
-	life     life
-	room     int32 // of Room, plus one; 0: not known
 	longest  int32 // of longest, plus two; 0: not known
 	shortest int32 // of shortest, plus one; 0: not known
-	next     []Expr
+}
+
+// findings are what derivatives have told of an expression.
+type findings struct {
+	life life
+	room int32 // of Room, plus one; 0: not known
+	next []Expr
 }
 
 type life uint8
@@ -88,13 +93,15 @@ const (
 	setBytes  = 128 // a set of bytes, or how far a number has been read
 )
 
-// Arena holds expressions. It is for one goroutine at a time. Expressions are made
-// first; after Freeze they have derivatives.
-//
-// It has many methods, since all that is made or asked of expressions needs it: making them,
-// patterns (search), numbers, derivatives, and what is known of them (few, more, room).
-type Arena struct {
-	budget     *budget.Budget
+// meter charges a budget, and keeps its error once that has been spent.
+type meter struct {
+	budget *budget.Budget
+	err    error
+}
+
+// algebra makes expressions of others, and gives equal ones one number.
+type algebra struct {
+	meter
 	terms      []term
 	infos      []info
 	ids        map[term]Expr
@@ -105,16 +112,27 @@ type Arena struct {
 	numbers    []numbers
 	readings   []reading
 	readingIDs map[reading]Expr
+	key        []byte
+}
+
+// texts makes expressions of characters, patterns and numbers.
+type texts struct {
+	algebra
 	anyRune    map[Quoting]Expr
 	anySpelled Expr // a character of a string of JSON, in every spelling; None: not made yet
-	classOf    [256]uint8
-	examples   []byte // a byte of each class
-	frozen     bool
 	lots       bool // tell all bytes apart
-	searched   int
-	undecided  bool
-	key        []byte
-	err        error
+}
+
+// Arena holds expressions. It is for one goroutine at a time. Expressions are made
+// first; after Freeze they have derivatives, and it is known of each whether it matches anything.
+type Arena struct {
+	texts
+	known     []findings // of the first expressions
+	classOf   [256]uint8
+	examples  []byte // a byte of each class
+	frozen    bool
+	searched  int
+	undecided bool
 }
 
 // Bytes is a set of bytes.
@@ -135,7 +153,8 @@ func New() *Arena { return Within(budget.Default()) }
 
 // Within makes an arena whose expressions, and the work on them, are charged to b.
 func Within(b *budget.Budget) *Arena {
-	a := &Arena{budget: b, ids: map[term]Expr{}, listIDs: map[string]Expr{}, setIDs: map[Bytes]Expr{}, readingIDs: map[reading]Expr{}, anyRune: map[Quoting]Expr{}}
+	of := algebra{meter: meter{budget: b}, ids: map[term]Expr{}, listIDs: map[string]Expr{}, setIDs: map[Bytes]Expr{}, readingIDs: map[reading]Expr{}}
+	a := &Arena{texts: texts{algebra: of, anyRune: map[Quoting]Expr{}}}
 	a.append(term{kind: kNone}, simple)
 	a.append(term{kind: kEmpty}, nullable|simple|content)
 	a.append(term{kind: kNot, a: None}, nullable|simple)
@@ -143,14 +162,14 @@ func Within(b *budget.Budget) *Arena {
 }
 
 // Budget returns what a's expressions are charged to.
-func (a *Arena) Budget() *budget.Budget { return a.budget }
+func (a *meter) Budget() *budget.Budget { return a.budget }
 
 // Err returns an error of the budget once that has been spent. What was made or asked since
 // is of no use.
-func (a *Arena) Err() error { return a.err }
+func (a *meter) Err() error { return a.err }
 
 // hold charges bytes, and reports whether there is room for them.
-func (a *Arena) hold(bytes int) bool {
+func (a *meter) hold(bytes int) bool {
 	if err := a.budget.Hold(bytes); err != nil && a.err == nil {
 		a.err = err
 	}
@@ -158,7 +177,7 @@ func (a *Arena) hold(bytes int) bool {
 }
 
 // work charges steps, and reports whether they may be done.
-func (a *Arena) work(steps int) bool {
+func (a *meter) work(steps int) bool {
 	if err := a.budget.Work(steps); err != nil && a.err == nil {
 		a.err = err
 	}
@@ -173,7 +192,7 @@ func (a *Arena) Undecided() bool { return a.undecided }
 // search of what they match.
 func (a *Arena) Work() int { return len(a.terms) + a.searched }
 
-func (a *Arena) add(t term, f flags) Expr {
+func (a *algebra) add(t term, f flags) Expr {
 	if e, ok := a.ids[t]; ok {
 		return e
 	}
@@ -184,7 +203,7 @@ func (a *Arena) add(t term, f flags) Expr {
 }
 
 // append adds a term that there must be, whatever the budget says.
-func (a *Arena) append(t term, f flags) Expr {
+func (a *algebra) append(t term, f flags) Expr {
 	e := Expr(len(a.terms))
 	a.ids[t] = e
 	a.terms = append(a.terms, t)
@@ -192,13 +211,13 @@ func (a *Arena) append(t term, f flags) Expr {
 	return e
 }
 
-func (a *Arena) is(e Expr, f flags) bool { return a.infos[e].flags&f == f }
+func (a *algebra) is(e Expr, f flags) bool { return a.infos[e].flags&f == f }
 
 // Nullable reports whether e matches the empty text.
-func (a *Arena) Nullable(e Expr) bool { return a.is(e, nullable) }
+func (a *algebra) Nullable(e Expr) bool { return a.is(e, nullable) }
 
 // Set matches one byte of s.
-func (a *Arena) Set(s Bytes) Expr {
+func (a *algebra) Set(s Bytes) Expr {
 	if s == (Bytes{}) {
 		return None
 	}
@@ -221,14 +240,14 @@ func (a *Arena) Set(s Bytes) Expr {
 }
 
 // Byte matches b.
-func (a *Arena) Byte(b byte) Expr {
+func (a *algebra) Byte(b byte) Expr {
 	var s Bytes
 	s.Add(b, b)
 	return a.Set(s)
 }
 
 // Literal matches the bytes of text.
-func (a *Arena) Literal(text string) Expr {
+func (a *algebra) Literal(text string) Expr {
 	e := Empty
 	for i := len(text) - 1; i >= 0; i-- {
 		e = a.seq(a.Byte(text[i]), e)
@@ -237,7 +256,7 @@ func (a *Arena) Literal(text string) Expr {
 }
 
 // Seq matches the expressions one after another.
-func (a *Arena) Seq(es ...Expr) Expr {
+func (a *algebra) Seq(es ...Expr) Expr {
 	out := Empty
 	for _, e := range slices.Backward(es) {
 		out = a.seq(e, out)
@@ -245,7 +264,7 @@ func (a *Arena) Seq(es ...Expr) Expr {
 	return out
 }
 
-func (a *Arena) seq(x, y Expr) Expr {
+func (a *algebra) seq(x, y Expr) Expr {
 	switch {
 	case x == None || y == None:
 		return None
@@ -263,7 +282,7 @@ func (a *Arena) seq(x, y Expr) Expr {
 }
 
 // Repeat matches x from least to most times; most may be Infinite.
-func (a *Arena) Repeat(x Expr, least, most int) Expr {
+func (a *algebra) Repeat(x Expr, least, most int) Expr {
 	if a.is(x, nullable) {
 		least = 0
 	}
@@ -285,10 +304,10 @@ func (a *Arena) Repeat(x Expr, least, most int) Expr {
 }
 
 // Optional matches x or nothing.
-func (a *Arena) Optional(x Expr) Expr { return a.Or(x, Empty) }
+func (a *algebra) Optional(x Expr) Expr { return a.Or(x, Empty) }
 
 // Not matches the sequences of bytes that x does not match. It is for use within And.
-func (a *Arena) Not(x Expr) Expr {
+func (a *algebra) Not(x Expr) Expr {
 	switch {
 	case x == None:
 		return All
@@ -305,7 +324,7 @@ func (a *Arena) Not(x Expr) Expr {
 }
 
 // list interns a sorted list.
-func (a *Arena) list(es []Expr) Expr {
+func (a *algebra) list(es []Expr) Expr {
 	a.key = a.key[:0]
 	for _, e := range es {
 		a.key = binary.LittleEndian.AppendUint32(a.key, uint32(e))
@@ -322,7 +341,7 @@ func (a *Arena) list(es []Expr) Expr {
 
 // flatten lists the members of es, with lists of the same kind replaced by their
 // members, sorted and each once.
-func (a *Arena) flatten(k kind, es []Expr) []Expr {
+func (a *algebra) flatten(k kind, es []Expr) []Expr {
 	if !a.work(len(es)) {
 		return nil
 	}
@@ -342,7 +361,7 @@ func (a *Arena) flatten(k kind, es []Expr) []Expr {
 }
 
 // Or matches what one of es matches.
-func (a *Arena) Or(es ...Expr) Expr {
+func (a *algebra) Or(es ...Expr) Expr {
 	out := a.flatten(kAlt, es)
 	if len(out) > 1 {
 		out = a.union(out)
@@ -365,7 +384,7 @@ func (a *Arena) Or(es ...Expr) Expr {
 
 // union drops None, joins sets of bytes, and drops what an unbounded repetition of
 // all characters holds.
-func (a *Arena) union(es []Expr) []Expr {
+func (a *algebra) union(es []Expr) []Expr {
 	var set Bytes
 	sets := 0
 	everything := None
@@ -399,7 +418,7 @@ func (a *Arena) union(es []Expr) []Expr {
 }
 
 // And matches what all of es match.
-func (a *Arena) And(es ...Expr) Expr {
+func (a *algebra) And(es ...Expr) Expr {
 	out := a.flatten(kAnd, es)
 	f := nullable
 	kept := out[:0]
@@ -444,7 +463,7 @@ func (a *Arena) And(es ...Expr) Expr {
 }
 
 // isAnyText reports whether e is any number of any characters.
-func (a *Arena) isAnyText(e Expr) bool {
+func (a *algebra) isAnyText(e Expr) bool {
 	t := a.terms[e]
 	return t.kind == kRepeat && t.min == 0 && t.max == Infinite && a.is(t.a, anyChar)
 }

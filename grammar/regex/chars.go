@@ -100,7 +100,7 @@ var cased = sync.OnceValue(func() []rune {
 const rangeSteps = 4
 
 // Char matches one character of r.
-func (a *Arena) Char(r Runes, quoting Quoting) Expr {
+func (a *texts) Char(r Runes, quoting Quoting) Expr {
 	r = r.Normal()
 	if !a.work(rangeSteps * len(r)) {
 		return None
@@ -110,13 +110,13 @@ func (a *Arena) Char(r Runes, quoting Quoting) Expr {
 	for _, p := range r {
 		for c := p[0]; c <= min(p[1], 0x7f); c++ {
 			if text := escapeOf(c); quoting == JSON && text != "" {
-				alts = append(alts, a.escaped(text))
+				alts = append(alts, escapedText(&a.algebra, text))
 			} else {
 				ascii.Add(byte(c), byte(c))
 			}
 		}
 		if p[1] > 0x7f {
-			alts = a.utf8(alts, max(p[0], 0x80), p[1])
+			alts = charsOf(&a.algebra, alts, max(p[0], 0x80), p[1])
 		}
 	}
 	alts = append(alts, a.Set(ascii))
@@ -163,8 +163,8 @@ func escapeOf(c rune) string {
 	return ""
 }
 
-// escaped matches an escape, its digits in either case.
-func (a *Arena) escaped(text string) Expr {
+// escapedText matches an escape, its digits in either case.
+func escapedText(a *algebra, text string) Expr {
 	e := Empty
 	for i := len(text) - 1; i >= 0; i-- {
 		var s Bytes
@@ -178,18 +178,18 @@ func (a *Arena) escaped(text string) Expr {
 }
 
 // Text matches a text in that quoting.
-func (a *Arena) Text(text string, quoting Quoting) Expr {
+func (a *texts) Text(text string, quoting Quoting) Expr {
 	if quoting == Raw {
 		return a.Literal(text)
 	}
 	return a.Literal(Escape(text))
 }
 
-// utf8 appends what matches the characters from lo to hi, which are not ASCII.
-func (a *Arena) utf8(alts []Expr, lo, hi rune) []Expr {
+// charsOf appends what matches the characters from lo to hi, which are not ASCII.
+func charsOf(a *algebra, alts []Expr, lo, hi rune) []Expr {
 	for _, end := range []rune{0x7ff, 0xffff} { // as long encodings each
 		if lo <= end && end < hi {
-			alts = a.utf8(alts, lo, end)
+			alts = charsOf(a, alts, lo, end)
 			lo = end + 1
 		}
 	}
@@ -197,12 +197,12 @@ func (a *Arena) utf8(alts []Expr, lo, hi rune) []Expr {
 		low := rune(1)<<(6*i) - 1
 		if lo&^low != hi&^low {
 			if lo&low != 0 {
-				alts = a.utf8(alts, lo, lo|low)
-				return a.utf8(alts, lo|low+1, hi)
+				alts = charsOf(a, alts, lo, lo|low)
+				return charsOf(a, alts, lo|low+1, hi)
 			}
 			if hi&low != low {
-				alts = a.utf8(alts, lo, hi&^low-1)
-				return a.utf8(alts, hi&^low, hi)
+				alts = charsOf(a, alts, lo, hi&^low-1)
+				return charsOf(a, alts, hi&^low, hi)
 			}
 		}
 	}

@@ -42,6 +42,14 @@ func (a *Arena) Freeze() {
 	a.frozen = true
 }
 
+// of returns what is known of an expression.
+func (a *Arena) of(e Expr) *findings {
+	if n := len(a.terms) - len(a.known); n > 0 {
+		a.known = append(a.known, make([]findings, n)...)
+	}
+	return &a.known[e]
+}
+
 // Classes returns the number of classes of bytes.
 func (a *Arena) Classes() int { return len(a.examples) }
 
@@ -57,7 +65,7 @@ func (a *Arena) Next(e Expr, class int) Expr {
 	d := a.derive(e, class)
 	if d != None && !a.Alive(d) {
 		d = None
-		a.infos[e].next[class] = None
+		a.of(e).next[class] = None
 	}
 	return d
 }
@@ -89,7 +97,7 @@ func (a *Arena) derive(e Expr, class int) Expr {
 	if !a.work(1) {
 		return None
 	}
-	if next := a.infos[e].next; next == nil {
+	if next := a.of(e).next; next == nil {
 		if !a.hold(4 * len(a.examples)) {
 			return None
 		}
@@ -97,30 +105,30 @@ func (a *Arena) derive(e Expr, class int) Expr {
 		for i := range next {
 			next[i] = notDerived
 		}
-		a.infos[e].next = next
+		a.of(e).next = next
 	} else if next[class] != notDerived {
 		return next[class]
 	}
-	d := a.derivative(e, a.examples[class], func(k Expr) Expr { return a.derive(k, class) })
-	a.infos[e].next[class] = d
+	d := derivative(&a.algebra, e, a.examples[class], func(k Expr) Expr { return a.derive(k, class) })
+	a.of(e).next[class] = d
 	return d
 }
 
 // Matches reports whether e matches text. It may be called before Freeze.
-func (a *Arena) Matches(e Expr, text string) bool {
+func (a *algebra) Matches(e Expr, text string) bool {
 	for i := range len(text) {
-		e = a.after(e, text[i])
+		e = after(a, e, text[i])
 	}
 	return a.is(e, nullable)
 }
 
 // after returns the derivative by a byte, which is not kept.
-func (a *Arena) after(e Expr, b byte) Expr {
-	return a.derivative(e, b, func(k Expr) Expr { return a.after(k, b) })
+func after(a *algebra, e Expr, b byte) Expr {
+	return derivative(a, e, b, func(k Expr) Expr { return after(a, k, b) })
 }
 
 // derivative takes the derivative of e by a byte from the derivatives of its parts.
-func (a *Arena) derivative(e Expr, b byte, derive func(Expr) Expr) Expr {
+func derivative(a *algebra, e Expr, b byte, derive func(Expr) Expr) Expr {
 	if !a.work(1) {
 		return None
 	}
@@ -165,9 +173,9 @@ func (a *Arena) derivative(e Expr, b byte, derive func(Expr) Expr) Expr {
 		}
 		return a.seq(d, a.Repeat(t.a, max(0, int(t.min)-1), most))
 	case kNumber:
-		return a.digit(t, b)
+		return digitOf(a, t, b)
 	case kLot:
-		return a.draw(t, b)
+		return drawByte(a, t, b)
 	}
 	return None
 }
@@ -177,12 +185,12 @@ func (a *Arena) Alive(e Expr) bool {
 	switch {
 	case e == None:
 		return false
-	case a.is(e, simple), a.is(e, nullable), a.infos[e].life == alive:
+	case a.is(e, simple), a.is(e, nullable), a.of(e).life == alive:
 		return true
-	case a.infos[e].life == dead || a.err != nil:
+	case a.of(e).life == dead || a.err != nil:
 		return false
 	case a.plainlyAlive(e):
-		a.infos[e].life = alive
+		a.of(e).life = alive
 		return true
 	}
 	yes := false
@@ -198,9 +206,9 @@ func (a *Arena) Alive(e Expr) bool {
 	default:
 		return a.search(e)
 	}
-	a.infos[e].life = dead
+	a.of(e).life = dead
 	if yes {
-		a.infos[e].life = alive
+		a.of(e).life = alive
 	}
 	return yes
 }
@@ -224,24 +232,24 @@ func (a *Arena) plainlyAlive(e Expr) bool {
 	if k.max != Infinite {
 		most = int(k.max)
 	}
-	return a.shortest(y) <= most && (k.min == 0 || a.open(y, most))
+	return shortest(&a.algebra, y) <= most && (k.min == 0 || open(&a.algebra, y, most))
 }
 
 // open reports whether any text may follow what e matches, whose shortest text has
 // most bytes at most.
-func (a *Arena) open(e Expr, most int) bool {
+func open(a *algebra, e Expr, most int) bool {
 	switch t := a.terms[e]; t.kind {
 	case kSeq:
-		return a.shortest(e) <= most && a.open(t.b, endless)
+		return shortest(a, e) <= most && open(a, t.b, endless)
 	case kAlt:
-		return slices.ContainsFunc(a.lists[t.a], func(k Expr) bool { return a.open(k, most) })
+		return slices.ContainsFunc(a.lists[t.a], func(k Expr) bool { return open(a, k, most) })
 	}
 	return a.isAnyText(e)
 }
 
 // shortest returns the fewest bytes that an expression matches, if it matches any; fewer
 // where it holds an intersection.
-func (a *Arena) shortest(e Expr) int {
+func shortest(a *algebra, e Expr) int {
 	if n := a.infos[e].shortest; n > 0 {
 		return int(n - 1)
 	}
@@ -250,18 +258,18 @@ func (a *Arena) shortest(e Expr) int {
 	case kSet:
 		n = 1
 	case kSeq:
-		n = min(endless, a.shortest(t.a)+a.shortest(t.b))
+		n = min(endless, shortest(a, t.a)+shortest(a, t.b))
 	case kAlt:
 		n = endless
 		for _, k := range a.lists[t.a] {
-			n = min(n, a.shortest(k))
+			n = min(n, shortest(a, k))
 		}
 	case kAnd:
 		for _, k := range a.lists[t.a] {
-			n = max(n, a.shortest(k))
+			n = max(n, shortest(a, k))
 		}
 	case kRepeat:
-		n = min(endless, a.shortest(t.a)*int(t.min))
+		n = min(endless, shortest(a, t.a)*int(t.min))
 	case kNot, kNumber, kLot:
 		if !a.is(e, nullable) {
 			n = 1
@@ -288,7 +296,7 @@ func (a *Arena) search(e Expr) bool {
 	}
 	from := map[Expr]Expr{e: None}
 	var queue frontier
-	queue.add(e, a.shortest(e))
+	queue.add(e, shortest(&a.algebra, e))
 	for {
 		x, ok := queue.take()
 		if !ok {
@@ -300,23 +308,23 @@ func (a *Arena) search(e Expr) bool {
 				return false
 			}
 			if budget--; budget < 0 {
-				a.infos[e].life = dead
+				a.of(e).life = dead
 				a.undecided = true
 				return false
 			}
 			d := a.derive(x, class)
-			if d == None || a.infos[d].life == dead {
+			if d == None || a.of(d).life == dead {
 				continue
 			}
-			if a.is(d, simple) || a.is(d, nullable) || a.infos[d].life == alive || a.plainlyAlive(d) || !a.intersects(d) && a.Alive(d) {
+			if a.is(d, simple) || a.is(d, nullable) || a.of(d).life == alive || a.plainlyAlive(d) || !intersects(&a.algebra, d) && a.Alive(d) {
 				for ; x != None; x = from[x] {
-					a.infos[x].life = alive
+					a.of(x).life = alive
 				}
 				return true
 			}
-			if _, seen := from[d]; !seen && a.intersects(d) && a.shortest(d) <= a.longest(d) {
+			if _, seen := from[d]; !seen && intersects(&a.algebra, d) && shortest(&a.algebra, d) <= longest(&a.algebra, d) {
 				from[d] = x
-				queue.add(d, a.shortest(d))
+				queue.add(d, shortest(&a.algebra, d))
 			}
 		}
 	}
@@ -324,7 +332,7 @@ func (a *Arena) search(e Expr) bool {
 		return false
 	}
 	for x := range from {
-		a.infos[x].life = dead
+		a.of(x).life = dead
 	}
 	return false
 }
@@ -359,7 +367,7 @@ func (f *frontier) take() (Expr, bool) {
 }
 
 // intersects reports whether only a search tells whether e matches anything.
-func (a *Arena) intersects(e Expr) bool {
+func intersects(a *algebra, e Expr) bool {
 	k := a.terms[e].kind
 	return k == kAnd || k == kNot
 }
@@ -370,11 +378,11 @@ const endless = 1 << 30
 // Room returns how many characters of Plain may follow wherever e stands, whichever they
 // are; 0 if that is not known.
 func (a *Arena) Room(e Expr) int {
-	if r := a.infos[e].room; r > 0 {
+	if r := a.of(e).room; r > 0 {
 		return int(r - 1)
 	}
 	r := a.roomOf(e)
-	a.infos[e].room = int32(r + 1)
+	a.of(e).room = int32(r + 1)
 	return r
 }
 
@@ -412,7 +420,7 @@ func (a *Arena) roomOf(e Expr) int {
 		room, others := 0, 0
 		for _, k := range a.lists[t.a] {
 			if n := a.terms[k]; n.kind == kNot {
-				others = max(others, a.longest(n.a))
+				others = max(others, longest(&a.algebra, n.a))
 			} else if room > 0 {
 				return 0
 			} else if room = a.Room(k); room == 0 {
@@ -427,7 +435,7 @@ func (a *Arena) roomOf(e Expr) int {
 }
 
 // longest returns the most bytes that e matches, endless for no bound.
-func (a *Arena) longest(e Expr) int {
+func longest(a *algebra, e Expr) int {
 	if n := a.infos[e].longest; n > 1 {
 		return int(n - 2)
 	}
@@ -438,18 +446,18 @@ func (a *Arena) longest(e Expr) int {
 	case kSet:
 		n = 1
 	case kSeq:
-		n = min(endless, a.longest(t.a)+a.longest(t.b))
+		n = min(endless, longest(a, t.a)+longest(a, t.b))
 	case kAlt:
 		n = 0
 		for _, k := range a.lists[t.a] {
-			n = max(n, a.longest(k))
+			n = max(n, longest(a, k))
 		}
 	case kAnd:
 		for _, k := range a.lists[t.a] {
-			n = min(n, a.longest(k))
+			n = min(n, longest(a, k))
 		}
 	case kRepeat:
-		if l := a.longest(t.a); t.max != Infinite && l < endless/int(t.max) {
+		if l := longest(a, t.a); t.max != Infinite && l < endless/int(t.max) {
 			n = l * int(t.max)
 		}
 	}

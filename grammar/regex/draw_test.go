@@ -20,7 +20,7 @@ type drawn struct {
 var alphabet = []rune{'a', 'b', '-', 'é', '"'}
 
 // texts are all up to so many characters long.
-func texts(longest int) []string {
+func textsUpTo(longest int) []string {
 	all := []string{""}
 	for from := 0; longest > 0; longest-- {
 		to := len(all)

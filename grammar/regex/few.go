@@ -6,7 +6,7 @@ import "slices"
 // itself matches no more than most and is seen to without a search.
 func (a *Arena) Few(es []Expr, most int) (texts []string, ok bool) {
 	for i, e := range es {
-		if texts, ok = a.enumerate(e, most); !ok {
+		if texts, ok = enumerate(a, e, most); !ok {
 			continue
 		}
 		texts = slices.DeleteFunc(texts, func(text string) bool {
@@ -18,7 +18,7 @@ func (a *Arena) Few(es []Expr, most int) (texts []string, ok bool) {
 	return nil, false
 }
 
-func (a *Arena) enumerate(e Expr, most int) ([]string, bool) {
+func enumerate(a *Arena, e Expr, most int) ([]string, bool) {
 	switch t := a.terms[e]; t.kind {
 	case kNone:
 		return nil, true
@@ -33,11 +33,11 @@ func (a *Arena) enumerate(e Expr, most int) ([]string, bool) {
 		}
 		return texts, len(texts) <= most
 	case kSeq:
-		tails, ok := a.enumerate(t.b, most)
+		tails, ok := enumerate(a, t.b, most)
 		if !ok {
 			return nil, false
 		}
-		heads, ok := a.enumerate(t.a, most)
+		heads, ok := enumerate(a, t.a, most)
 		if !ok || len(heads)*len(tails) > most {
 			return nil, false
 		}
@@ -45,7 +45,7 @@ func (a *Arena) enumerate(e Expr, most int) ([]string, bool) {
 	case kAlt:
 		var texts []string
 		for _, k := range a.lists[t.a] {
-			some, ok := a.enumerate(k, most)
+			some, ok := enumerate(a, k, most)
 			if texts = append(texts, some...); !ok || len(texts) > most {
 				return nil, false
 			}
@@ -57,7 +57,7 @@ func (a *Arena) enumerate(e Expr, most int) ([]string, bool) {
 		if t.max == Infinite || int(t.max) > most {
 			return nil, false
 		}
-		some, ok := a.enumerate(t.a, most)
+		some, ok := enumerate(a, t.a, most)
 		if !ok {
 			return nil, false
 		}

@@ -3,14 +3,14 @@ package regex
 import "slices"
 
 // Literals matches the bytes of one of texts. Texts share equal beginnings, so that thousands cost little.
-func (a *Arena) Literals(texts []string) Expr {
+func (a *texts) Literals(texts []string) Expr {
 	texts = slices.Clone(texts)
 	slices.Sort(texts)
-	return a.literals(slices.Compact(texts), 0)
+	return literalsFrom(&a.algebra, slices.Compact(texts), 0)
 }
 
-// literals matches what sorted texts have from byte i on.
-func (a *Arena) literals(texts []string, i int) Expr {
+// literalsFrom matches what sorted texts have from byte i on.
+func literalsFrom(a *algebra, texts []string, i int) Expr {
 	if len(texts) == 1 {
 		return a.Literal(texts[0][i:])
 	}
@@ -25,7 +25,7 @@ func (a *Arena) literals(texts []string, i int) Expr {
 		for n < len(texts) && texts[n][i] == b {
 			n++
 		}
-		es = append(es, a.seq(a.Byte(b), a.literals(texts[:n], i+1)))
+		es = append(es, a.seq(a.Byte(b), literalsFrom(a, texts[:n], i+1)))
 		texts = texts[n:]
 	}
 	return a.Or(es...)

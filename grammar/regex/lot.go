@@ -2,14 +2,14 @@ package regex
 
 // Lot matches the texts that draw lot i of n, whatever they are: texts of different
 // lots differ.
-func (a *Arena) Lot(i, n int) Expr {
+func (a *texts) Lot(i, n int) Expr {
 	a.lots = true
-	return a.lot(term{kind: kLot, a: Expr(i), min: int32(n)})
+	return lotOf(&a.algebra, term{kind: kLot, a: Expr(i), min: int32(n)})
 }
 
-// lot interns the state of a text whose lot is t.a; t.max is the lot of the text read so
+// lotOf interns the state of a text whose lot is t.a; t.max is the lot of the text read so
 // far.
-func (a *Arena) lot(t term) Expr {
+func lotOf(a *algebra, t term) Expr {
 	f := simple
 	if t.max == int32(t.a) {
 		f |= nullable
@@ -17,7 +17,7 @@ func (a *Arena) lot(t term) Expr {
 	return a.add(t, f)
 }
 
-func (a *Arena) draw(t term, b byte) Expr {
+func drawByte(a *algebra, t term, b byte) Expr {
 	t.max = (t.max*5 + int32(b)) % t.min
-	return a.lot(t)
+	return lotOf(a, t)
 }

@@ -30,7 +30,7 @@ const (
 )
 
 // Number matches the texts of numbers. An error is ErrDigits.
-func (a *Arena) Number(n Numbers) (Expr, error) {
+func (a *texts) Number(n Numbers) (Expr, error) {
 	d := numbers{decimals: mostDigits, digits: mostDigits, pointed: !n.Integer, modulus: 1, all: 1}
 	multiple := n.Multiple
 	if n.Integer {
@@ -134,16 +134,17 @@ func (d *numbers) digitsOf(units *big.Int) (string, int) {
 
 // number interns what has been read of a number. It is None if no number goes on so,
 // and so nothing has to search whether one does.
-func (a *Arena) number(r reading) Expr {
+func (a *algebra) number(r reading) Expr {
 	id, ok := a.readingIDs[r]
 	if ok {
 		return id
 	}
-	if !a.completes(r) || !a.hold(setBytes) {
+	d := &a.numbers[r.of]
+	if !d.completes(r) || !a.hold(setBytes) {
 		return None
 	}
 	f := simple
-	if a.ends(r) {
+	if d.ends(r) {
 		f |= nullable
 	}
 	if id = a.add(term{kind: kNumber, a: Expr(len(a.readings))}, f); id != None {
@@ -153,9 +154,10 @@ func (a *Arena) number(r reading) Expr {
 	return id
 }
 
-// digit returns what follows a byte in a number.
-func (a *Arena) digit(t term, b byte) Expr {
-	r, ok := a.read(a.readings[t.a], b)
+// digitOf returns what follows a byte in a number.
+func digitOf(a *algebra, t term, b byte) Expr {
+	at := a.readings[t.a]
+	r, ok := a.numbers[at.of].read(at, b)
 	if !ok {
 		return None
 	}
@@ -163,8 +165,7 @@ func (a *Arena) digit(t term, b byte) Expr {
 }
 
 // read returns r with one more byte.
-func (a *Arena) read(r reading, b byte) (reading, bool) {
-	d := &a.numbers[r.of]
+func (d *numbers) read(r reading, b byte) (reading, bool) {
 	m := &d.interval[0]
 	if r.signed {
 		m = &d.interval[1]
@@ -257,42 +258,40 @@ func (m *magnitudes) compared(r reading, digits int) (least, most int8) {
 }
 
 // ends reports whether a number may end so.
-func (a *Arena) ends(r reading) bool {
+func (d *numbers) ends(r reading) bool {
 	switch r.phase {
 	case numberZero, numberWhole:
-		return a.among(r, int(r.whole), true)
+		return d.among(r, int(r.whole), true)
 	case numberPoint:
-		return r.fraction > 0 && a.among(r, 0, true)
+		return r.fraction > 0 && d.among(r, 0, true)
 	}
 	return false
 }
 
 // completes reports whether a number may begin so.
-func (a *Arena) completes(r reading) bool {
-	d := &a.numbers[r.of]
+func (d *numbers) completes(r reading) bool {
 	switch r.phase {
 	case numberBegins, numberSigned:
 		for _, b := range []byte("-0123456789") {
-			if next, ok := a.read(r, b); ok && a.completes(next) {
+			if next, ok := d.read(r, b); ok && d.completes(next) {
 				return true
 			}
 		}
 		return false
 	case numberWhole:
 		for n := int(r.whole); n <= d.digits; n++ {
-			if a.among(r, n, false) {
+			if d.among(r, n, false) {
 				return true
 			}
 		}
 		return false
 	}
-	return a.among(r, int(r.whole), false)
+	return d.among(r, int(r.whole), false)
 }
 
 // among reports whether a number that begins so, with digits before the point, is one
 // of those to match: as it stands, or with some digits more.
-func (a *Arena) among(r reading, digits int, ended bool) bool {
-	d := &a.numbers[r.of]
+func (d *numbers) among(r reading, digits int, ended bool) bool {
 	m := &d.interval[0]
 	if r.signed {
 		m = &d.interval[1]

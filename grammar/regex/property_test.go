@@ -34,7 +34,7 @@ func differs(all []string, a, b []bool) (text string, differ bool) {
 
 func TestADrawnPatternMatchesWhatASlowMatcherDoes(t *testing.T) {
 	r := rand.New(rand.NewPCG(41, 42))
-	all := texts(4)
+	all := textsUpTo(4)
 	patterns := sweep.Of(t, 80, 600)
 	used, standard := 0, 0
 	for range patterns {
@@ -142,7 +142,7 @@ func matchesText(a *Arena, e Expr) (some, sure bool) {
 
 func TestWhatIsKnownOfADrawnExpressionIsTrue(t *testing.T) {
 	r := rand.New(rand.NewPCG(43, 44))
-	all := texts(3)
+	all := textsUpTo(3)
 	few, none, roomy := 0, 0, 0
 	for range sweep.Of(t, 80, 400) {
 		a := Within(budget.New(context.Background(), 1<<32, 1<<32, nil))
@@ -153,8 +153,8 @@ func TestWhatIsKnownOfADrawnExpressionIsTrue(t *testing.T) {
 				text = Escape(text)
 				if got := matches(a, k.Expr, text); got != k.want(i) {
 					t.Errorf("%s: %q is matched: %v", k.name, text, got)
-				} else if n := len(text); got && (a.shortest(k.Expr) > n || a.longest(k.Expr) < n || k.ok && !slices.Contains(k.few, text)) {
-					t.Errorf("%s: %q is matched, but from %d to %d bytes are, and of few %q", k.name, text, a.shortest(k.Expr), a.longest(k.Expr), k.few)
+				} else if n := len(text); got && (shortest(&a.algebra, k.Expr) > n || longest(&a.algebra, k.Expr) < n || k.ok && !slices.Contains(k.few, text)) {
+					t.Errorf("%s: %q is matched, but from %d to %d bytes are, and of few %q", k.name, text, shortest(&a.algebra, k.Expr), longest(&a.algebra, k.Expr), k.few)
 				}
 			}
 			if k.ok {
@@ -227,7 +227,7 @@ func TestEachTextDrawsOneLot(t *testing.T) {
 		es = append(es, a.Lot(i, lots))
 	}
 	drawn := [lots]int{}
-	for _, text := range texts(4) {
+	for _, text := range textsUpTo(4) {
 		found := 0
 		for i, e := range es {
 			if a.Matches(e, text) {

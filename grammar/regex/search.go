@@ -12,12 +12,12 @@ const mostAlternatives = 256
 // Search matches the texts in which pattern, of ECMA-262, matches somewhere: what
 // the keyword pattern of JSON Schema asks for. Anchors and looking ahead are
 // possible where the rest of the text follows them.
-func (a *Arena) Search(pattern string, quoting Quoting) (Expr, error) {
+func (a *texts) Search(pattern string, quoting Quoting) (Expr, error) {
 	n, err := parse(pattern, a.budget)
 	if err != nil {
 		return None, err
 	}
-	e, err := a.fullText(n, true, true, quoting)
+	e, err := (&patterns{a, quoting}).fullText(n, true, true)
 	if err == nil {
 		err = a.err
 	}
@@ -28,12 +28,12 @@ func (a *Arena) Search(pattern string, quoting Quoting) (Expr, error) {
 }
 
 // Match matches the texts that pattern matches as a whole.
-func (a *Arena) Match(pattern string, quoting Quoting) (Expr, error) {
+func (a *texts) Match(pattern string, quoting Quoting) (Expr, error) {
 	n, err := parse(pattern, a.budget)
 	if err != nil {
 		return None, err
 	}
-	e, err := a.fullText(n, false, false, quoting)
+	e, err := (&patterns{a, quoting}).fullText(n, false, false)
 	if err == nil {
 		err = a.err
 	}
@@ -44,12 +44,12 @@ func (a *Arena) Match(pattern string, quoting Quoting) (Expr, error) {
 }
 
 // AnyText matches every text.
-func (a *Arena) AnyText(quoting Quoting) Expr {
+func (a *texts) AnyText(quoting Quoting) Expr {
 	return a.Texts(0, Infinite, quoting)
 }
 
 // Texts matches every text of least to most characters; most may be Infinite.
-func (a *Arena) Texts(least, most int, quoting Quoting) Expr {
+func (a *texts) Texts(least, most int, quoting Quoting) Expr {
 	c, ok := a.anyRune[quoting]
 	if !ok {
 		c = a.Char(AnyRune, quoting)
@@ -61,7 +61,7 @@ func (a *Arena) Texts(least, most int, quoting Quoting) Expr {
 // Spelled matches every text of least to most characters within a JSON string, however they are escaped. Models write so
 // that were trained on texts of Python's json, which escapes all but ASCII. If a pattern bounds texts, each has one spelling
 // (JSON), since a text outside a pattern must be outside in any. The error says that the arena's budget is spent.
-func (a *Arena) Spelled(least, most int) (Expr, error) {
+func (a *texts) Spelled(least, most int) (Expr, error) {
 	if a.anySpelled == None {
 		escape, err := a.Match(anyEscape, Raw)
 		if err != nil {
@@ -77,22 +77,28 @@ func (a *Arena) Spelled(least, most int) (Expr, error) {
 // anyEscape matches the escape of one character. Those that JSON writes as two are a pair of surrogates.
 const anyEscape = `\\(/|u([0-9a-cA-Ce-fE-F][0-9a-fA-F]{3}|[dD][0-7][0-9a-fA-F]{2}|[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}))`
 
+// patterns makes expressions of patterns whose texts are quoted so.
+type patterns struct {
+	*texts
+	quoting Quoting
+}
+
 // fullText matches whole texts. before and after: something may stand there, unless
 // an anchor says no.
-func (a *Arena) fullText(n *node, before, after bool, quoting Quoting) (Expr, error) {
+func (p *patterns) fullText(n *node, before, after bool) (Expr, error) {
 	alts, err := split(n)
 	if err != nil {
 		return None, err
 	}
 	out := make([]Expr, 0, len(alts))
 	for _, items := range alts {
-		e, err := a.line(items, before, after, quoting)
+		e, err := p.line(items, before, after)
 		if err != nil {
 			return None, err
 		}
 		out = append(out, e)
 	}
-	return a.Or(out...), nil
+	return p.Or(out...), nil
 }
 
 // split lists the alternatives of n as sequences in whose items, but for single
@@ -203,8 +209,8 @@ func ended(n *node) ([][]*node, error) {
 }
 
 // line matches texts in which the items match one after another.
-func (a *Arena) line(items []*node, before, after bool, quoting Quoting) (Expr, error) {
-	any := a.AnyText(quoting)
+func (p *patterns) line(items []*node, before, after bool) (Expr, error) {
+	any := p.AnyText(p.quoting)
 	e := Empty
 	if after {
 		e = any
@@ -213,7 +219,7 @@ func (a *Arena) line(items []*node, before, after bool, quoting Quoting) (Expr, 
 		n := items[i]
 		switch n.op {
 		case opEnd:
-			if e = a.emptied(e); e == None {
+			if e = p.emptied(e); e == None {
 				return None, nil // something has to follow the end
 			}
 		case opBegin: // what stands before may only be empty
@@ -222,36 +228,36 @@ func (a *Arena) line(items []*node, before, after bool, quoting Quoting) (Expr, 
 				case opAhead, opNotAhead, opEdge, opNoEdge:
 					return None, fmt.Errorf("looking ahead of ^ is not supported")
 				case opEnd:
-					e = a.emptied(e)
+					e = p.emptied(e)
 				}
-				x, err := a.plain(k, quoting)
+				x, err := p.plain(k)
 				if err != nil {
 					return None, err
 				}
-				if !a.Nullable(x) {
+				if !p.Nullable(x) {
 					return None, nil
 				}
 			}
 			return e, nil
 		case opEdge, opNoEdge:
-			return a.edges(items[:i+1], e, before, quoting)
+			return p.edges(items[:i+1], e, before)
 		case opRepeat:
 			if n.fixed {
 				if e != Empty {
 					return None, fmt.Errorf("looking ahead within a repetition is supported before the end alone")
 				}
-				x, err := a.temper(n, quoting)
+				x, err := p.temper(n)
 				if err != nil {
 					return None, err
 				}
 				e = x
 				continue
 			}
-			x, err := a.plain(n, quoting)
+			x, err := p.plain(n)
 			if err != nil {
 				return None, err
 			}
-			e = a.seq(x, e)
+			e = p.seq(x, e)
 		case opAhead, opNotAhead:
 			if n.kids[0].begins() {
 				return None, fmt.Errorf("^ within looking ahead is not supported")
@@ -259,24 +265,24 @@ func (a *Arena) line(items []*node, before, after bool, quoting Quoting) (Expr, 
 			if edge, _ := n.opens(); edge && !first(items[:i], before) {
 				return None, errEdgeAhead
 			}
-			x, err := a.fullText(n.kids[0], false, true, quoting)
+			x, err := p.fullText(n.kids[0], false, true)
 			if err != nil {
 				return None, err
 			}
 			if n.op == opNotAhead {
-				x = a.Not(x)
+				x = p.Not(x)
 			}
-			e = a.And(e, x)
+			e = p.And(e, x)
 		default:
-			x, err := a.plain(n, quoting)
+			x, err := p.plain(n)
 			if err != nil {
 				return None, err
 			}
-			e = a.seq(x, e)
+			e = p.seq(x, e)
 		}
 	}
 	if before {
-		e = a.seq(any, e)
+		e = p.seq(any, e)
 	}
 	return e, nil
 }
@@ -301,9 +307,9 @@ func first(items []*node, before bool) bool {
 
 // edges matches what items match, the last of which is an edge of a word, or none, and then
 // rest.
-func (a *Arena) edges(items []*node, rest Expr, before bool, quoting Quoting) (Expr, error) {
-	word, any := a.Char(words, quoting), a.AnyText(quoting)
-	begins, ends := a.seq(word, any), a.seq(any, word)
+func (p *patterns) edges(items []*node, rest Expr, before bool) (Expr, error) {
+	word, any := p.Char(words, p.quoting), p.AnyText(p.quoting)
+	begins, ends := p.seq(word, any), p.seq(any, word)
 	var until [2]Expr // all up to an edge: [1] if a word's character follows
 	from := 0         // where what follows the last edge begins
 	for i, n := range items {
@@ -315,28 +321,28 @@ func (a *Arena) edges(items []*node, rest Expr, before bool, quoting Quoting) (E
 		case n.op != opEdge && n.op != opNoEdge:
 			continue
 		}
-		part, err := a.line(items[from:i], before && from == 0, false, quoting)
+		part, err := p.line(items[from:i], before && from == 0, false)
 		if err != nil {
 			return None, err
 		}
 		if from == 0 {
 			until = [2]Expr{part, part}
 		} else {
-			until = [2]Expr{a.apart(until, items[from-1].op, part, begins, ends), a.apart(until, items[from-1].op, part, a.Optional(begins), ends)}
+			until = [2]Expr{p.apart(until, items[from-1].op, part, begins, ends), p.apart(until, items[from-1].op, part, p.Optional(begins), ends)}
 		}
 		from = i + 1
 	}
-	return a.apart(until, items[from-1].op, rest, begins, ends), nil
+	return p.apart(until, items[from-1].op, rest, begins, ends), nil
 }
 
 // apart matches the texts of until, then the texts of rest, with an edge of a word between them
 // or, of opNoEdge, none. What begins matches begins with a word's character, and what ends
 // matches ends with one.
-func (a *Arena) apart(until [2]Expr, edge op, rest, begins, ends Expr) Expr {
+func (p *patterns) apart(until [2]Expr, edge op, rest, begins, ends Expr) Expr {
 	if edge == opNoEdge {
-		ends = a.Not(ends)
+		ends = p.Not(ends)
 	}
-	return a.Or(a.seq(a.And(until[0], ends), a.And(rest, a.Not(begins))), a.seq(a.And(until[1], a.Not(ends)), a.And(rest, begins)))
+	return p.Or(p.seq(p.And(until[0], ends), p.And(rest, p.Not(begins))), p.seq(p.And(until[1], p.Not(ends)), p.And(rest, begins)))
 }
 
 // opens reports whether an edge of a word may stand where n begins, and whether n may be
@@ -378,56 +384,56 @@ func (n *node) tempered() bool {
 
 // temper matches texts of which no part from some character on to the end fails what is
 // looked for.
-func (a *Arena) temper(n *node, quoting Quoting) (Expr, error) {
+func (p *patterns) temper(n *node) (Expr, error) {
 	k := n.kids[0]
 	last := len(k.kids) - 1
-	all := []Expr{a.Repeat(a.Char(k.kids[last].runes, quoting), n.min, Infinite)}
+	all := []Expr{p.Repeat(p.Char(k.kids[last].runes, p.quoting), n.min, Infinite)}
 	for _, ahead := range k.kids[:last] {
 		if edge, _ := ahead.opens(); edge {
 			return None, errEdgeAhead
 		}
-		x, err := a.fullText(ahead.kids[0], false, true, quoting)
+		x, err := p.fullText(ahead.kids[0], false, true)
 		if err != nil {
 			return None, err
 		}
 		if ahead.op == opAhead {
-			x = a.Not(x)
+			x = p.Not(x)
 		}
-		all = append(all, a.Not(a.seq(a.AnyText(quoting), a.And(x, a.Texts(1, Infinite, quoting)))))
+		all = append(all, p.Not(p.seq(p.AnyText(p.quoting), p.And(x, p.Texts(1, Infinite, p.quoting)))))
 	}
-	return a.And(all...), nil
+	return p.And(all...), nil
 }
 
 // emptied returns Empty if e may be empty, else None.
-func (a *Arena) emptied(e Expr) Expr {
-	if a.Nullable(e) {
+func (p *patterns) emptied(e Expr) Expr {
+	if p.Nullable(e) {
 		return Empty
 	}
 	return None
 }
 
 // plain returns a pattern without anchors.
-func (a *Arena) plain(n *node, quoting Quoting) (Expr, error) {
+func (p *patterns) plain(n *node) (Expr, error) {
 	switch n.op {
 	case opClass:
-		return a.Char(n.runes, quoting), nil
+		return p.Char(n.runes, p.quoting), nil
 	case opBegin, opEnd, opAhead, opNotAhead, opEdge, opNoEdge:
 		return Empty, nil
 	}
 	kids := make([]Expr, len(n.kids))
 	for i, k := range n.kids {
 		var err error
-		if kids[i], err = a.plain(k, quoting); err != nil {
+		if kids[i], err = p.plain(k); err != nil {
 			return None, err
 		}
 	}
 	switch n.op {
 	case opCat:
-		return a.Seq(kids...), nil
+		return p.Seq(kids...), nil
 	case opAlt:
-		return a.Or(kids...), nil
+		return p.Or(kids...), nil
 	}
-	return a.Repeat(kids[0], n.min, n.max), nil
+	return p.Repeat(kids[0], n.min, n.max), nil
 }
 
 // begins reports whether ^ stands in n.
