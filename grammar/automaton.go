@@ -41,14 +41,19 @@ const mostInterned = 1 << 15
 // mostSteps bounds the work of one answer, such as a mask.
 const mostSteps = 1 << 23
 
-// Grammar is rules in use. It may be used by several goroutines; they take turns.
-//
-// It has many methods, since an automaton that is built as it is read needs all of it in each. They stand in the files of
-// their subjects (closure, stacks, states, masks).
+// ledger charges the budget of a grammar, and keeps the error that ends its use.
+type ledger struct {
+	budget *budget.Budget
+	arena  *regex.Arena // which charges the same budget
+	kept   int          // bytes that the memo's maps, and closures, hold
+	err    error
+}
+
+// Grammar is rules in use, an automaton that is built as texts are read. It may be used by several goroutines; they take
+// turns.
 type Grammar struct {
-	mu      sync.Mutex
-	budget  *budget.Budget
-	arena   *regex.Arena
+	mu sync.Mutex
+	ledger
 	source  Rules
 	differ  func(Symbol) bool // Lists' method, or nil
 	class   *[256]uint8
@@ -57,7 +62,6 @@ type Grammar struct {
 	refused *State // where no text may go on
 	bottom  *stack
 	nothing *stack
-	err     error
 	wears   int64 // bytes beyond which it is worn, those that can be forgotten apart
 	worn    atomic.Bool
 	memo    memo
@@ -69,7 +73,6 @@ type memo struct {
 	rules   map[Symbol]*rule
 	stacks  map[string]*stack
 	states  map[string]*State
-	kept    int // bytes of the budget that the three maps, and closures, hold
 	cleared atomic.Uint64
 	ids     uint64
 }
@@ -97,29 +100,29 @@ func (g *Grammar) unlock() {
 }
 
 // lasting returns the bytes that cannot be given back by forgetting.
-func (g *Grammar) lasting() int64 { return g.budget.Held() - int64(g.memo.kept) }
+func (l *ledger) lasting() int64 { return l.budget.Held() - int64(l.kept) }
 
-// fault returns why g is of no use any more.
-func (g *Grammar) fault() error {
-	if g.err == nil {
-		g.err = g.arena.Err()
+// fault returns why the grammar is of no use any more.
+func (l *ledger) fault() error {
+	if l.err == nil {
+		l.err = l.arena.Err()
 	}
-	return g.err
+	return l.err
 }
 
 // work charges steps, and reports whether they may be done.
-func (g *Grammar) work(steps int) bool {
-	if err := g.budget.Work(steps); err != nil && g.err == nil {
-		g.err = err
+func (l *ledger) work(steps int) bool {
+	if err := l.budget.Work(steps); err != nil && l.err == nil {
+		l.err = err
 	}
-	return g.err == nil
+	return l.err == nil
 }
 
 // keep charges bytes that are given back when they are forgotten.
-func (g *Grammar) keep(bytes int) {
-	g.memo.kept += bytes
-	if err := g.budget.Hold(bytes); err != nil && g.err == nil {
-		g.err = err
+func (l *ledger) keep(bytes int) {
+	l.kept += bytes
+	if err := l.budget.Hold(bytes); err != nil && l.err == nil {
+		l.err = err
 	}
 }
 
@@ -127,7 +130,7 @@ func (g *Grammar) keep(bytes int) {
 func (g *Grammar) crowded() bool {
 	most := g.budget.Bytes()
 	return len(g.memo.states) > mostInterned || len(g.memo.stacks) > mostInterned ||
-		int64(g.memo.kept) > most/16 && g.budget.Held() > most/4*3
+		int64(g.kept) > most/16 && g.budget.Held() > most/4*3
 }
 
 // forget drops what is interned, so that memory is bounded: states that are in use
@@ -144,8 +147,8 @@ func (g *Grammar) forget() {
 		s.closed = nil
 	}
 	g.memo.rules, g.memo.stacks, g.memo.states = map[Symbol]*rule{}, map[string]*stack{}, map[string]*State{}
-	g.budget.Release(g.memo.kept)
-	g.memo.kept = 0
+	g.budget.Release(g.kept)
+	g.kept = 0
 	g.memo.cleared.Add(1)
 }
 

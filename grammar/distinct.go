@@ -50,25 +50,25 @@ func (s *State) Rules() *State {
 func (s *State) Withhold(v *Vocabulary, mask Mask, pause func()) error {
 	s.g.lock(pause)
 	defer s.g.unlock()
-	s.g.withhold(s, v, mask)
+	s.withhold(v, mask)
 	return s.g.fault()
 }
 
 // withhold takes from mask the tokens that would repeat an item, or begin one that cannot
 // but repeat one. Locked.
-func (g *Grammar) withhold(s *State, v *Vocabulary, mask Mask) {
+func (s *State) withhold(v *Vocabulary, mask Mask) {
 	if s.items == nil && s.differ { // of Rules, which do not know what the item begins with
 		return
 	}
 	for i := range v.slices {
-		if g.fault() == nil {
-			g.withholdOf(s, cursorOf(s.items), &v.slices[i], mask)
+		if s.g.fault() == nil {
+			s.withholdOf(cursorOf(s.items), &v.slices[i], mask)
 		}
 	}
 }
 
 // withholdOf walks a trie as walk does.
-func (g *Grammar) withholdOf(s *State, c cursor, part *slice, mask Mask) {
+func (s *State) withholdOf(c cursor, part *slice, mask Mask) {
 	if c.apart(s, part) {
 		return
 	}
@@ -85,7 +85,7 @@ func (g *Grammar) withholdOf(s *State, c cursor, part *slice, mask Mask) {
 		next := at.state.after(n.b)
 		text[n.depth] = n.b
 		switch {
-		case next == g.refused:
+		case next == s.g.refused:
 			i += int(n.size)
 			continue
 		case !at.cursor.read(next, text[:n.depth], n.b):

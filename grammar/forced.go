@@ -53,7 +53,7 @@ func (s *State) ForcedWithin(v *Vocabulary, pause func()) ([]byte, error) {
 	text, end := s.forced()
 	if len(text) > 0 && len(text) < mostForced {
 		for i := range v.slices {
-			if part := &v.slices[i]; g.follows(end, part, part.below(text)) {
+			if part := &v.slices[i]; follows(end, part, part.below(text)) {
 				text = nil
 				break
 			}
@@ -81,7 +81,7 @@ func (part *slice) below(text []byte) []node {
 
 // follows reports whether the text of one of these nodes, which are some of a trie's,
 // may follow s. Locked.
-func (g *Grammar) follows(s *State, part *slice, nodes []node) bool {
+func follows(s *State, part *slice, nodes []node) bool {
 	if len(nodes) == 0 || s.Ended() {
 		return false
 	}
@@ -91,7 +91,7 @@ func (g *Grammar) follows(s *State, part *slice, nodes []node) bool {
 	for i := 0; i < len(nodes); {
 		n := &nodes[i]
 		next := path[n.depth-root].after(n.b)
-		if next == g.refused {
+		if next == s.g.refused {
 			i += int(n.size)
 			continue
 		}

@@ -9,7 +9,7 @@ import (
 // with its budget. It returns ErrLeft, and the errors of the budget.
 func New(arena *regex.Arena, rules Rules, start Symbol) (*Grammar, error) {
 	arena.Freeze()
-	g := &Grammar{budget: arena.Budget(), arena: arena, source: rules, class: arena.Class()}
+	g := &Grammar{ledger: ledger{budget: arena.Budget(), arena: arena}, source: rules, class: arena.Class()}
 	if l, ok := rules.(Lists); ok {
 		g.differ = l.Differ()
 	}

@@ -69,19 +69,20 @@ func (s *State) Allow(v *Vocabulary, mask Mask, pause func()) error {
 			}
 			continue
 		}
-		g.walk(s, part, mask)
+		s.walk(part, mask)
 		if g.fault() != nil {
 			break
 		}
 	}
 	if g.differ != nil {
-		g.withhold(s, v, mask)
+		s.withhold(v, mask)
 	}
 	return g.fault()
 }
 
 // walk adds the tokens of a trie that may follow s.
-func (g *Grammar) walk(s *State, part *slice, mask Mask) {
+func (s *State) walk(part *slice, mask Mask) {
+	g := s.g
 	if len(g.scratch.path) <= part.depth {
 		g.scratch.path = make([]*State, part.depth+1)
 	}

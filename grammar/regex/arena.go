@@ -70,7 +70,7 @@ type info struct {
 	shortest int32 // of shortest, plus one; 0: not known
 }
 
-// findings are what derivatives have told of an expression.
+// findings holds what derivatives have told of an expression.
 type findings struct {
 	life life
 	room int32 // of Room, plus one; 0: not known
