@@ -66,6 +66,7 @@ type term struct {
 // info is about the texts of an expression.
 type info struct {
 	flags
+	findings
 	longest  int32 // of longest, plus two; 0: not known
 	shortest int32 // of shortest, plus one; 0: not known
 }
@@ -127,7 +128,6 @@ type texts struct {
 // first; after Freeze they have derivatives, and it is known of each whether it matches anything.
 type Arena struct {
 	texts
-	known     []findings // of the first expressions
 	classOf   [256]uint8
 	examples  []byte // a byte of each class
 	frozen    bool

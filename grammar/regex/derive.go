@@ -42,14 +42,6 @@ func (a *Arena) Freeze() {
 	a.frozen = true
 }
 
-// of returns what is known of an expression.
-func (a *Arena) of(e Expr) *findings {
-	if n := len(a.terms) - len(a.known); n > 0 {
-		a.known = append(a.known, make([]findings, n)...)
-	}
-	return &a.known[e]
-}
-
 // Classes returns the number of classes of bytes.
 func (a *Arena) Classes() int { return len(a.examples) }
 
@@ -65,7 +57,7 @@ func (a *Arena) Next(e Expr, class int) Expr {
 	d := a.derive(e, class)
 	if d != None && !a.Alive(d) {
 		d = None
-		a.of(e).next[class] = None
+		a.infos[e].next[class] = None
 	}
 	return d
 }
@@ -97,7 +89,7 @@ func (a *Arena) derive(e Expr, class int) Expr {
 	if !a.work(1) {
 		return None
 	}
-	if next := a.of(e).next; next == nil {
+	if next := a.infos[e].next; next == nil {
 		if !a.hold(4 * len(a.examples)) {
 			return None
 		}
@@ -105,12 +97,12 @@ func (a *Arena) derive(e Expr, class int) Expr {
 		for i := range next {
 			next[i] = notDerived
 		}
-		a.of(e).next = next
+		a.infos[e].next = next
 	} else if next[class] != notDerived {
 		return next[class]
 	}
 	d := derivative(&a.algebra, e, a.examples[class], func(k Expr) Expr { return a.derive(k, class) })
-	a.of(e).next[class] = d
+	a.infos[e].next[class] = d
 	return d
 }
 
@@ -185,12 +177,12 @@ func (a *Arena) Alive(e Expr) bool {
 	switch {
 	case e == None:
 		return false
-	case a.is(e, simple), a.is(e, nullable), a.of(e).life == alive:
+	case a.is(e, simple), a.is(e, nullable), a.infos[e].life == alive:
 		return true
-	case a.of(e).life == dead || a.err != nil:
+	case a.infos[e].life == dead || a.err != nil:
 		return false
 	case a.plainlyAlive(e):
-		a.of(e).life = alive
+		a.infos[e].life = alive
 		return true
 	}
 	yes := false
@@ -206,9 +198,9 @@ func (a *Arena) Alive(e Expr) bool {
 	default:
 		return a.search(e)
 	}
-	a.of(e).life = dead
+	a.infos[e].life = dead
 	if yes {
-		a.of(e).life = alive
+		a.infos[e].life = alive
 	}
 	return yes
 }
@@ -308,17 +300,17 @@ func (a *Arena) search(e Expr) bool {
 				return false
 			}
 			if budget--; budget < 0 {
-				a.of(e).life = dead
+				a.infos[e].life = dead
 				a.undecided = true
 				return false
 			}
 			d := a.derive(x, class)
-			if d == None || a.of(d).life == dead {
+			if d == None || a.infos[d].life == dead {
 				continue
 			}
-			if a.is(d, simple) || a.is(d, nullable) || a.of(d).life == alive || a.plainlyAlive(d) || !intersects(&a.algebra, d) && a.Alive(d) {
+			if a.is(d, simple) || a.is(d, nullable) || a.infos[d].life == alive || a.plainlyAlive(d) || !intersects(&a.algebra, d) && a.Alive(d) {
 				for ; x != None; x = from[x] {
-					a.of(x).life = alive
+					a.infos[x].life = alive
 				}
 				return true
 			}
@@ -332,7 +324,7 @@ func (a *Arena) search(e Expr) bool {
 		return false
 	}
 	for x := range from {
-		a.of(x).life = dead
+		a.infos[x].life = dead
 	}
 	return false
 }
@@ -378,11 +370,11 @@ const endless = 1 << 30
 // Room returns how many characters of Plain may follow wherever e stands, whichever they
 // are; 0 if that is not known.
 func (a *Arena) Room(e Expr) int {
-	if r := a.of(e).room; r > 0 {
+	if r := a.infos[e].room; r > 0 {
 		return int(r - 1)
 	}
 	r := a.roomOf(e)
-	a.of(e).room = int32(r + 1)
+	a.infos[e].room = int32(r + 1)
 	return r
 }
 
