@@ -45,7 +45,7 @@ func judgesSteps(s Scorer) bool {
 
 // Open implements Scorer.
 func (s checkScorer) Open(_ context.Context, m *Model, req *Request, prompt []int32) (Judge, error) {
-	j := checkJudge{check: s.check, marks: m.ThoughtMarks(), thinking: m.thinks(prompt)}
+	j := checkJudge{check: s.check, marks: m.ThoughtMarks(), thinking: endsInThought(m, prompt)}
 	if p := &req.Prompt; p.Ending == ContinueFinalMessage && len(p.Messages) > 0 {
 		j.begun, _ = p.Messages[len(p.Messages)-1].Content.(string)
 	}

@@ -47,7 +47,7 @@ func (d *decoder) push(tok sampling.Token) (out Text, end End) {
 	ends := tok.Finish == sampling.FinishStop
 	repeated := d.repeats.push(tok.ID) && d.tokens >= d.MinTokens
 	if d.Sampling.Logprobs {
-		t := d.model.token(tok)
+		t := tokenOf(d.model, tok)
 		t.End = ends
 		t.Hidden = ends && !d.KeepStop || t.Hidden && !d.Special
 		d.waiting = append(d.waiting, waiting{t, d.text.Seen()})
@@ -96,8 +96,8 @@ func (d *decoder) piece(id int32) []byte {
 	return d.model.Mark(id)
 }
 
-// token returns a sampled token in bytes.
-func (m *Model) token(t sampling.Token) Token {
+// tokenOf returns a sampled token in bytes.
+func tokenOf(m *Model, t sampling.Token) Token {
 	out := Token{ID: t.ID, Bytes: m.Bytes(t.ID), Logprob: t.Logprob, Certainty: t.Certainty, Known: true, Hidden: m.Hidden(t.ID)}
 	for _, a := range t.Top {
 		out.Top = append(out.Top, Alternative{ID: a.ID, Bytes: m.Bytes(a.ID), Logprob: a.Logprob})

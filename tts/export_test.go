@@ -23,13 +23,13 @@ var (
 
 func (p *Prepared) Messages() []template.Message { return p.messages }
 
-func (m *Model) Reserve(maxTokens int) int { return m.reserve(maxTokens) }
+func (m *Model) Reserve(maxTokens int) int { return reserveFor(m, maxTokens) }
 
 func (m *Model) Rendered(ctx context.Context, p *Prompt, limit int) (*Prepared, error) {
-	return m.rendered(ctx, p, limit)
+	return renderPrompt(m, ctx, p, limit)
 }
 
-func (m *Model) ThinksAfter(prompt []int32) bool { return m.thinks(prompt) }
+func (m *Model) ThinksAfter(prompt []int32) bool { return endsInThought(m, prompt) }
 
 func (c *Candidate) SetAnswer(key string) { c.key = key }
 

@@ -8,10 +8,10 @@ import (
 	"github.com/lutra-lm/lutra/models/template"
 )
 
-// fit prepares a conversation and leaves out exchanges that the model does not read: all but the latest MaxTurns. With
+// fitContext prepares a conversation and leaves out exchanges that the model does not read: all but the latest MaxTurns. With
 // Prompt.Truncate it leaves out as many of the oldest as it takes to make room for an answer. An exchange is what the user
 // says and all that follows, up to where the user speaks again. System messages and the last exchange stay.
-func (m *Model) fit(ctx context.Context, p *Prompt, maxTokens, limit int) (*Prepared, error) {
+func fitContext(m *Model, ctx context.Context, p *Prompt, maxTokens, limit int) (*Prepared, error) {
 	starts := exchanges(p.Messages)
 	least := 0
 	if m.MaxTurns > 0 {
@@ -19,18 +19,18 @@ func (m *Model) fit(ctx context.Context, p *Prompt, maxTokens, limit int) (*Prep
 	}
 	without := func(n int) (*Prepared, error) {
 		if n == 0 {
-			return m.rendered(ctx, p, limit)
+			return renderPrompt(m, ctx, p, limit)
 		}
 		rest := *p
 		rest.Messages = from(p.Messages, starts[n])
-		out, err := m.rendered(ctx, &rest, limit)
+		out, err := renderPrompt(m, ctx, &rest, limit)
 		if out != nil {
 			out.Dropped = len(p.Messages) - len(rest.Messages)
 		}
 		return out, err
 	}
 	best, err := without(least)
-	room := m.Context - m.reserve(maxTokens)
+	room := m.Context - reserveFor(m, maxTokens)
 	if !p.Truncate || least >= len(starts)-1 || !overflows(best, err, room) {
 		return best, err
 	}
@@ -52,9 +52,9 @@ func overflows(p *Prepared, err error, room int) bool {
 	return errors.As(err, &long) || err == nil && len(p.Tokens) > room
 }
 
-// reserve returns the room that a truncated conversation leaves for the answer: what
+// reserveFor returns the room that a truncated conversation leaves for the answer: what
 // the request bounds it to, but no more than half of the context.
-func (m *Model) reserve(maxTokens int) int {
+func reserveFor(m *Model, maxTokens int) int {
 	if maxTokens == 0 {
 		return m.Context / 4
 	}

@@ -127,8 +127,8 @@ func (m *Model) HasProbe(name string) bool {
 	return slices.ContainsFunc(m.Probes, func(p NamedScorer) bool { return p.Name == name })
 }
 
-// words returns what constraints have to know of the model.
-func (m *Model) words() constrain.Words {
+// wordsOf returns what constraints have to know of the model.
+func wordsOf(m *Model) constrain.Words {
 	return constrain.Words{Tokenizer: m.Tokenizer, Vocab: m.Vocab, Thinks: m.Thinks(), Thoughts: m.ThoughtMarks()}
 }
 
@@ -140,12 +140,12 @@ func (m *Model) HeldTo(f *structure.Format) sampling.Constraint {
 // Held returns a constraint that holds answers of the model to rules. thinking says that the
 // prompt ends within a thought.
 func (m *Model) Held(r *constrain.Rules, thinking bool) sampling.Constraint {
-	return r.New(m.words(), nil, thinking)
+	return r.New(wordsOf(m), nil, thinking)
 }
 
-// delimiters returns the tokens that hold one of stops: engines stop at them, so
+// delimitersOf returns the tokens that hold one of stops: engines stop at them, so
 // that nothing beyond a solution step is computed in vain.
-func (m *Model) delimiters(stops []string) []int32 {
+func delimitersOf(m *Model, stops []string) []int32 {
 	if len(stops) == 1 && stops[0] == "\n" {
 		return m.lines
 	}
@@ -167,8 +167,8 @@ func (m *Model) ThinkingSwitches() bool {
 	return m.Template != nil && strings.Contains(m.Template.Source(), thinkingVariable)
 }
 
-// thinks reports whether a prompt ends with the mark that begins a thought.
-func (m *Model) thinks(prompt []int32) bool {
+// endsInThought reports whether a prompt ends with the mark that begins a thought.
+func endsInThought(m *Model, prompt []int32) bool {
 	marks := m.ThoughtMarks()
 	return marks.EndsInThought(m.Tokenizer.Decode(prompt[max(0, len(prompt)-2*len(marks.Begin)):], true))
 }

@@ -12,7 +12,7 @@ import (
 // Prepare makes a prompt ready, as it would be for a request that bounds its
 // answer to maxTokens tokens; 0: to what is left of the context.
 func (m *Model) Prepare(ctx context.Context, p *Prompt, maxTokens int) (*Prepared, error) {
-	return m.prepare(ctx, p, maxTokens, math.MaxInt)
+	return preparePrompt(m, ctx, p, maxTokens, math.MaxInt)
 }
 
 // Encode turns a prompt into tokens.
@@ -24,28 +24,28 @@ func (m *Model) Encode(ctx context.Context, p *Prompt) ([]int32, error) {
 	return out.Tokens, nil
 }
 
-// prepare is Prepare, but refuses a text that must have more than limit tokens
+// preparePrompt is Prepare, but refuses a text that must have more than limit tokens
 // before the work of encoding it.
-func (m *Model) prepare(ctx context.Context, p *Prompt, maxTokens, limit int) (*Prepared, error) {
+func preparePrompt(m *Model, ctx context.Context, p *Prompt, maxTokens, limit int) (*Prepared, error) {
 	switch {
 	case p.Messages != nil:
-		return m.fit(ctx, p, maxTokens, limit)
+		return fitContext(m, ctx, p, maxTokens, limit)
 	case p.Tokens != nil:
 		for i, id := range p.Tokens {
 			if id < 0 || int(id) >= m.Vocab {
 				return nil, fmt.Errorf("%w: token %d is %d, the vocabulary has %d", ErrToken, i, id, m.Vocab)
 			}
 		}
-		return &Prepared{Tokens: p.Tokens, Thinking: m.thinks(p.Tokens)}, nil
+		return &Prepared{Tokens: p.Tokens, Thinking: endsInThought(m, p.Tokens)}, nil
 	}
 	if p.Infill != nil {
-		return m.around(ctx, p, limit)
+		return prepareInfill(m, ctx, p, limit)
 	}
-	ids, err := m.encode(ctx, p.Text, tokenizer.Options{AddSpecial: !p.NoBOS, ParseSpecial: !p.NoSpecialTokens}, limit)
+	ids, err := encodeText(m, ctx, p.Text, tokenizer.Options{AddSpecial: !p.NoBOS, ParseSpecial: !p.NoSpecialTokens}, limit)
 	if err != nil {
 		return nil, err
 	}
-	return &Prepared{Tokens: ids, Text: p.Text, Thinking: m.thinks(ids)}, nil
+	return &Prepared{Tokens: ids, Text: p.Text, Thinking: endsInThought(m, ids)}, nil
 }
 
 // Infills reports whether the model can fill in the middle of a text.
@@ -54,15 +54,15 @@ func (m *Model) Infills() bool { return m.Tokenizer.Infill().Known() }
 // project is a repository's name where nobody gives one.
 const project = "project"
 
-// around prepares a text with a gap. Names of special tokens in it are plain text.
-func (m *Model) around(ctx context.Context, p *Prompt, limit int) (*Prepared, error) {
+// prepareInfill prepares a text with a gap. Names of special tokens in it are plain text.
+func prepareInfill(m *Model, ctx context.Context, p *Prompt, limit int) (*Prepared, error) {
 	marks := m.Tokenizer.Infill()
 	if !marks.Known() {
 		return nil, ErrInfill
 	}
 	var ids []int32
 	add := func(text string) error {
-		more, err := m.encode(ctx, text, tokenizer.Options{}, limit-len(ids))
+		more, err := encodeText(m, ctx, text, tokenizer.Options{}, limit-len(ids))
 		ids = append(ids, more...)
 		return err
 	}

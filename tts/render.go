@@ -13,13 +13,13 @@ import (
 	"github.com/lutra-lm/lutra/tts/toolcall"
 )
 
-// rendered prepares messages, all of them.
-func (m *Model) rendered(ctx context.Context, p *Prompt, limit int) (*Prepared, error) {
+// renderPrompt prepares messages, all of them.
+func renderPrompt(m *Model, ctx context.Context, p *Prompt, limit int) (*Prepared, error) {
 	rendered, err := m.Render(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	ids, err := m.encode(ctx, rendered, tokenizer.Options{ParseSpecial: true}, limit) // the template writes the BOS itself
+	ids, err := encodeText(m, ctx, rendered, tokenizer.Options{ParseSpecial: true}, limit) // the template writes the BOS itself
 	if err != nil {
 		if long, ok := err.(*ContextError); ok {
 			long.Part = PartMessages
@@ -34,7 +34,7 @@ func (m *Model) rendered(ctx context.Context, p *Prompt, limit int) (*Prepared, 
 	}
 	out := &Prepared{Tokens: ids, Text: rendered, messages: p.Messages}
 	if p.Ending != ContinueFinalMessage {
-		out.Thinking = m.thinks(ids)
+		out.Thinking = endsInThought(m, ids)
 		return out, nil
 	}
 	last := &p.Messages[len(p.Messages)-1]
@@ -47,14 +47,14 @@ func (m *Model) rendered(ctx context.Context, p *Prompt, limit int) (*Prepared, 
 	case last.ReasoningContent != "":
 		out.ContinuesText, out.Thinking = true, true
 	default:
-		out.Thinking = m.thinks(ids)
+		out.Thinking = endsInThought(m, ids)
 	}
 	return out, nil
 }
 
-// encode encodes a text, unless it must have more than limit tokens. It stops when
+// encodeText encodes a text, unless it must have more than limit tokens. It stops when
 // ctx ends.
-func (m *Model) encode(ctx context.Context, text string, opt tokenizer.Options, limit int) ([]int32, error) {
+func encodeText(m *Model, ctx context.Context, text string, opt tokenizer.Options, limit int) ([]int32, error) {
 	if least := m.LeastTokens(text); least > limit {
 		return nil, &ContextError{Limit: m.Context, Prompt: least, Part: PartPrompt}
 	}
@@ -94,9 +94,9 @@ func (m *Model) Render(ctx context.Context, p *Prompt) (string, error) {
 			return "", err
 		}
 	}
-	text, err := m.write(ctx, p, messages, false)
+	text, err := writeTemplate(m, ctx, p, messages, false)
 	if raised := (*template.RaisedError)(nil); errors.As(err, &raised) && len(p.Tools) > 0 && !m.Template.ReadsTools() {
-		text, err = m.write(ctx, p, messages, true)
+		text, err = writeTemplate(m, ctx, p, messages, true)
 	}
 	if err != nil || p.Ending != ContinueFinalMessage {
 		return text, err
@@ -126,8 +126,8 @@ func leaveOpen(last *template.Message) error {
 	return nil
 }
 
-// write renders messages with the template; toolsInUser as in explainTools.
-func (m *Model) write(ctx context.Context, p *Prompt, messages []template.Message, toolsInUser bool) (string, error) {
+// writeTemplate renders messages with the template; toolsInUser as in explainTools.
+func writeTemplate(m *Model, ctx context.Context, p *Prompt, messages []template.Message, toolsInUser bool) (string, error) {
 	if m.Template == nil {
 		return "", fmt.Errorf("%w: model %q has none", ErrTemplate, m.Name)
 	}

@@ -104,7 +104,7 @@ func (r *Request) checkLogprobs(m *Model, prompt, candidates, generated int) err
 // what the request forbids. thinking: answers begin in a thought.
 func (r *Request) sampling(m *Model, thinking bool) sampling.Params {
 	p := r.Sampling
-	p.Constraint = r.Rules.New(m.words(), r.Sampling.Stop, thinking)
+	p.Constraint = r.Rules.New(wordsOf(m), r.Sampling.Stop, thinking)
 	if !p.IgnoreEOS {
 		p.Stop = sampling.NewTokenSet(p.Stop, m.Tokenizer.EOGs())
 	}
@@ -169,7 +169,7 @@ func (req *Request) checkContinued(m *Model, prompt int) error {
 // PrepareRequest makes a request's prompt ready and checks that it fits the
 // context. Errors: ErrEmpty, ErrToken, ErrTemplate, *ContextError, ctx's own.
 func (m *Model) PrepareRequest(ctx context.Context, req *Request) (*Prepared, error) {
-	out, err := m.prepare(ctx, &req.Prompt, req.Sampling.MaxTokens, m.Context)
+	out, err := preparePrompt(m, ctx, &req.Prompt, req.Sampling.MaxTokens, m.Context)
 	if err != nil {
 		return nil, err
 	}

@@ -85,7 +85,7 @@ func (in *searchInput) open(prepared *Prepared) (free func(), err error) {
 	d.params = in.req.sampling(in.model, p.thinking)
 	d.ends = d.params.Stop
 	if in.plan.Stepwise() {
-		d.breaks = sampling.NewTokenSet(d.ends, in.model.delimiters(in.delimiters()))
+		d.breaks = sampling.NewTokenSet(d.ends, delimitersOf(in.model, in.delimiters()))
 	}
 	return func() { p.judge.Close(); p.seq.Close() }, nil
 }

@@ -108,7 +108,7 @@ func (s Single) choices(ctx context.Context, cancel func(), root *batcher.Sequen
 	for i := range params {
 		params[i].Candidate = i
 		if len(req.Delimiters) > 0 {
-			params[i].Stop = sampling.NewTokenSet(params[i].Stop, s.Model.delimiters(req.Delimiters))
+			params[i].Stop = sampling.NewTokenSet(params[i].Stop, delimitersOf(s.Model, req.Delimiters))
 		}
 	}
 	req.continued(seqs, params)
@@ -166,7 +166,7 @@ func (s Single) echo(ctx context.Context, seq *batcher.Sequence, prepared *Prepa
 	first.Hidden = !strings.HasPrefix(out.Text, string(first.Bytes)) && s.Model.Hidden(prompt[0]) // a BOS that was added
 	out.Tokens = append(out.Tokens, first)
 	for _, t := range scored {
-		token := s.Model.token(t)
+		token := tokenOf(s.Model, t)
 		token.Hidden = false // the text has its name
 		out.Tokens = append(out.Tokens, token)
 	}

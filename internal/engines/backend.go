@@ -37,7 +37,7 @@ func LoadOn(name string, h config.Hexagon, opt models.LoadOptions, load func(mod
 }
 
 // logBackend says what of a model runs where, if it is not all on the CPU.
-func (r *Runtime) logBackend(h *Host) {
+func logBackend(r *Runtime, h *Host) {
 	b, ok := h.Bundle.Backend().(*hexagon.Backend)
 	if !ok {
 		return

@@ -65,7 +65,7 @@ func TestExpertsHaveWhatIsFreeUnlessTheyAreGivenMore(t *testing.T) {
 	} {
 		cfg := config.Default()
 		cfg.Models, cfg.Verifiers, cfg.Experts.Memory = []config.Model{{Path: path, Backend: c.backend}}, nil, c.memory
-		r := &Runtime{Pool: pool.New(1), arbiter: batcher.NewStepArbiter(), shelf: newShelf(), log: zerolog.Nop(), room: func(int64) int64 { return c.room }}
+		r := &Runtime{loader: loader{Pool: pool.New(1), shelf: newShelf(), log: zerolog.Nop(), room: func(int64) int64 { return c.room }}, arbiter: batcher.NewStepArbiter()}
 		if err := r.load(t.Context(), cfg); err != nil {
 			t.Fatal(err)
 		}
@@ -80,7 +80,7 @@ func TestExpertsHaveWhatIsFreeUnlessTheyAreGivenMore(t *testing.T) {
 func TestMetadataOfTheConfigurationReachesTheModel(t *testing.T) {
 	cfg := config.Default()
 	cfg.Models, cfg.Verifiers = []config.Model{{Path: randomMixture(t), Metadata: map[string]string{"qwen3moe.expert_used_count": "2"}}}, nil
-	r := &Runtime{Pool: pool.New(1), arbiter: batcher.NewStepArbiter(), shelf: newShelf(), log: zerolog.Nop(), room: memory.ForWeights}
+	r := &Runtime{loader: loader{Pool: pool.New(1), shelf: newShelf(), log: zerolog.Nop(), room: memory.ForWeights}, arbiter: batcher.NewStepArbiter()}
 	defer r.Close()
 	if err := r.load(t.Context(), cfg); err != nil {
 		t.Fatal(err)

@@ -129,15 +129,15 @@ func Fitting(cfg *config.Config) (list []config.Model, err error) {
 	if limit > 0 {
 		room = min(room, limit)
 	}
-	r := &Runtime{cfg: *cfg, shelf: newShelf()}
+	l := &loader{cfg: *cfg, shelf: newShelf()}
 	for _, v := range cfg.Verifiers {
-		if need, err := r.Need(v.Model()); err == nil {
+		if need, err := l.Need(v.Model()); err == nil {
 			room -= need
 		}
 	}
 	for i, m := range cfg.Models {
 		stays := i == 0 || m.Pin
-		need, err := r.Need(m)
+		need, err := l.Need(m)
 		if err == nil && !stays && need > room {
 			continue
 		}
@@ -149,10 +149,10 @@ func Fitting(cfg *config.Config) (list []config.Model, err error) {
 
 // Need returns how many bytes more would be taken if a model of the configuration were loaded:
 // nothing for weights that are in memory already.
-func (r *Runtime) Need(m config.Model) (bytes int64, err error) {
-	m.Backend = r.cfg.BackendOf(m)
+func (l *loader) Need(m config.Model) (bytes int64, err error) {
+	m.Backend = l.cfg.BackendOf(m)
 	list := []config.Model{m}
-	if d, ok := r.cfg.DraftOf(m); ok {
+	if d, ok := l.cfg.DraftOf(m); ok {
 		d.Backend = m.Backend
 		list = append(list, d)
 	}
@@ -160,18 +160,18 @@ func (r *Runtime) Need(m config.Model) (bytes int64, err error) {
 		bytes += adapterSize(a)
 	}
 	for _, m := range list {
-		f, err := Measure(&r.cfg, m)
+		f, err := Measure(&l.cfg, m)
 		if err != nil {
 			return 0, err
 		}
-		each, err := r.cfg.KV.Bytes()
+		each, err := l.cfg.KV.Bytes()
 		if err != nil {
 			return 0, err
 		}
 		if each == 0 {
 			each = f.Least()
 		}
-		if bytes += each + f.Buffers; !r.shelf.has(KeyOf(m), m.Context) {
+		if bytes += each + f.Buffers; !l.shelf.has(KeyOf(m), m.Context) {
 			bytes += f.Fixed
 		}
 	}

@@ -148,7 +148,7 @@ func (h *Host) bundles() []*models.Bundle {
 }
 
 // close frees the memory of a host, and of its models what no other host uses.
-func (r *Runtime) close(h *Host) error {
+func (l *loader) close(h *Host) error {
 	var errs []error
 	for _, cache := range h.caches {
 		errs = append(errs, cache.Close())
@@ -157,7 +157,7 @@ func (r *Runtime) close(h *Host) error {
 		errs = append(errs, a.Close())
 	}
 	for _, b := range h.bundles() {
-		errs = append(errs, r.shelf.give(b))
+		errs = append(errs, l.shelf.give(b))
 	}
 	return errors.Join(errs...)
 }

@@ -54,7 +54,7 @@ func (r *Runtime) load(ctx context.Context, cfg config.Config) error {
 			return fmt.Errorf("verifier %s: %w", v.Model().APIName(), err)
 		}
 	}
-	return r.checkProbes()
+	return checkProbes(r)
 }
 
 // giveTask makes what a model does that answers requests of its own.
@@ -72,36 +72,36 @@ func (h *Host) giveTask() (err error) {
 }
 
 // loadHost loads a model and its draft model. The caller closes the host.
-func (r *Runtime) loadHost(ctx context.Context, cfg config.Config, m config.Model) (*Host, error) {
+func (l *loader) loadHost(ctx context.Context, cfg config.Config, m config.Model) (*Host, error) {
 	start := time.Now()
 	m.Backend = cfg.BackendOf(m)
-	bundle, err := r.loadBundle(ctx, cfg, m)
+	bundle, err := l.loadBundle(ctx, cfg, m)
 	if err != nil {
 		return nil, err
 	}
 	bundle.Name = m.APIName()
 	h := &Host{Config: m, Bundle: bundle, took: time.Since(start), Served: registry.Served{Model: tts.NewModel(bundle, nil), Aliases: m.Aliases, Demo: m.Embedded != ""}}
-	h.Model.Formats.Share(r.Formats)
+	h.Model.Formats.Share(l.Formats)
 	author, vain := sampling.FromFile(bundle.Sampling)
 	h.Model.SampleAs(m.Published.Or(author), m.Sampling, h.Demo)
 	for _, w := range slices.Concat(bundle.Warnings, vain, m.Warnings) {
-		r.log.Warn().Str("model", bundle.Name).Msg(w)
+		l.log.Warn().Str("model", bundle.Name).Msg(w)
 	}
 	if err := h.Model.CallsUnclear(); err != nil {
-		r.log.Warn().Str("model", bundle.Name).Err(err).Msg("the chat template does not show how the model calls tools: calls are read in the most usual form, Hermes'")
+		l.log.Warn().Str("model", bundle.Name).Err(err).Msg("the chat template does not show how the model calls tools: calls are read in the most usual form, Hermes'")
 	}
 	if err := h.loadAdapters(ctx); err != nil {
-		return nil, errors.Join(err, r.close(h))
+		return nil, errors.Join(err, l.close(h))
 	}
 	if d, ok := cfg.DraftOf(m); ok {
 		d.Backend = cfg.BackendOf(d)
-		draft, err := r.loadBundle(ctx, cfg, d)
+		draft, err := l.loadBundle(ctx, cfg, d)
 		if err == nil {
 			h.draft, draft.Name = draft, d.APIName()
 			err = drafts(draft, bundle)
 		}
 		if err != nil {
-			return nil, errors.Join(draftError(d, bundle, err), r.close(h))
+			return nil, errors.Join(draftError(d, bundle, err), l.close(h))
 		}
 	}
 	return h, nil
@@ -130,43 +130,43 @@ func (r *Runtime) loadVerifier(ctx context.Context, cfg config.Config, v config.
 }
 
 // loadBundle reads a file or an embedded model, and reports progress.
-func (r *Runtime) loadBundle(ctx context.Context, cfg config.Config, m config.Model) (*models.Bundle, error) {
+func (l *loader) loadBundle(ctx context.Context, cfg config.Config, m config.Model) (*models.Bundle, error) {
 	experts, err := cfg.Experts.Bytes()
 	if err != nil {
 		return nil, fmt.Errorf("experts.memory: %w", err)
 	}
 	key := KeyOf(m)
-	if b := r.shelf.find(key, m.Context); b != nil {
-		r.tell(m, 1, 1)
+	if b := l.shelf.find(key, m.Context); b != nil {
+		l.tell(m, 1, 1)
 		return b, nil
 	}
-	p := fileProgress{log: r.log.With().Str("model", m.APIName()).Logger(), now: time.Now}
+	p := fileProgress{log: l.log.With().Str("model", m.APIName()).Logger(), now: time.Now}
 	if m.Path != "" {
 		p.begin(m.Path, sizeOf(m.Path))
 	}
 	var before int64
-	opt := models.LoadOptions{Pool: r.Pool, Packing: m.Packing, Context: m.Context, Metadata: m.Overrides(), Interrupt: Until(ctx), Progress: func(done, total int64) {
+	opt := models.LoadOptions{Pool: l.Pool, Packing: m.Packing, Context: m.Context, Metadata: m.Overrides(), Interrupt: Until(ctx), Progress: func(done, total int64) {
 		p.update(done, total)
-		r.read, before = r.read+done-before, done
-		r.tell(m, done, total)
+		l.read, before = l.read+done-before, done
+		l.tell(m, done, total)
 	}}
 	if opt.ExpertMemory = experts; experts == 0 && m.Backend == config.CPU {
-		opt.WeightMemory = max(1, r.room(r.promised()))
+		opt.WeightMemory = max(1, l.room(l.promised()))
 	}
-	b, err := LoadBundle(m, r.cfg.Hexagon, opt)
+	b, err := LoadBundle(m, l.cfg.Hexagon, opt)
 	if err != nil {
 		return nil, err
 	}
-	return r.shelf.put(key, b), nil
+	return l.shelf.put(key, b), nil
 }
 
 // tell tells how much of a model has been read.
-func (r *Runtime) tell(m config.Model, done, total int64) {
+func (l *loader) tell(m config.Model, done, total int64) {
 	switch {
-	case r.adding != nil:
-		r.adding(done, total)
-	case r.watch.Loading != nil:
-		r.watch.Loading(m.APIName(), done, total)
+	case l.adding != nil:
+		l.adding(done, total)
+	case l.watch.Loading != nil:
+		l.watch.Loading(m.APIName(), done, total)
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 )
 
 // openProbe reads the probe that a verifier is; nil: it is a reward model.
-func (r *Runtime) openProbe(v config.Verifier) (*probe.Probe, error) {
+func (l *loader) openProbe(v config.Verifier) (*probe.Probe, error) {
 	m := v.Model()
 	f, err := probeFile(v, m)
 	if f == nil {
@@ -27,7 +27,7 @@ func (r *Runtime) openProbe(v config.Verifier) (*probe.Probe, error) {
 	p.Name = m.APIName()
 	if !v.IsProbe() {
 		size := sizeOf(m.Path)
-		r.tell(m, size, size)
+		l.tell(m, size, size)
 	}
 	return p, nil
 }
@@ -57,7 +57,7 @@ func probeFile(v config.Verifier, m config.Model) (*gguf.File, error) {
 
 // checkProbes fails if a probe reads the states of no model that may be loaded. The embedded ones
 // may: other models than the embedded ones are served.
-func (r *Runtime) checkProbes() error {
+func checkProbes(r *Runtime) error {
 	for _, p := range r.probes {
 		var misfit error
 		for _, h := range r.Hosts {

@@ -28,11 +28,9 @@ import (
 	"github.com/lutra-lm/lutra/tts/structure"
 )
 
-// Runtime is everything that computes: models and engines over one worker pool. Models may come
-// and go while it runs, one at a time.
-type Runtime struct {
+// loader reads models, each file once, and frees them.
+type loader struct {
 	Pool    *pool.Pool
-	arbiter *batcher.StepArbiter
 	Formats *structure.Cache
 	shelf   *shelf
 	cfg     config.Config
@@ -40,8 +38,15 @@ type Runtime struct {
 	watch   Watcher
 	adding  func(done, total int64)    // Add's; nil: Watcher.Loading
 	read    int64                      // bytes of models that were read, into memory that has served
-	free    func() int64               // bytes of memory that are free
 	room    func(promised int64) int64 // memory.ForWeights
+}
+
+// Runtime is everything that computes: models and engines over one worker pool. Models may come
+// and go while it runs, one at a time.
+type Runtime struct {
+	loader
+	arbiter *batcher.StepArbiter
+	free    func() int64 // bytes of memory that are free
 
 	mu        sync.Mutex // guards what follows
 	Hosts     []*Host    // generators, and models that make vectors or score documents
@@ -84,7 +89,8 @@ func New(ctx context.Context, cfg config.Config, log zerolog.Logger, watch Watch
 	if err != nil {
 		return nil, err
 	}
-	r := &Runtime{Pool: pool, Formats: structure.NewCache(formats), arbiter: batcher.NewStepArbiter(), shelf: newShelf(), cfg: cfg, log: log, watch: watch, free: memory.Free, room: memory.ForWeights}
+	load := loader{Pool: pool, Formats: structure.NewCache(formats), shelf: newShelf(), cfg: cfg, log: log, watch: watch, room: memory.ForWeights}
+	r := &Runtime{loader: load, arbiter: batcher.NewStepArbiter(), free: memory.Free}
 	if cfg.KernelTimes {
 		r.Pool.Meter().Enable()
 	}
@@ -103,11 +109,11 @@ func New(ctx context.Context, cfg config.Config, log zerolog.Logger, watch Watch
 }
 
 // settle gives what files were read into back to the system.
-func (r *Runtime) settle() {
-	if r.read > muchRead {
+func (l *loader) settle() {
+	if l.read > muchRead {
 		debug.FreeOSMemory()
 	}
-	r.read = 0
+	l.read = 0
 }
 
 // makeEngines makes caches and engines for what has been loaded.
@@ -130,8 +136,8 @@ func (r *Runtime) makeEngines(cfg config.Config) error {
 }
 
 // promised returns memory that experts will have taken once they have been wanted.
-func (r *Runtime) promised() (bytes int64) {
-	r.shelf.each(func(b *models.Bundle) {
+func (l *loader) promised() (bytes int64) {
+	l.shelf.each(func(b *models.Bundle) {
 		if st, ok := b.Experts(); ok {
 			bytes += st.Bytes
 		}
@@ -195,7 +201,7 @@ func (r *Runtime) makeEngine(cfg config.Config, h *Host, share, room int64) erro
 		r.log.Info().Str("model", opt.Name).Int64("experts", st.Experts).Int64("in_memory", st.Room).Str("memory", output.Bytes(st.Bytes)).
 			Msg("experts that do not fit into experts.memory are read from the file when they are wanted")
 	}
-	r.logBackend(h)
+	logBackend(r, h)
 	if h.draft != nil {
 		r.log.Info().Str("model", opt.Name).Str("draft", h.draft.Name).Str("weights", output.Bytes(h.draft.Model.Config().Bytes)).
 			Int("kv_tokens", h.caches[1].Blocks()*h.caches[1].BlockLen()).Msg("draft model loaded")

@@ -178,7 +178,7 @@ func TestADraftWhoseFileIsOverwrittenStopsDrafting(t *testing.T) {
 func TestMemoryIsDividedWhenAllModelsAreLoaded(t *testing.T) {
 	cfg := config.Default()
 	cfg.Models[0].Draft = "lutra-tiny-s"
-	r := &Runtime{Pool: pool.New(1), arbiter: batcher.NewStepArbiter(), shelf: newShelf(), cfg: cfg, log: zerolog.Nop(), room: memory.ForWeights}
+	r := &Runtime{loader: loader{Pool: pool.New(1), shelf: newShelf(), cfg: cfg, log: zerolog.Nop(), room: memory.ForWeights}, arbiter: batcher.NewStepArbiter()}
 	defer r.Close()
 	if err := r.load(t.Context(), cfg); err != nil {
 		t.Fatal(err)
