@@ -2,7 +2,6 @@ package residency
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/lutra-lm/lutra/server/registry"
@@ -20,7 +19,7 @@ func (s *Set) Load(name string) error {
 	case e.load != nil || e.resident != nil && !e.leaving && !e.going:
 		return ErrLoaded
 	}
-	if err := s.refused(e); err != nil {
+	if err := e.refused(s.closed); err != nil {
 		return err
 	}
 	s.begin(e).asked = true
@@ -62,28 +61,23 @@ func (s *Set) let(e *entry) {
 // pinned is loaded before anything goes. After an error the set is as it was. residents are
 // models in memory by the names of their sources. Update is not for two goroutines at once.
 func (s *Set) Update(ctx context.Context, sources []Source, residents map[string]*Resident) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	next, err := s.successors(sources, residents)
 	if err != nil {
 		return err
 	}
-	pinned := s.pin(next, sources)
+	u := &update{Set: s, before: s.entries, next: next, pinned: s.pin(next, sources)}
 	for _, e := range next {
-		if err := s.hasCome(ctx, e); err != nil {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			s.unpin(pinned)
-			s.drop(next, s.entries)
+		if err := u.hasCome(ctx, e); err != nil {
+			u.revert()
 			return err
 		}
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	before := s.entries
 	s.entries = next
 	if err := s.rebuild(); err != nil {
-		s.entries = before
-		s.unpin(pinned)
-		s.drop(next, before)
+		s.entries = u.before
+		u.revert()
 		return err
 	}
 	for i, e := range next { // of those that stay, what may change
@@ -92,38 +86,31 @@ func (s *Set) Update(ctx context.Context, sources []Source, residents map[string
 			s.idle(e)
 		}
 	}
-	s.drop(before, next)
-	s.tell()
+	u.drop(u.before, next)
+	s.changes.ring()
 	return nil
 }
 
-// pin has the entries of pinned sources stay in memory from now on: none makes room for the next.
-// It returns those that were not pinned before.
-func (s *Set) pin(next []*entry, sources []Source) (pinned []*entry) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for i, e := range next {
-		if (sources[i].Pinned || i == 0) && !e.Pinned {
-			e.Pinned = true
-			e.rest()
-			pinned = append(pinned, e)
-		}
-	}
-	return pinned
+// update is one change of the sources. Its methods need mu.
+type update struct {
+	*Set
+	before, next []*entry
+	pinned       []*entry // from now on
 }
 
-// unpin has entries go again when nobody asks for them. It needs mu.
-func (s *Set) unpin(pinned []*entry) {
-	for _, e := range pinned {
+// revert has the set be as it was.
+func (u *update) revert() {
+	for _, e := range u.pinned { // it goes again when nobody asks for it
 		if e.Pinned = false; e.resident != nil && e.leases == 0 && !e.going {
-			s.idle(e)
+			u.idle(e)
 		}
 	}
+	u.drop(u.next, u.before)
 }
 
 // drop takes entries out of the set, except the ones among others. It ends the loading of one, and a model in
-// memory goes when its requests have ended. It needs mu.
-func (s *Set) drop(entries, others []*entry) {
+// memory goes when its requests have ended.
+func (u *update) drop(entries, others []*entry) {
 	for _, e := range entries {
 		if slices.Contains(others, e) {
 			continue
@@ -133,56 +120,32 @@ func (s *Set) drop(entries, others []*entry) {
 			e.load.cancel()
 		}
 		if e.resident != nil && !e.stays() {
-			s.dropped = append(s.dropped, e)
-			s.let(e)
+			u.dropped = append(u.dropped, e)
+			u.let(e)
 		}
 	}
 }
 
-// successors returns the entries of sources, old ones where they are the same.
-func (s *Set) successors(sources []Source, residents map[string]*Resident) ([]*entry, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var next []*entry
-	names := map[string]bool{}
-	for i, src := range sources {
-		for _, name := range append([]string{src.Name}, src.Aliases...) {
-			if names[name] || name == "" || name == registry.DefaultName {
-				return nil, fmt.Errorf("residency: a model cannot be named %q, or two are", name)
-			}
-			names[name] = true
-		}
-		at := slices.IndexFunc(s.entries, func(e *entry) bool { return e.Name == src.Name })
-		if at >= 0 && s.entries[at].Key == src.Key {
-			next = append(next, s.entries[at])
-			continue
-		}
-		e := &entry{Source: src, resident: residents[src.Name]}
-		e.Pinned = src.Pinned || i == 0
-		next = append(next, e)
-	}
-	return next, nil
-}
-
-// hasCome loads a model that must be in memory, unless it is.
-func (s *Set) hasCome(ctx context.Context, e *entry) error {
-	s.mu.Lock()
+// hasCome loads a model that must be in memory, unless it is. It gives up mu meanwhile.
+func (u *update) hasCome(ctx context.Context, e *entry) error {
 	if !e.Pinned || e.resident != nil && !e.leaving && !e.going {
-		s.mu.Unlock()
 		return nil
 	}
-	l := s.begin(e)
+	l := u.begin(e)
 	l.asked = true
-	s.mu.Unlock()
+	u.mu.Unlock()
+	select {
+	case <-l.done:
+	case <-ctx.Done():
+	}
+	u.mu.Lock()
 	select {
 	case <-l.done:
 		return l.err
-	case <-ctx.Done():
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if l.asked = false; l.waiters == 0 {
-			l.cancel()
-		}
-		return context.Cause(ctx)
+	default:
 	}
+	if l.asked = false; l.waiters == 0 {
+		l.cancel()
+	}
+	return context.Cause(ctx)
 }

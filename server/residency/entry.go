@@ -80,3 +80,14 @@ func (e *entry) keepAlive(otherwise time.Duration) time.Duration {
 	}
 	return otherwise
 }
+
+// refused says why a model is not loaded now; nil: it is.
+func (e *entry) refused(closed bool) error {
+	switch {
+	case closed:
+		return ErrClosed
+	case e.load == nil && e.failed != nil && time.Now().Before(e.failed.Retry):
+		return e.failed
+	}
+	return nil
+}

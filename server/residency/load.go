@@ -15,17 +15,6 @@ import (
 // attempt, before they cause another.
 const retryAfter = 5 * time.Second
 
-// refused says why a model is not loaded now; nil: it is. It needs mu.
-func (s *Set) refused(e *entry) error {
-	switch {
-	case s.closed:
-		return ErrClosed
-	case e.load == nil && e.failed != nil && time.Now().Before(e.failed.Retry):
-		return e.failed
-	}
-	return nil
-}
-
 // begin returns the load of a model, which it begins unless one is under way. It needs mu.
 func (s *Set) begin(e *entry) *load {
 	if l := e.load; l != nil && l.ctx.Err() == nil {
@@ -45,14 +34,14 @@ func (s *Set) begin(e *entry) *load {
 			defer func() { <-s.turn }()
 		case <-l.ctx.Done():
 		}
-		r, err := s.load(e, &src, l)
+		r, err := s.fetch(e, &src, l)
 		s.came(e, l, r, err)
 	})
 	return l
 }
 
-// load makes room and loads a model.
-func (s *Set) load(e *entry, src *Source, l *load) (r *Resident, err error) {
+// fetch makes room and loads a model.
+func (s *Set) fetch(e *entry, src *Source, l *load) (r *Resident, err error) {
 	err = parallel.Try(func() (err error) {
 		if err = s.makeRoom(l.ctx, e, src); err != nil {
 			return err
@@ -111,7 +100,7 @@ func (s *Set) came(e *entry, l *load, r *Resident, err error) {
 	}
 	l.err = err
 	close(l.done)
-	s.tell()
+	s.changes.ring()
 	if s.opt.Changed != nil && l.ctx.Err() == nil {
 		status := Loaded
 		if err != nil {
@@ -127,7 +116,7 @@ func (s *Set) came(e *entry, l *load, r *Resident, err error) {
 func (s *Set) makeRoom(ctx context.Context, e *entry, src *Source) error {
 	for ctx.Err() == nil {
 		s.mu.Lock()
-		changed := s.changed
+		changed := s.changes.rung
 		s.mu.Unlock()
 		need, room := int64(0), int64(0)
 		if s.opt.Room != nil {
@@ -143,7 +132,7 @@ func (s *Set) makeRoom(ctx context.Context, e *entry, src *Source) error {
 		case need <= room:
 			s.mu.Unlock()
 			return nil
-		case changed != s.changed: // there may be more by now
+		case changed != s.changes.rung: // there may be more by now
 		case need > room+s.freeable():
 			room += s.freeable()
 			s.mu.Unlock()
@@ -164,33 +153,4 @@ func (s *Set) makeRoom(ctx context.Context, e *entry, src *Source) error {
 		}
 	}
 	return ctx.Err()
-}
-
-// busyBefore tells whether e itself has yet to go, or another is going. It needs mu.
-func (s *Set) busyBefore(e *entry) bool {
-	return e.resident != nil || slices.ContainsFunc(s.all(), func(o *entry) bool { return o.going })
-}
-
-// freeable returns how many bytes would be free if all had gone that may. It needs mu.
-func (s *Set) freeable() (bytes int64) {
-	for _, e := range s.all() {
-		if e.resident != nil && !e.stays() {
-			bytes += e.resident.Bytes
-		}
-	}
-	return bytes
-}
-
-// oldest returns the model whose use is longest ago, of those that may go: first among those
-// without a lease, then among the others. There is one where freeable is not 0. It needs mu.
-func (s *Set) oldest() (v *entry) {
-	for _, e := range s.all() {
-		if e.resident == nil || e.stays() {
-			continue
-		}
-		if v == nil || (e.leases == 0) != (v.leases == 0) && e.leases == 0 || (e.leases == 0) == (v.leases == 0) && e.used < v.used {
-			v = e
-		}
-	}
-	return v
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,27 +14,23 @@ import (
 // Set is the models that a server can answer with. Its methods may be called by any
 // goroutine.
 type Set struct {
-	opt      Options
-	settings *registry.Settings
-	registry atomic.Pointer[registry.Registry] // of the models in memory
+	opt Options
 
 	ctx  context.Context // of loads
 	stop context.CancelFunc
 	jobs sync.WaitGroup // loads, and unloads that no caller does
 	turn chan struct{}  // holds one element while a model loads
 
-	mu      sync.Mutex
-	entries []*entry // in the order of the sources
-	dropped []*entry // that are no sources any more, and have yet to leave memory
-	clock   uint64   // counts leases
-	waiting int      // requests that wait for loads
-	changed chan struct{}
+	mu sync.Mutex
+	roster
+	waiting int // requests that wait for loads
+	changes bell
 	closed  bool
 }
 
 // New makes a set of no models.
 func New(opt Options, settings *registry.Settings) *Set {
-	s := &Set{opt: opt, settings: settings, turn: make(chan struct{}, 1), changed: make(chan struct{})}
+	s := &Set{opt: opt, roster: roster{settings: settings}, turn: make(chan struct{}, 1), changes: bell{make(chan struct{})}}
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	return s
 }
@@ -49,32 +44,13 @@ func Of(settings *registry.Settings, served ...registry.Served) (*Set, error) {
 	return s, s.rebuild()
 }
 
-// Registry returns the models that are in memory.
-func (s *Set) Registry() *registry.Registry { return s.registry.Load() }
+// bell wakes those who wait for a change.
+type bell struct{ rung chan struct{} }
 
-// rebuild makes the registry anew. It needs mu, or a set that nobody has yet.
-func (s *Set) rebuild() error {
-	var served []registry.Served
-	for _, e := range s.entries {
-		if e.resident != nil && !e.going {
-			served = append(served, e.resident.Served)
-		}
-	}
-	r, err := registry.New(s.settings, served...)
-	if err != nil {
-		return err
-	}
-	s.registry.Store(r)
-	return nil
-}
-
-// all returns the entries that may be in memory. It needs mu.
-func (s *Set) all() []*entry { return slices.Concat(s.entries, s.dropped) }
-
-// tell wakes those who wait for a change. It needs mu.
-func (s *Set) tell() {
-	close(s.changed)
-	s.changed = make(chan struct{})
+// ring wakes whoever waits for rung to be closed.
+func (b *bell) ring() {
+	close(b.rung)
+	b.rung = make(chan struct{})
 }
 
 // Lease holds a model in memory until Release.
@@ -103,9 +79,10 @@ func (s *Set) Hold(ctx context.Context, name string, wait Wait, tasks ...string)
 			return &Lease{Registry: s.Registry()}, nil
 		}
 		if e.resident != nil && !e.leaving && !e.going {
-			return s.lease(e, 1), nil
+			s.use(e, 1)
+			return newLease(s, e), nil
 		}
-		if err := s.refused(e); err != nil {
+		if err := e.refused(s.closed); err != nil {
 			return nil, err
 		}
 		if s.waiting >= s.opt.Queue {
@@ -122,7 +99,8 @@ func (s *Set) Hold(ctx context.Context, name string, wait Wait, tasks ...string)
 		})
 		switch {
 		case err == nil && ctx.Err() == nil && !e.dropped:
-			return s.lease(e, 0), nil // it was counted when the model came
+			s.use(e, 0) // it was counted when the model came
+			return newLease(s, e), nil
 		case err == nil:
 			s.release(e)
 		}
@@ -159,13 +137,8 @@ func (s *Set) await(ctx context.Context, l *load, meanwhile func()) error {
 	return ctx.Err()
 }
 
-// lease returns a lease of a resident, which counts n more. It needs mu.
-func (s *Set) lease(e *entry, n int) *Lease {
-	s.clock++
-	e.leases, e.used = e.leases+n, s.clock
-	e.rest()
-	return &Lease{Registry: s.Registry(), set: s, entry: e}
-}
+// newLease returns a lease that has been counted. It needs mu.
+func newLease(s *Set, e *entry) *Lease { return &Lease{Registry: s.Registry(), set: s, entry: e} }
 
 // KeepAlive has the model stay for d after its last request; negative: until room is wanted.
 func (l *Lease) KeepAlive(d time.Duration) {
@@ -205,7 +178,7 @@ func (s *Set) idle(e *entry) {
 		e.expires = time.Now().Add(keep)
 		e.timer = time.AfterFunc(keep, func() { s.expire(e) })
 	}
-	s.tell()
+	s.changes.ring()
 }
 
 // rest stops the clock that says when the model goes. It needs mu.
@@ -252,56 +225,7 @@ func (s *Set) unload(e *entry) {
 	s.mu.Lock()
 	e.resident, e.going, e.leaving, e.keep = nil, false, false, nil
 	s.dropped = slices.DeleteFunc(s.dropped, func(o *entry) bool { return o == e })
-	s.tell()
-}
-
-// find returns the model of a name, nil if there is none. It needs mu.
-func (s *Set) find(name string, tasks []string) *entry {
-	if name == "" || name == registry.DefaultName {
-		for _, task := range tasks {
-			if i := slices.IndexFunc(s.entries, func(e *entry) bool { return e.task() == task }); i >= 0 {
-				return s.entries[i]
-			}
-		}
-		if len(tasks) > 0 {
-			return nil
-		}
-		m, _, err := s.Registry().Find("")
-		if err != nil {
-			return nil
-		}
-		name = m.Name
-	}
-	if e := s.named(name); e != nil {
-		return e
-	}
-	short := name
-	for range registry.MostWords {
-		at := strings.LastIndexByte(short, '+')
-		if at < 0 {
-			break
-		}
-		if short = short[:at]; s.named(short) != nil {
-			return s.named(short)
-		}
-	}
-	if short, tagged := strings.CutSuffix(name, registry.Tag); tagged {
-		return s.find(short, nil)
-	}
-	return nil
-}
-
-// named returns the model that has a name, nil if none has. It needs mu.
-func (s *Set) named(name string) *entry {
-	for _, e := range s.entries {
-		names := append([]string{e.Name}, e.Aliases...)
-		if slices.Contains(names, name) || slices.ContainsFunc(e.Adapters, func(a Adapter) bool {
-			return slices.Contains(registry.AdapterNames(a.Name, names...), name)
-		}) {
-			return e
-		}
-	}
-	return nil
+	s.changes.ring()
 }
 
 // Close ends loads and waits for them. Models that are in memory stay there, for their owner
@@ -312,7 +236,7 @@ func (s *Set) Close() {
 	for _, e := range s.entries {
 		e.rest()
 	}
-	s.tell()
+	s.changes.ring()
 	s.mu.Unlock()
 	s.stop()
 	s.jobs.Wait()
