@@ -242,7 +242,7 @@ func TestALineHasABound(t *testing.T) {
 func TestTabCompletesCommandsAndTheirArguments(t *testing.T) {
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	c := &session{Answerer: &echo{name: "echo"}, options: &Options{}}
-	if _, err := c.save("monday"); err != nil {
+	if _, err := saveTranscript(c, "monday"); err != nil {
 		t.Fatal(err)
 	}
 	for line, want := range map[string][]string{
@@ -318,7 +318,7 @@ func TestAConversationIsKeptAndGoesOn(t *testing.T) {
 func TestAConversationThatCouldNotBeReadAgainIsNotKept(t *testing.T) {
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	c := &session{Answerer: &echo{name: "echo"}, options: &Options{}, turns: []Message{{Role: RoleUser, Content: strings.Repeat("x", maxTranscript)}}}
-	if path, err := c.save("long"); err == nil || !strings.Contains(err.Error(), "1 messages in 1677") || len(transcripts()) != 0 {
+	if path, err := saveTranscript(c, "long"); err == nil || !strings.Contains(err.Error(), "1 messages in 1677") || len(transcripts()) != 0 {
 		t.Errorf("it is kept as %s, %v", path, err)
 	}
 }

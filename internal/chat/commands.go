@@ -32,23 +32,23 @@ type chatCommand struct {
 
 func chatCommands() []chatCommand {
 	return []chatCommand{
-		{names: []string{"/help", "/?"}, words: "this list", run: (*session).help},
+		{names: []string{"/help", "/?"}, words: "this list", run: showHelp},
 		{names: []string{"/model"}, arg: "[NAME]", words: "change the model; alone: list the models",
-			now: func(c *session) string { name, _ := c.About(); return name }, offers: (*session).modelNames, run: (*session).setModel},
+			now: func(c *session) string { name, _ := c.About(); return name }, offers: modelNames, run: setModel},
 		{names: []string{"/system"}, arg: "[TEXT]", words: "set the system message; none: remove it",
-			now: func(c *session) string { return c.options.System }, run: (*session).setSystem},
+			now: func(c *session) string { return c.options.System }, run: setSystem},
 		{names: []string{"/set"}, arg: "[NAME [VALUE]]", words: "change a setting of the sampling or the search; alone: list them",
-			offers: (*session).settingNames, run: (*session).change},
+			offers: func(*session) []string { return settingNames() }, run: changeSetting},
 		{names: []string{"/search", "/scaling"}, arg: "[PLAN]", words: "search for answers, as with bon8, beam16x4 or METHOD N WIDTH; none: do not search",
-			now: func(c *session) string { return c.options.Scaling }, offers: (*session).plans, run: (*session).setScaling},
+			now: func(c *session) string { return c.options.Scaling }, offers: func(*session) []string { return planNames() }, run: setScaling},
 		{names: []string{"/tools"}, arg: "[FILE]", words: "list the tools that the model may call, or read them from a file; none: remove them",
-			run: (*session).setTools},
-		{names: []string{"/show"}, words: "the model, the settings and the conversation's length", run: (*session).show},
+			run: setTools},
+		{names: []string{"/show"}, words: "the model, the settings and the conversation's length", run: showSettings},
 		{names: []string{retryCommand}, words: "answer the last question again with another seed"}, // run asks, with the signals
-		{names: []string{"/undo"}, words: "forget the last question and its answer", run: (*session).undo},
-		{names: []string{"/clear"}, words: "forget the conversation", run: (*session).clear},
-		{names: []string{"/save"}, arg: "NAME", words: "keep the conversation", offers: func(*session) []string { return transcripts() }, run: (*session).keep},
-		{names: []string{"/load"}, arg: "[NAME]", words: "go on with a kept one; alone: list them", offers: func(*session) []string { return transcripts() }, run: (*session).goOn},
+		{names: []string{"/undo"}, words: "forget the last question and its answer", run: undoLast},
+		{names: []string{"/clear"}, words: "forget the conversation", run: forgetTurns},
+		{names: []string{"/save"}, arg: "NAME", words: "keep the conversation", offers: func(*session) []string { return transcripts() }, run: keepTurns},
+		{names: []string{"/load"}, arg: "[NAME]", words: "go on with a kept one; alone: list them", offers: func(*session) []string { return transcripts() }, run: goOnWith},
 		{names: []string{"/bye", "/quit", "/exit"}, words: "leave, as Ctrl-D does",
 			run: func(*session, context.Context, string) error { return errLeave }},
 	}
@@ -99,7 +99,7 @@ func (c *session) say(format string, args ...any) error {
 	return err
 }
 
-func (c *session) help(context.Context, string) error {
+func showHelp(c *session, _ context.Context, _ string) error {
 	tw := tabwriter.NewWriter(c.notices(), 0, 0, 2, ' ', 0)
 	for _, k := range chatCommands() {
 		now := ""
@@ -114,12 +114,12 @@ func (c *session) help(context.Context, string) error {
 	return tw.Flush()
 }
 
-func (c *session) clear(context.Context, string) error {
+func forgetTurns(c *session, _ context.Context, _ string) error {
 	c.turns, c.forgetful = nil, false
 	return c.say("(forgotten)")
 }
 
-func (c *session) setSystem(_ context.Context, arg string) error {
+func setSystem(c *session, _ context.Context, arg string) error {
 	switch arg {
 	case "":
 		return c.say("system message: %s", cmp.Or(c.options.System, NoScaling))
@@ -130,7 +130,7 @@ func (c *session) setSystem(_ context.Context, arg string) error {
 	return c.say("(system message: %s)", cmp.Or(usage.Brief(arg), NoScaling))
 }
 
-func (c *session) setModel(ctx context.Context, arg string) error {
+func setModel(c *session, ctx context.Context, arg string) error {
 	now, _ := c.About()
 	if arg == "" {
 		names, err := c.Models(ctx)
@@ -146,18 +146,18 @@ func (c *session) setModel(ctx context.Context, arg string) error {
 	return c.say("(%s: %s)", name, words)
 }
 
-func (c *session) modelNames() []string {
+func modelNames(c *session) []string {
 	ctx, stop := context.WithTimeout(context.Background(), 2*time.Second)
 	defer stop()
 	names, _ := c.Models(ctx) // who completes a line does not want to hear why there are none
 	return names
 }
 
-func (c *session) plans() []string {
+func planNames() []string {
 	return append([]string{"bon8", "sc16", "beam16x4"}, scaling.Names()...)
 }
 
-func (c *session) settingNames() (list []string) {
+func settingNames() (list []string) {
 	for _, s := range settings() {
 		list = append(list, s.name)
 		for _, value := range s.offers {
@@ -167,9 +167,9 @@ func (c *session) settingNames() (list []string) {
 	return list
 }
 
-func (c *session) setScaling(_ context.Context, arg string) error {
+func setScaling(c *session, _ context.Context, arg string) error {
 	if arg == "" {
-		return c.say("search: %s", c.searchWords())
+		return c.say("search: %s", c.options.searchWords())
 	}
 	plan, err := written(strings.Fields(arg))
 	if strings.ContainsAny(arg, `;="`) {
@@ -181,17 +181,17 @@ func (c *session) setScaling(_ context.Context, arg string) error {
 	if err != nil {
 		return err
 	}
-	return c.say("(search: %s)", c.searchWords())
+	return c.say("(search: %s)", c.options.searchWords())
 }
 
 // searchWords says what is searched, with the number of candidates and the width.
-func (c *session) searchWords() string {
-	if c.options.Scaling == "" {
+func (o *Options) searchWords() string {
+	if o.Scaling == "" {
 		return NoScaling
 	}
-	plan := c.options.plan()
+	plan := o.plan()
 	if plan.Method == "" || plan.Unchosen() {
-		return c.options.Scaling // the answerer chooses
+		return o.Scaling // the answerer chooses
 	}
 	plan = plan.WithDefaults(&noLimits)
 	words := string(plan.Method)
@@ -205,14 +205,14 @@ func (c *session) searchWords() string {
 	if plan.Method.Beams() {
 		words += fmt.Sprintf(", width %d", plan.Width)
 	}
-	if short, ok := scaling.Preset(c.options.Scaling); !ok || short.Method == scaling.Auto {
-		words += " (" + c.options.Scaling + ")"
+	if short, ok := scaling.Preset(o.Scaling); !ok || short.Method == scaling.Auto {
+		words += " (" + o.Scaling + ")"
 	}
 	return words
 }
 
-// change shows settings, or changes one. Users of Ollama write parameter before its name.
-func (c *session) change(_ context.Context, arg string) error {
+// changeSetting shows settings, or changes one. Users of Ollama write parameter before its name.
+func changeSetting(c *session, _ context.Context, arg string) error {
 	name, value, valued := strings.Cut(strings.TrimSpace(strings.TrimPrefix(arg+" ", "parameter ")), " ")
 	value = strings.TrimSpace(value)
 	if name == "" {
@@ -235,7 +235,7 @@ func (c *session) change(_ context.Context, arg string) error {
 	return c.say("(%s: %s)", s.name, cmp.Or(s.now(c.options), byDefault))
 }
 
-func (c *session) setTools(_ context.Context, arg string) error {
+func setTools(c *session, _ context.Context, arg string) error {
 	switch arg {
 	case "":
 	case NoScaling:
@@ -262,10 +262,10 @@ func (c *session) setTools(_ context.Context, arg string) error {
 	return tw.Flush()
 }
 
-// show prints what answers are made with.
-func (c *session) show(context.Context, string) error {
+// showSettings prints what answers are made with.
+func showSettings(c *session, _ context.Context, _ string) error {
 	name, words := c.About()
-	fmt.Fprintf(c.notices(), "model: %s: %s\nsystem: %s\nsearch: %s\n", name, words, cmp.Or(c.options.System, NoScaling), c.searchWords())
+	fmt.Fprintf(c.notices(), "model: %s: %s\nsystem: %s\nsearch: %s\n", name, words, cmp.Or(c.options.System, NoScaling), c.options.searchWords())
 	for _, s := range settings() {
 		if now := s.now(c.options); now != "" && !ofPlan(s.name) {
 			fmt.Fprintf(c.notices(), "%s: %s\n", s.name, now)
@@ -284,7 +284,7 @@ func (c *session) lastQuestion() int {
 	return -1
 }
 
-func (c *session) undo(context.Context, string) error {
+func undoLast(c *session, _ context.Context, _ string) error {
 	i := c.lastQuestion()
 	if i < 0 {
 		return errNoQuestion
@@ -318,19 +318,19 @@ func (c *session) retry(ctx context.Context, signals <-chan os.Signal) error {
 	return err
 }
 
-func (c *session) keep(_ context.Context, name string) error {
-	path, err := c.save(name)
+func keepTurns(c *session, _ context.Context, name string) error {
+	path, err := saveTranscript(c, name)
 	if err != nil {
 		return err
 	}
 	return c.say("(kept in %s; /load %s goes on with it)", path, name)
 }
 
-func (c *session) goOn(ctx context.Context, name string) error {
+func goOnWith(c *session, ctx context.Context, name string) error {
 	if name == "" {
 		return c.say("conversations: %s", cmp.Or(strings.Join(transcripts(), ", "), NoScaling))
 	}
-	t, err := c.load(name)
+	t, err := loadTranscript(c, name)
 	if err != nil {
 		return err
 	}

@@ -78,8 +78,8 @@ func transcripts() (names []string) {
 	return names
 }
 
-// save keeps the conversation under a name. A file of the name is replaced as a whole.
-func (c *session) save(name string) (path string, err error) {
+// saveTranscript keeps the conversation under a name. A file of the name is replaced as a whole.
+func saveTranscript(c *session, name string) (path string, err error) {
 	if path, err = transcriptFile(name); err != nil {
 		return "", err
 	}
@@ -115,8 +115,8 @@ func (c *session) save(name string) (path string, err error) {
 // ofPlan tells which settings are part of the search, which is kept as it is written.
 func ofPlan(name string) bool { return name == "method" || name == "n" || name == "width" }
 
-// load reads a kept conversation; nothing changes if it cannot be used.
-func (c *session) load(name string) (t transcript, err error) {
+// loadTranscript reads a kept conversation; nothing changes if it cannot be used.
+func loadTranscript(c *session, name string) (t transcript, err error) {
 	path, err := transcriptFile(name)
 	if err != nil {
 		return t, err
@@ -152,7 +152,7 @@ func (c *session) load(name string) (t transcript, err error) {
 		}
 	}
 	was := *c.options
-	if err := c.adopt(&t); err != nil {
+	if err := adoptSettings(c, &t); err != nil {
 		*c.options = was
 		return t, fmt.Errorf("%s: %w", path, err)
 	}
@@ -160,8 +160,8 @@ func (c *session) load(name string) (t transcript, err error) {
 	return t, nil
 }
 
-// adopt takes the settings of a kept conversation.
-func (c *session) adopt(t *transcript) error {
+// adoptSettings takes the settings of a kept conversation.
+func adoptSettings(c *session, t *transcript) error {
 	for _, s := range settings() {
 		value, ok := t.Settings[s.name]
 		if !ok {
