@@ -16,6 +16,7 @@ import (
 // Bounds of what a reader keeps in mind at once.
 const (
 	mostMethods    = 20 // of a type
+	mostFields     = 20 // of a struct that is not plain data
 	mostComplexity = 25 // of a function: its branches, loops, cases and && and ||, and one
 )
 
@@ -27,11 +28,14 @@ var manyMethods = map[string]int{
 	"kernels/grouped kernel":    35,
 }
 
+// manyFields has the structs of more than mostFields fields, by folder and name. It only gets shorter.
+var manyFields = map[string]int{}
+
 // complexFunctions has the functions over mostComplexity, by folder and name. It only gets shorter.
 var complexFunctions = map[string]int{}
 
-func TestNoTypeGetsMoreMethodsAndNoFunctionMoreBranches(t *testing.T) {
-	methods, complexity := map[string]int{}, map[string]int{}
+func TestNoTypeGetsMoreMethodsOrFieldsAndNoFunctionMoreBranches(t *testing.T) {
+	methods, fields, complexity := map[string]int{}, map[string]int{}, map[string]int{}
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -54,6 +58,14 @@ func TestNoTypeGetsMoreMethodsAndNoFunctionMoreBranches(t *testing.T) {
 			return err
 		}
 		folder := filepath.ToSlash(filepath.Dir(path))
+		ast.Inspect(file, func(node ast.Node) bool {
+			if spec, ok := node.(*ast.TypeSpec); ok {
+				if of, ok := spec.Type.(*ast.StructType); ok {
+					fields[folder+" "+spec.Name.Name] = fieldsOf(of)
+				}
+			}
+			return true
+		})
 		for _, decl := range file.Decls {
 			f, ok := decl.(*ast.FuncDecl)
 			if !ok {
@@ -73,6 +85,7 @@ func TestNoTypeGetsMoreMethodsAndNoFunctionMoreBranches(t *testing.T) {
 		t.Fatal(err)
 	}
 	hold(t, "methods", methods, mostMethods, manyMethods)
+	hold(t, "fields", fields, mostFields, manyFields)
 	hold(t, "complexity", complexity, mostComplexity, complexFunctions)
 }
 
@@ -90,6 +103,21 @@ func hold(t *testing.T, what string, counts map[string]int, most int, recorded m
 			t.Errorf("%s: %s fell from %d to %d: record that (nothing at all if it is at most %d)", name, what, recorded[name], n, most)
 		}
 	}
+}
+
+// fieldsOf counts the fields of a struct. One whose fields are all exported is plain data, of which there may be any number.
+func fieldsOf(s *ast.StructType) int {
+	n, plain := 0, true
+	for _, f := range s.Fields.List {
+		n += max(1, len(f.Names))
+		for _, name := range f.Names {
+			plain = plain && name.IsExported()
+		}
+	}
+	if plain {
+		return 0
+	}
+	return n
 }
 
 // receiverOf returns the name of a receiver's type.

@@ -32,15 +32,20 @@ type layerPlan struct {
 // layer is a models.DenseLayer whose matrices the device has.
 type layer struct {
 	*models.DenseLayer
+	norms
+	sinks                uint32    // see sinkStates; 0: none
+	taps                 uint32    // weights of a convolution; 0: none
+	tail                 int       // its number among these
+	delta                *deltaNet // nil: none
+	gates                *stack    // of a delta net, where they go by another path than qkv; nil: behind it
+	qkv, o, gateUp, down *stack    // of mixtures the first two
+	stacks               []*stack  // those that it has
+}
+
+// norms are the weights of a layer's norms.
+type norms struct {
 	norm, ffnNorm, sumNorm, ffnSumNorm                            streamNorm
-	qNorm, kNorm, attendedNorm, oPostNorm, downNorm, downPostNorm uint32    // 0: none
-	sinks                                                         uint32    // see sinkStates; 0: none
-	taps                                                          uint32    // weights of a convolution; 0: none
-	tail                                                          int       // its number among these
-	delta                                                         *deltaNet // nil: none
-	gates                                                         *stack    // of a delta net, where they go by another path than qkv; nil: behind it
-	qkv, o, gateUp, down                                          *stack    // of mixtures the first two
-	stacks                                                        []*stack  // those that it has
+	qNorm, kNorm, attendedNorm, oPostNorm, downNorm, downPostNorm uint32 // 0: none
 }
 
 // streamNorm is a norm of the residual stream.

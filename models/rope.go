@@ -190,7 +190,7 @@ func readRope(h *load.Header, m *spec) ropeParams {
 	switch p.scaling {
 	case scalingNone, scalingLinear, scalingYarn:
 	case scalingLong:
-		m.ownContext = true
+		m.decisive = true
 	default:
 		h.Fail("%s %q is not supported", h.Key("rope.scaling.type"), p.scaling)
 	}

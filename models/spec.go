@@ -23,24 +23,29 @@ type spec struct {
 	arch   architecture
 	layers []layerSpec
 
-	mask        attention.Mask // of layers with a window; the others see all keys
-	temper      temper         // of queries
-	kvCounts    []int          // KV heads of each layer, where the file says so and they may differ
-	latent      latentShape
-	states      recurrent.Shape
-	mixture     mixtureSpec
-	unit        GatedUnit // of feed-forwards
-	widest      int       // of feed-forwards that layers have; 0: all are mixtures
-	ropes       ropeSpec
+	mask     attention.Mask // of layers with a window; the others see all keys
+	temper   temper         // of queries
+	kvCounts []int          // KV heads of each layer, where the file says so and they may differ
+	latent   latentShape
+	states   recurrent.Shape
+	mixture  mixtureSpec
+	unit     GatedUnit // of feed-forwards
+	widest   int       // of feed-forwards that layers have; 0: all are mixtures
+	ropes    ropeSpec
+	ownContext
 	factors     factors
 	rotations   *load.Rotations
 	postEps     float32  // of norms of what attention and feed-forward add
 	authors     bool     // see authorsKey
 	predictors  int      // layers of the file after the graph's
 	skipped     []string // beginnings of the names of tensors that are not read
-	longest     int      // the file's own Context
-	ownContext  bool     // Context decides more than how long sequences are
 	poolingType Pooling  // as the file numbers it
+}
+
+// ownContext is how long the file says that sequences may be.
+type ownContext struct {
+	longest  int  // the file's own Context
+	decisive bool // Context decides more than how long sequences are
 }
 
 // layerSpec describes a layer.

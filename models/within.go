@@ -13,7 +13,7 @@ func (b *Bundle) Within(context int) (own *Bundle, ok bool) {
 	if context == 0 {
 		context = m.longest
 	}
-	if context < 1 || context > m.longest || context != c.Context && m.ownContext {
+	if context < 1 || context > m.longest || context != c.Context && m.decisive {
 		return nil, false
 	}
 	view := *b

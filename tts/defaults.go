@@ -9,23 +9,29 @@ import (
 // has what it was measured to do.
 const defaultMinP = 0.05
 
+// samplingDefaults say how answers of a model are sampled where a request does not.
+type samplingDefaults struct {
+	Sampling sampling.Config // what the model's author, and who configures it, say
+	custom   sampling.Config // of requests of APIs that have no defaults of their own, below Sampling
+}
+
 // SampleAs sets how answers are sampled where a request does not say: as the author wants, and
 // above all as somebody has configured. A model of whose sampling its author says nothing gets
 // a truncation, unless it is one of the small ones that are built in.
-func (m *Model) SampleAs(author, configured sampling.Config, builtIn bool) {
-	m.Sampling, m.custom = configured.Or(author), sampling.Config{}
+func (d *samplingDefaults) SampleAs(author, configured sampling.Config, builtIn bool) {
+	d.Sampling, d.custom = configured.Or(author), sampling.Config{}
 	if author.Empty() && !builtIn {
-		m.custom.MinP = new(float32(defaultMinP))
+		d.custom.MinP = new(float32(defaultMinP))
 	}
 }
 
 // Defaults returns the sampling of requests that name none. custom has the defaults of the API; if it is
 // empty, they are OpenAI's, temperature 1.
-func (m *Model) Defaults(custom sampling.Config) sampling.Config {
+func (d *samplingDefaults) Defaults(custom sampling.Config) sampling.Config {
 	if custom.Empty() {
-		custom = m.custom
+		custom = d.custom
 	}
-	return m.Sampling.Or(custom)
+	return d.Sampling.Or(custom)
 }
 
 // SearchDefaults returns what holds for the candidates of a search whose request says nothing of

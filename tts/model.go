@@ -33,7 +33,7 @@ type Model struct {
 	Formats      *constrain.Formats // what answers can be held to
 	Identity     *models.Identity   // what its answers depend on; nil: it has no file
 
-	Sampling sampling.Config // what its author, and who configures it, say of sampling: see SampleAs
+	samplingDefaults
 
 	// Probes are the scorers that read what Engine computes while it generates; plans that name no
 	// verifier use the first.
@@ -45,9 +45,7 @@ type Model struct {
 	lines []int32 // tokens that hold a line's end
 	// breakers finds the texts across which DRY counts no repetition.
 	breakers *breakers
-	// custom holds for requests of APIs that have no defaults of their own, below Sampling.
-	custom sampling.Config
-	forms  *forms // what the template has shown; nil: it is asked each time
+	forms    *forms // what the template has shown; nil: it is asked each time
 }
 
 // forms holds the findings of a template's probes.

@@ -111,7 +111,7 @@ func (c *solver) scalars(s *shape) (regex.Expr, error) {
 func (c *solver) enumerated(s *shape) (regex.Expr, error) {
 	var literals []string
 	var es []regex.Expr
-	texts := c.content(&shape{least: s.least, most: s.most, texts: s.texts})
+	texts := c.content(&shape{ofStrings: s.ofStrings})
 	var strings []string
 	for _, v := range s.enum {
 		switch {

@@ -16,30 +16,53 @@ type sub struct {
 // subs are schemas that all hold.
 type subs []sub
 
-// shape holds the demands that one way to meet a schema makes on values, by their type: many fields,
-// since each is the demand of some keyword.
+// shape holds the demands that one way to meet a schema makes on values, by their type.
 type shape struct {
 	types types
 	enum  []*value // the only values; nil: no such list
+	ofNumbers
+	ofStrings
+	ofArrays
+	ofObjects
+}
 
-	// numbers
+// ofNumbers are the demands on numbers.
+type ofNumbers struct {
 	integer   bool // only integers
 	bounds    []comparison
 	multiples []*big.Rat
 	others    []*big.Rat // of which they are no multiples
+}
 
-	// strings
+func (s *ofNumbers) and(o *ofNumbers) ofNumbers {
+	return ofNumbers{s.integer || o.integer, join(s.bounds, o.bounds), join(s.multiples, o.multiples), join(s.others, o.others)}
+}
+
+// ofStrings are the demands on strings.
+type ofStrings struct {
 	least, most int // characters; regex.Infinite
 	texts       []regex.Expr
+}
 
-	// arrays
+func (s *ofStrings) and(o *ofStrings) ofStrings {
+	return ofStrings{max(s.least, o.least), fewer(s.most, o.most), join(s.texts, o.texts)}
+}
+
+// ofArrays are the demands on lists.
+type ofArrays struct {
 	lists     []list
 	fewest    int
 	longest   int // regex.Infinite
 	unique    bool
 	contained []contained
+}
 
-	// objects
+func (s *ofArrays) and(o *ofArrays) ofArrays {
+	return ofArrays{join(s.lists, o.lists), max(s.fewest, o.fewest), fewer(s.longest, o.longest), s.unique || o.unique, join(s.contained, o.contained)}
+}
+
+// ofObjects are the demands on objects.
+type ofObjects struct {
 	parts     []part
 	required  []string
 	names     []regex.Expr // all names match
@@ -48,6 +71,13 @@ type shape struct {
 	forbidden []string     // names that do not occur
 	some      []some
 	last      *some // that choose has left to be met by a property without a name of its own
+}
+
+func (s *ofObjects) and(o *ofObjects) ofObjects {
+	return ofObjects{
+		parts: join(s.parts, o.parts), required: join(s.required, o.required), names: join(s.names, o.names), minimum: max(s.minimum, o.minimum),
+		maximum: fewer(s.maximum, o.maximum), forbidden: join(s.forbidden, o.forbidden), some: join(s.some, o.some),
+	}
 }
 
 // contained says how many items from one on meet a schema.
@@ -91,20 +121,14 @@ type pattern struct {
 }
 
 func anything() *shape {
-	return &shape{types: everyType, most: regex.Infinite, longest: regex.Infinite, maximum: regex.Infinite}
+	return &shape{types: everyType, ofStrings: ofStrings{most: regex.Infinite}, ofArrays: ofArrays{longest: regex.Infinite}, ofObjects: ofObjects{maximum: regex.Infinite}}
 }
 
 // and returns what both demand, nil if they contradict each other.
 func (s *shape) and(o *shape) *shape {
 	n := &shape{
-		types: s.types & o.types, enum: s.enum,
-		integer: s.integer || o.integer,
-		bounds:  join(s.bounds, o.bounds), multiples: join(s.multiples, o.multiples), others: join(s.others, o.others),
-		least: max(s.least, o.least), most: fewer(s.most, o.most), texts: join(s.texts, o.texts),
-		lists: join(s.lists, o.lists), fewest: max(s.fewest, o.fewest), longest: fewer(s.longest, o.longest),
-		unique: s.unique || o.unique, contained: join(s.contained, o.contained),
-		parts: join(s.parts, o.parts), required: join(s.required, o.required), names: join(s.names, o.names),
-		minimum: max(s.minimum, o.minimum), maximum: fewer(s.maximum, o.maximum), forbidden: join(s.forbidden, o.forbidden), some: join(s.some, o.some),
+		types: s.types & o.types, enum: s.enum, ofNumbers: s.ofNumbers.and(&o.ofNumbers), ofStrings: s.ofStrings.and(&o.ofStrings),
+		ofArrays: s.ofArrays.and(&o.ofArrays), ofObjects: s.ofObjects.and(&o.ofObjects),
 	}
 	if o.enum != nil {
 		n.enum = o.enum
