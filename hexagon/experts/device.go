@@ -42,7 +42,7 @@ const (
 // Check reports what no device is.
 func (d Device) Check() error {
 	switch {
-	case len(d.Name) > mostName || len(d.Source) > mostName:
+	case len(d.Name) > MostName || len(d.Source) > MostName:
 		return fmt.Errorf("a device's name of %d and source of %d bytes", len(d.Name), len(d.Source))
 	case d.Rows < 1 || d.Rows > mostRows:
 		return fmt.Errorf("a device whose capacities are multiples of %d rows", d.Rows)

@@ -8,37 +8,26 @@ import (
 	"os"
 )
 
-// ErrFile says that a file is no calibration or no plan, or a bad one.
+// ErrFile says that a file is no plan, or none of what else is said of experts, or a bad one.
 var ErrFile = errors.New("experts: bad file")
 
 // mostFile bounds a file: a calibration of Qwen3-30B-A3B has some 10 MB.
 const mostFile = 256 << 20
 
-// ReadCalibration reads and checks a calibration. Errors wrap ErrFile.
-func ReadCalibration(r io.Reader) (*Calibration, error) {
-	c := new(Calibration)
-	if err := read(r, c, c.Check); err != nil {
-		return nil, fmt.Errorf("%w: calibration: %w", ErrFile, err)
-	}
-	return c, nil
-}
-
 // ReadPlan reads and checks a plan. Errors wrap ErrFile.
 func ReadPlan(r io.Reader) (*Plan, error) {
 	p := new(Plan)
-	if err := read(r, p, p.Check); err != nil {
+	if err := Read(r, p, p.Check); err != nil {
 		return nil, fmt.Errorf("%w: plan: %w", ErrFile, err)
 	}
 	return p, nil
 }
 
 // OpenPlan reads the plan in the file at path.
-func OpenPlan(path string) (*Plan, error) { return open(path, ReadPlan) }
+func OpenPlan(path string) (*Plan, error) { return Open(path, ReadPlan) }
 
-// OpenCalibration reads the calibration in the file at path.
-func OpenCalibration(path string) (*Calibration, error) { return open(path, ReadCalibration) }
-
-func open[T any](path string, read func(io.Reader) (*T, error)) (*T, error) {
+// Open reads the file at path.
+func Open[T any](path string, read func(io.Reader) (*T, error)) (*T, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -51,8 +40,8 @@ func open[T any](path string, read func(io.Reader) (*T, error)) (*T, error) {
 	return x, nil
 }
 
-// read decodes all of r, which holds one JSON value whose fields are known.
-func read(r io.Reader, into any, check func() error) error {
+// Read decodes all of r, which holds one JSON value whose fields are known, and has it checked.
+func Read(r io.Reader, into any, check func() error) error {
 	limited := &io.LimitedReader{R: r, N: mostFile + 1}
 	d := json.NewDecoder(limited)
 	d.DisallowUnknownFields()

@@ -38,7 +38,7 @@ func TestAPlanThatWasWrittenIsReadAsItWas(t *testing.T) {
 
 func TestABadPlanIsRefusedWithWhatIsWrong(t *testing.T) {
 	for want, change := range map[string]func(p *Plan){
-		"its kind is":                           func(p *Plan) { p.Kind = CalibrationKind },
+		"its kind is":                           func(p *Plan) { p.Kind = "another" },
 		"3 of 2 experts are chosen":             func(p *Plan) { p.Shape.Chosen, p.Shape.Experts = 3, 2 },
 		"0 layers of 4 experts":                 func(p *Plan) { p.Shape.Layers = 0 },
 		"1024 layers of 4096 experts":           func(p *Plan) { p.Shape.Layers, p.Shape.Experts = 1024, 4096 },
@@ -108,4 +108,14 @@ func TestAPlanForAnotherModelSaysWhatDiffers(t *testing.T) {
 	if err := s.Fits(other); err == nil || err.Error() != "it is for 4 experts a layer, and the model renamed has 8" {
 		t.Errorf("Fits = %v", err)
 	}
+}
+
+func FuzzReadingAPlan(f *testing.F) {
+	p, _ := json.Marshal(smallPlan())
+	f.Add(p)
+	f.Fuzz(func(t *testing.T, text []byte) {
+		if p, err := ReadPlan(bytes.NewReader(text)); err == nil && p.Check() != nil {
+			t.Error("a bad plan was read")
+		}
+	})
 }

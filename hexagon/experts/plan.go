@@ -108,7 +108,7 @@ func (p *Plan) Check() error {
 		return fmt.Errorf("chunks of %d tokens are outside 1 to %d", p.Chunk, MostChunk)
 	case p.GroupSize < 1 || p.GroupSize > p.Shape.Experts:
 		return fmt.Errorf("groups of %d experts of %d", p.GroupSize, p.Shape.Experts)
-	case len(p.Sizing) > mostName:
+	case len(p.Sizing) > MostName:
 		return fmt.Errorf("a sizing of %d bytes", len(p.Sizing))
 	case p.Bytes < 0 || p.Device.Bytes > 0 && p.Bytes > p.Device.Bytes:
 		return fmt.Errorf("%d bytes of weights are more than the device's %d", p.Bytes, p.Device.Bytes)

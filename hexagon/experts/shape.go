@@ -21,13 +21,15 @@ const (
 	mostExperts = 1 << 12
 	mostOfAll   = 1 << 17 // experts of all layers
 	mostWidth   = 1 << 20
-	mostName    = 256 // bytes
+	MostName    = 256     // bytes
+	MostChunk   = 1 << 14 // tokens of a chunk
+	mostSets    = 16      // data sets that a plan is checked on
 )
 
 // Check reports a shape that no model has.
 func (s Shape) Check() error {
 	switch {
-	case len(s.Model) > mostName:
+	case len(s.Model) > MostName:
 		return fmt.Errorf("a model's name of %d bytes", len(s.Model))
 	case s.Layers < 1 || s.Layers > mostLayers || s.Experts < 1 || s.Experts > mostExperts || s.Layers*s.Experts > mostOfAll:
 		return fmt.Errorf("%d layers of %d experts are outside 1 to %d layers of 1 to %d, %d in all", s.Layers, s.Experts, mostLayers, mostExperts, mostOfAll)

@@ -20,6 +20,7 @@ import (
 	"github.com/lutra-lm/lutra/internal/output"
 	"github.com/lutra-lm/lutra/internal/usage"
 	"github.com/lutra-lm/lutra/lab/npu"
+	"github.com/lutra-lm/lutra/lab/npu/calibration"
 	"github.com/lutra-lm/lutra/lab/npu/mixtures"
 	"github.com/lutra-lm/lutra/lab/npu/planning"
 )
@@ -163,9 +164,9 @@ func (e *expertPlanning) run(ctx context.Context, w io.Writer, model string, bit
 	if err := m.Store(bits); err != nil {
 		return usage.Error{Err: err}
 	}
-	var c *experts.Calibration
+	var c *calibration.Calibration
 	if e.calibration != "" {
-		if c, err = experts.OpenCalibration(e.calibration); err != nil {
+		if c, err = calibration.Open(e.calibration); err != nil {
 			return err
 		}
 	}

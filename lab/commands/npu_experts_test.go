@@ -11,6 +11,7 @@ import (
 
 	"github.com/lutra-lm/lutra/hexagon/experts"
 	"github.com/lutra-lm/lutra/internal/usage"
+	"github.com/lutra-lm/lutra/lab/npu/calibration"
 	"github.com/lutra-lm/lutra/models/gguf"
 	"github.com/lutra-lm/lutra/models/synthetic"
 )
@@ -45,7 +46,7 @@ func TestAMixtureIsCalibratedAndPlanned(t *testing.T) {
 	if data, err := os.ReadFile(svg); err != nil || len(data) < 1000 {
 		t.Errorf("%s: %v, %d bytes", svg, err, len(data))
 	}
-	if _, err := experts.ReadCalibration(strings.NewReader(mustLutra(t, "npu", "calibrate", "--model", model, "--data", text, "--json"))); err != nil {
+	if _, err := calibration.Read(strings.NewReader(mustLutra(t, "npu", "calibrate", "--model", model, "--data", text, "--json"))); err != nil {
 		t.Errorf("--json: %v", err)
 	}
 	out = mustLutra(t, "npu", "plan", model, "--moe", "--calibration", stats, "--launch", "0.001")

@@ -10,6 +10,7 @@ import (
 	"github.com/lutra-lm/lutra/hexagon/experts"
 	"github.com/lutra-lm/lutra/internal/output"
 	"github.com/lutra-lm/lutra/internal/usage"
+	"github.com/lutra-lm/lutra/lab/npu/calibration"
 	"github.com/lutra-lm/lutra/lab/npu/mixtures"
 	"github.com/lutra-lm/lutra/lab/npu/planning"
 )
@@ -17,7 +18,7 @@ import (
 func newNPUPlacements() *cobra.Command {
 	o := mixtures.DefaultPlacementOptions()
 	var asJSON bool
-	calibration, drawing := "", ""
+	counted, drawing := "", ""
 	cmd := &cobra.Command{
 		Use:   "placements MODEL",
 		Short: "Model time and energy of a mixture's prompts, by what the NPU computes",
@@ -37,9 +38,9 @@ the popularity of experts falls evenly from --ratio times the mean.`,
 			if err != nil {
 				return err
 			}
-			var c *experts.Calibration
-			if calibration != "" {
-				if c, err = experts.OpenCalibration(calibration); err != nil {
+			var c *calibration.Calibration
+			if counted != "" {
+				if c, err = calibration.Open(counted); err != nil {
 					return err
 				}
 				if !cmd.Flags().Changed("chunk") {
@@ -71,7 +72,7 @@ the popularity of experts falls evenly from --ratio times the mean.`,
 	f.IntSliceVar(&o.Chunks, "chunk", o.Chunks, "`TOKENS` that a step computes, as a list")
 	f.Float64Var(&o.Ratio, "ratio", o.Ratio, "imbalance `R` of the assumed routing: the most popular expert's tokens by the mean")
 	f.Float64Var(&o.MostOverflow, "most-overflow", o.MostOverflow, "`SHARE` of rows that may overflow; the paper drops up to 0.22")
-	f.StringVar(&calibration, "calibration", "", "`FILE` of lutra-lab npu calibrate: what routers chose")
+	f.StringVar(&counted, "calibration", "", "`FILE` of lutra-lab npu calibrate: what routers chose")
 	f.StringVar(&drawing, "svg", "", "`FILE` for a drawing of times, and of time against energy")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd

@@ -22,6 +22,7 @@ import (
 	"github.com/lutra-lm/lutra/internal/config"
 	"github.com/lutra-lm/lutra/internal/hub"
 	"github.com/lutra-lm/lutra/internal/hub/hubtest"
+	"github.com/lutra-lm/lutra/lab/npu/calibration"
 	"github.com/lutra-lm/lutra/lab/npu/mixtures"
 	"github.com/lutra-lm/lutra/lab/quantize"
 	"github.com/lutra-lm/lutra/models/embedded"
@@ -82,7 +83,7 @@ func tinyMixture(t *testing.T) (model, stats string) {
 	if err := synthetic.Write(&b, shape, synthetic.Options{Blocks: gguf.TQ2_0, Head: gguf.F16, Seed: 3}); err != nil {
 		t.Fatal(err)
 	}
-	c, err := experts.NewCounter(experts.Shape{Model: "mixture", Layers: 2, Experts: 8, Chosen: 2, Hidden: 256, Width: 256}, mixtures.Chunks())
+	c, err := calibration.NewCounter(experts.Shape{Model: "mixture", Layers: 2, Experts: 8, Chosen: 2, Hidden: 256, Width: 256}, mixtures.Chunks())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +95,7 @@ func tinyMixture(t *testing.T) (model, stats string) {
 	if err := c.End(); err != nil {
 		t.Fatal(err)
 	}
-	cal := must(experts.NewCalibration(experts.Shape{Model: "mixture", Layers: 2, Experts: 8, Chosen: 2, Hidden: 256, Width: 256}, []experts.Set{c.Set("noise")}))
+	cal := must(calibration.New(experts.Shape{Model: "mixture", Layers: 2, Experts: 8, Chosen: 2, Hidden: 256, Width: 256}, []calibration.Set{c.Set("noise")}))
 	return b.String(), string(must(json.Marshal(cal)))
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/lutra-lm/lutra/hexagon/experts"
 	"github.com/lutra-lm/lutra/internal/usage"
+	"github.com/lutra-lm/lutra/lab/npu/calibration"
 	"github.com/lutra-lm/lutra/lab/reference"
 	"github.com/lutra-lm/lutra/models"
 )
@@ -31,31 +32,31 @@ func (c *Calibrating) Check() error {
 	case c.Limit < 0:
 		return fmt.Errorf("--limit: %d is negative", c.Limit)
 	}
-	_, err := experts.NewCounter(experts.Shape{Layers: 1, Experts: 1, Chosen: 1, Hidden: 1, Width: 1}, c.Chunks)
+	_, err := calibration.NewCounter(experts.Shape{Layers: 1, Experts: 1, Chosen: 1, Hidden: 1, Width: 1}, c.Chunks)
 	return err
 }
 
 // Calibrate computes the prompts of each data set on the CPU and counts what the routers
 // choose. progress, which may be nil, is told of every prompt done, of how many.
-func Calibrate(ctx context.Context, c Calibrating, progress func(set string, done, of int)) (*experts.Calibration, error) {
+func Calibrate(ctx context.Context, c Calibrating, progress func(set string, done, of int)) (*calibration.Calibration, error) {
 	if err := c.Check(); err != nil {
 		return nil, usage.Error{Err: err}
 	}
 	var w watcher
 	c.Backend, c.KVType, c.Routed = "", "f16", w.see
-	var cal *experts.Calibration
+	var cal *calibration.Calibration
 	err := reference.With(ctx, &c.Options, func(b *models.Bundle, compute reference.Scorer) error {
 		shape, err := ShapeOf(b)
 		if err != nil {
 			return err
 		}
-		var sets []experts.Set
+		var sets []calibration.Set
 		for _, path := range c.Data {
 			prompts, err := ReadPrompts(ctx, path, c.Limit, b)
 			if err != nil {
 				return err
 			}
-			if w.counter, err = experts.NewCounter(shape, c.Chunks); err != nil {
+			if w.counter, err = calibration.NewCounter(shape, c.Chunks); err != nil {
 				return err
 			}
 			name := filepath.Base(path)
@@ -75,7 +76,7 @@ func Calibrate(ctx context.Context, c Calibrating, progress func(set string, don
 			}
 			sets = append(sets, w.counter.Set(name))
 		}
-		cal, err = experts.NewCalibration(shape, sets)
+		cal, err = calibration.New(shape, sets)
 		return err
 	})
 	return cal, err
@@ -99,7 +100,7 @@ func ShapeOf(b *models.Bundle) (experts.Shape, error) {
 
 // watcher hands what routers choose to the counter of the data set under way.
 type watcher struct {
-	counter *experts.Counter
+	counter *calibration.Counter
 	err     error
 }
 

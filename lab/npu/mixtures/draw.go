@@ -5,8 +5,8 @@ import (
 	"io"
 	"math"
 
-	"github.com/lutra-lm/lutra/hexagon/experts"
 	"github.com/lutra-lm/lutra/lab/chart"
+	"github.com/lutra-lm/lutra/lab/npu/calibration"
 )
 
 // Sizes of a drawing, which has a row of two charts for each data set, in points.
@@ -18,7 +18,7 @@ const (
 
 // SVG draws a calibration in the manner of NPUMoE's Figure 5: the load of each expert by
 // layer, and the imbalance of each layer.
-func SVG(w io.Writer, c *experts.Calibration) error {
+func SVG(w io.Writer, c *calibration.Calibration) error {
 	n := min(mostDrawn, len(c.Sets))
 	s := chart.NewSheet(mapWidth+ratioWidth, float64(n*rowHeight))
 	for i := range n {
@@ -45,7 +45,7 @@ func cell(expert, layer int) chart.Box {
 }
 
 // loadChart draws the loads of experts, by the mean of their layer.
-func loadChart(c *experts.Calibration, i int) *chart.Chart {
+func loadChart(c *calibration.Calibration, i int) *chart.Chart {
 	most := 1.0
 	for _, l := range c.Sets[i].Layers {
 		most = max(most, l.Imbalance)
@@ -76,12 +76,12 @@ func loadChart(c *experts.Calibration, i int) *chart.Chart {
 	return out
 }
 
-func layerAxis(c *experts.Calibration) chart.Axis {
+func layerAxis(c *calibration.Calibration) chart.Axis {
 	return chart.Axis{Min: -0.5, Max: float64(c.Shape.Layers) - 0.5, Ticks: chart.Whole(float64(c.Shape.Layers - 1))}
 }
 
 // imbalanceChart draws the imbalances of the layers as bars.
-func imbalanceChart(c *experts.Calibration, i int) *chart.Chart {
+func imbalanceChart(c *calibration.Calibration, i int) *chart.Chart {
 	most := 1.0
 	for _, set := range c.Sets {
 		for _, l := range set.Layers {

@@ -16,6 +16,7 @@ import (
 	"github.com/lutra-lm/lutra/hexagon/experts"
 	"github.com/lutra-lm/lutra/internal/usage"
 	"github.com/lutra-lm/lutra/lab/npu"
+	"github.com/lutra-lm/lutra/lab/npu/calibration"
 	"github.com/lutra-lm/lutra/lab/npu/planning"
 	"github.com/lutra-lm/lutra/lab/npu/soc"
 	"github.com/lutra-lm/lutra/lab/reference"
@@ -118,7 +119,7 @@ func TestWhatCannotBeCalibratedIsRefused(t *testing.T) {
 }
 
 func TestARouterThatMakesNoNumbersIsFound(t *testing.T) {
-	counter, err := experts.NewCounter(experts.Shape{Layers: 1, Experts: 2, Chosen: 1, Hidden: 1, Width: 1}, []int{4})
+	counter, err := calibration.NewCounter(experts.Shape{Layers: 1, Experts: 2, Chosen: 1, Hidden: 1, Width: 1}, []int{4})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +135,7 @@ func TestARouterThatMakesNoNumbersIsFound(t *testing.T) {
 }
 
 // calibrated is the calibration of the small mixture, with its file.
-func calibrated(t *testing.T) (cal *experts.Calibration, path string) {
+func calibrated(t *testing.T) (cal *calibration.Calibration, path string) {
 	t.Helper()
 	path = model(t, small)
 	cal, err := Calibrate(t.Context(), calibrating(path, file(t, "a.txt", strings.Repeat("Otters swim in the river. ", 40)), file(t, "b.txt", strings.Repeat("Rain falls on us. ", 40))), nil)

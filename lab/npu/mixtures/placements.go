@@ -7,6 +7,7 @@ import (
 	"github.com/lutra-lm/lutra/hexagon"
 	"github.com/lutra-lm/lutra/hexagon/experts"
 	"github.com/lutra-lm/lutra/lab/npu"
+	"github.com/lutra-lm/lutra/lab/npu/calibration"
 	"github.com/lutra-lm/lutra/lab/npu/moecost"
 	"github.com/lutra-lm/lutra/lab/npu/planning"
 )
@@ -71,7 +72,7 @@ type Setting struct {
 
 // Place models a mixture under all placements, with the routing of a calibration, or
 // an assumed one where c is nil.
-func Place(mixture *npu.Mixture, c *experts.Calibration, o PlacementOptions) (*PlacementReport, error) {
+func Place(mixture *npu.Mixture, c *calibration.Calibration, o PlacementOptions) (*PlacementReport, error) {
 	m, err := moecost.Named(o.Machine)
 	if err != nil {
 		return nil, err
@@ -109,7 +110,7 @@ func Place(mixture *npu.Mixture, c *experts.Calibration, o PlacementOptions) (*P
 }
 
 // setting models a prompt in chunks of one size.
-func (r *PlacementReport) setting(c *experts.Calibration, x *npu.Mixture, prompt, chunk int) (Setting, error) {
+func (r *PlacementReport) setting(c *calibration.Calibration, x *npu.Mixture, prompt, chunk int) (Setting, error) {
 	s := Setting{Prompt: prompt, Chunk: chunk}
 	options := planning.Options{Shape: r.Model.Shape, Device: r.Machine.Device, ExpertBytes: x.ExpertBytes(r.Machine.Device), Reserved: x.DenseBytes(prompt)}
 	plan, err := planning.Weigh(c, options, planning.Space{Chunks: []int{chunk}, MostOverflow: r.Options.MostOverflow})
@@ -118,7 +119,7 @@ func (r *PlacementReport) setting(c *experts.Calibration, x *npu.Mixture, prompt
 	}
 	s.Plan = plan.Choice
 	set := &c.Sets[0]
-	split := &set.Chunks[slices.IndexFunc(set.Chunks, func(x experts.Split) bool { return x.Size == chunk })]
+	split := &set.Chunks[slices.IndexFunc(set.Chunks, func(x calibration.Split) bool { return x.Size == chunk })]
 	for _, name := range hexagon.Placements() {
 		p := hexagon.Placement(name)
 		cost, err := r.Machine.Prefill(&r.Model, p, moecost.Work{Prompt: prompt, Plan: plan, Split: split})
@@ -136,7 +137,7 @@ func (s *Setting) cost(p hexagon.Placement) *moecost.Cost {
 }
 
 // repeat makes a calibration of one layer one of many.
-func repeat(c *experts.Calibration, layers int) *experts.Calibration {
+func repeat(c *calibration.Calibration, layers int) *calibration.Calibration {
 	out := *c
 	out.Shape.Layers = layers
 	out.Sets = slices.Clone(c.Sets)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/lutra-lm/lutra/hexagon/experts"
 	"github.com/lutra-lm/lutra/lab/npu"
+	"github.com/lutra-lm/lutra/lab/npu/calibration"
 	"github.com/lutra-lm/lutra/lab/npu/planning"
 )
 
@@ -39,7 +40,7 @@ const (
 
 // NewPlan plans m by a calibration. Without one, which is nil, all experts count as
 // equal.
-func NewPlan(m *npu.Mixture, c *experts.Calibration, o Planning) (*experts.Plan, error) {
+func NewPlan(m *npu.Mixture, c *calibration.Calibration, o Planning) (*experts.Plan, error) {
 	d, err := planning.NamedDevice(o.Device)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", experts.ErrOptions, err)

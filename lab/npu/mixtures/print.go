@@ -7,13 +7,14 @@ import (
 
 	"github.com/lutra-lm/lutra/hexagon/experts"
 	"github.com/lutra-lm/lutra/internal/output"
+	"github.com/lutra-lm/lutra/lab/npu/calibration"
 )
 
 // shownExperts is the number of a layer's most popular experts that are listed.
 const shownExperts = 4
 
 // PrintCalibration writes a calibration for people.
-func PrintCalibration(w io.Writer, c *experts.Calibration) error {
+func PrintCalibration(w io.Writer, c *calibration.Calibration) error {
 	s := c.Shape
 	fmt.Fprintf(w, "%s: %d layers of %d experts, of which a token takes %d\n", name(s), s.Layers, s.Experts, s.Chosen)
 	for i := range c.Sets {

@@ -5,13 +5,14 @@ import (
 
 	"github.com/lutra-lm/lutra/hexagon"
 	"github.com/lutra-lm/lutra/hexagon/experts"
+	"github.com/lutra-lm/lutra/lab/npu/calibration"
 )
 
 // Work is a prompt, and what routers choose for its chunks.
 type Work struct {
-	Prompt int            // tokens
-	Plan   *experts.Plan  // its chunk is used by all placements
-	Split  *experts.Split // rows that chunks of the plan's size give the experts
+	Prompt int                // tokens
+	Plan   *experts.Plan      // its chunk is used by all placements
+	Split  *calibration.Split // rows that chunks of the plan's size give the experts
 }
 
 // Cost is the modelled cost of a prompt: seconds, and what they are spent on.

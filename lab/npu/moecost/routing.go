@@ -7,12 +7,13 @@ import (
 	"slices"
 
 	"github.com/lutra-lm/lutra/hexagon/experts"
+	"github.com/lutra-lm/lutra/lab/npu/calibration"
 )
 
 // Assumed returns a calibration of routers that nobody has run. The popularity of experts falls evenly, from ratio times the
 // mean, and parts of 64 tokens have preferences of their own. It stands for the routing of models whose files are not at hand.
-func Assumed(shape experts.Shape, ratio float64, prompts, tokens int, chunks []int) (*experts.Calibration, error) {
-	c, err := experts.NewCounter(shape, chunks)
+func Assumed(shape experts.Shape, ratio float64, prompts, tokens int, chunks []int) (*calibration.Calibration, error) {
+	c, err := calibration.NewCounter(shape, chunks)
 	if err != nil {
 		return nil, err
 	}
@@ -40,5 +41,5 @@ func Assumed(shape experts.Shape, ratio float64, prompts, tokens int, chunks []i
 			return nil, err
 		}
 	}
-	return experts.NewCalibration(shape, []experts.Set{c.Set("assumed routing")})
+	return calibration.New(shape, []calibration.Set{c.Set("assumed routing")})
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/lutra-lm/lutra/hexagon/experts"
+	"github.com/lutra-lm/lutra/lab/npu/calibration"
 )
 
 // Options say what a plan is for.
@@ -50,8 +51,8 @@ func (o *Options) Check() error {
 const mostBytes = 1 << 50
 
 // split returns the tokens of set s in chunks of that size.
-func split(s *experts.Set, size int) (*experts.Split, error) {
-	i := slices.IndexFunc(s.Chunks, func(x experts.Split) bool { return x.Size == size })
+func split(s *calibration.Set, size int) (*calibration.Split, error) {
+	i := slices.IndexFunc(s.Chunks, func(x calibration.Split) bool { return x.Size == size })
 	if i < 0 {
 		return nil, fmt.Errorf("%w: the calibration has no chunks of %d tokens (it has %v)", experts.ErrOptions, size, s.Sizes())
 	}
@@ -61,13 +62,13 @@ func split(s *experts.Set, size int) (*experts.Split, error) {
 // New plans as asked for, by the calibration's first set. Without a calibration all
 // experts are equal, and all that the device has room for are placed there; Ratio then
 // says how unequal they may be.
-func New(c *experts.Calibration, o Options) (*experts.Plan, error) {
+func New(c *calibration.Calibration, o Options) (*experts.Plan, error) {
 	if err := o.Check(); err != nil {
 		return nil, err
 	}
 	p := &experts.Plan{Kind: experts.PlanKind, Shape: o.Shape, Chunk: o.Chunk, GroupSize: o.GroupSize, Sizing: o.Sizing.String(), Device: o.Device}
-	var set *experts.Set
-	var chunks *experts.Split
+	var set *calibration.Set
+	var chunks *calibration.Split
 	if c != nil {
 		if err := c.Shape.Fits(o.Shape); err != nil {
 			return nil, fmt.Errorf("%w: the calibration: %w", experts.ErrOptions, err)
@@ -96,7 +97,7 @@ func New(c *experts.Calibration, o Options) (*experts.Plan, error) {
 }
 
 // On counts what plan p does to another set of a calibration of the same model.
-func On(p *experts.Plan, set *experts.Set) (experts.Checked, error) {
+func On(p *experts.Plan, set *calibration.Set) (experts.Checked, error) {
 	chunks, err := split(set, p.Chunk)
 	if err != nil {
 		return experts.Checked{}, err
@@ -112,7 +113,7 @@ func On(p *experts.Plan, set *experts.Set) (experts.Checked, error) {
 }
 
 // newLayer groups the experts of layer i. chunks may be nil.
-func newLayer(o *Options, i int, set *experts.Set, chunks *experts.Split) experts.Layer {
+func newLayer(o *Options, i int, set *calibration.Set, chunks *calibration.Split) experts.Layer {
 	l := experts.Layer{Imbalance: max(1, o.Ratio)}
 	order, shares := make([]int, o.Shape.Experts), make([]float64, o.Shape.Experts)
 	for e := range order {
@@ -152,7 +153,7 @@ func newLayer(o *Options, i int, set *experts.Set, chunks *experts.Split) expert
 
 // expect counts what the chunks of set did to group g of layer i. The last layer computes
 // those rows of a prompt alone that want logits: one, which makes its groups cold.
-func expect(g *experts.Group, set *experts.Set, chunks *experts.Split, i int) {
+func expect(g *experts.Group, set *calibration.Set, chunks *calibration.Split, i int) {
 	rows, beyond := 0.0, 0.0
 	for _, e := range g.Experts {
 		if i == len(chunks.Layers)-1 {
@@ -220,7 +221,7 @@ func place(p *experts.Plan, o *Options, counted bool) {
 }
 
 // sum adds up what layers of p, with what is expected of them, do to the chunks of a set.
-func sum(p *experts.Plan, layers []experts.Layer, set *experts.Set, chunks *experts.Split) experts.Choice {
+func sum(p *experts.Plan, layers []experts.Layer, set *calibration.Set, chunks *calibration.Split) experts.Choice {
 	c := experts.Choice{Chunk: p.Chunk, GroupSize: p.GroupSize, Sizing: p.Sizing, Bytes: p.Bytes}
 	costs, macs := &p.Device.Costs, rowMACs(p.Shape)
 	var all, computed, padding, overflow, host, launches, cost float64

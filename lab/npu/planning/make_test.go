@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/lutra-lm/lutra/hexagon/experts"
+	"github.com/lutra-lm/lutra/lab/npu/calibration"
 )
 
 // phi is Phi-3.5-MoE, in fp16 on the Neural Engine (NPUMoE, Table 1).
@@ -18,12 +19,12 @@ var phi = experts.Shape{Model: "phi-3.5-moe", Layers: 3, Experts: 16, Chosen: 2,
 
 // drawn is a calibration of prompts whose tokens choose experts at random, the e-th
 // expert of a layer with a weight of decay to the e-th power.
-func drawn(t testing.TB, shape experts.Shape, decay float64, prompts, tokens int, seeds ...uint64) *experts.Calibration {
+func drawn(t testing.TB, shape experts.Shape, decay float64, prompts, tokens int, seeds ...uint64) *calibration.Calibration {
 	t.Helper()
-	var sets []experts.Set
+	var sets []calibration.Set
 	for i, seed := range seeds {
 		r := rand.New(rand.NewPCG(1, seed))
-		c, err := experts.NewCounter(shape, []int{64, 256, 512})
+		c, err := calibration.NewCounter(shape, []int{64, 256, 512})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -46,7 +47,7 @@ func drawn(t testing.TB, shape experts.Shape, decay float64, prompts, tokens int
 		}
 		sets = append(sets, c.Set([]string{"first", "second", "third"}[i]))
 	}
-	cal, err := experts.NewCalibration(shape, sets)
+	cal, err := calibration.New(shape, sets)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +67,7 @@ func options(s experts.Shape, device string, sizing Sizing) Options {
 	return o
 }
 
-func newPlan(t testing.TB, c *experts.Calibration, o Options) *experts.Plan {
+func newPlan(t testing.TB, c *calibration.Calibration, o Options) *experts.Plan {
 	t.Helper()
 	p, err := New(c, o)
 	if err != nil {
@@ -170,7 +171,7 @@ func TestOverflowFallsAndPaddingGrowsWithCapacity(t *testing.T) {
 
 func TestWhatAPlanExpectsIsWhatItsChunksDid(t *testing.T) {
 	shape := experts.Shape{Layers: 2, Experts: 4, Chosen: 1, Hidden: 32, Width: 32}
-	c, err := experts.NewCounter(shape, []int{64})
+	c, err := calibration.NewCounter(shape, []int{64})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +186,7 @@ func TestWhatAPlanExpectsIsWhatItsChunksDid(t *testing.T) {
 	}
 	prompt(20, 44, 0, 0)  // a chunk
 	prompt(0, 60, 10, 10) // a chunk with 60 and 4, one with 6 and 10
-	cal, err := experts.NewCalibration(shape, []experts.Set{c.Set("two")})
+	cal, err := calibration.New(shape, []calibration.Set{c.Set("two")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -364,7 +365,7 @@ func TestAPlanOfACalibrationSurvivesItsFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	read, err := experts.ReadCalibration(bytes.NewReader(text))
+	read, err := calibration.Read(bytes.NewReader(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -381,7 +382,7 @@ func TestAPlanOfACalibrationSurvivesItsFile(t *testing.T) {
 func FuzzPlanningByACalibration(f *testing.F) {
 	f.Add([]byte(`{"kind":"lutra-experts-calibration","shape":{"layers":1,"experts":1,"chosen":1,"hidden":1,"width":1},"sets":[{"prompts":1,"tokens":1,"layers":[{"tokens":[1],"order":[0],"imbalance":1}],"chunks":[{"size":4,"count":1,"layers":[[[[1,1]]]]}]}]}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		c, err := experts.ReadCalibration(bytes.NewReader(text))
+		c, err := calibration.Read(bytes.NewReader(text))
 		if err != nil || len(c.Sets) > 1 {
 			return
 		}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/lutra-lm/lutra/hexagon/experts"
+	"github.com/lutra-lm/lutra/lab/npu/calibration"
 )
 
 // Space has the settings that Weigh chooses from; an empty list stands for all that it knows.
@@ -21,7 +22,7 @@ type Space struct {
 const MostOverflow = 0.10
 
 // complete fills in the empty lists.
-func (s Space) complete(set *experts.Set, experts int) Space {
+func (s Space) complete(set *calibration.Set, experts int) Space {
 	if len(s.Chunks) == 0 {
 		s.Chunks = set.Sizes()
 	}
@@ -41,7 +42,7 @@ func (s Space) complete(set *experts.Set, experts int) Space {
 // Weigh makes all plans of the space for o, whose Chunk, GroupSize and Sizing it sets. On their front no other plan has less
 // padding, launches, overflow or rows on the CPU and not more of another. Of the plans on it with no more overflow than allowed
 // it chooses the one of the least modelled cost; if there is none, the one of the least overflow.
-func Weigh(c *experts.Calibration, o Options, s Space) (*experts.Plan, error) {
+func Weigh(c *calibration.Calibration, o Options, s Space) (*experts.Plan, error) {
 	if !(s.MostOverflow >= 0 && s.MostOverflow <= 1) {
 		return nil, fmt.Errorf("%w: an overflow of %v is outside 0 to 1", experts.ErrOptions, s.MostOverflow)
 	}

@@ -1,23 +1,25 @@
-package experts
+package calibration
 
 import (
 	"cmp"
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/lutra-lm/lutra/hexagon/experts"
 )
 
 // Calibration counts the choices of a model's routers on data sets. Plans are made of the first
 // set; further ones say how well it foretells others.
 type Calibration struct {
-	Kind     string    `json:"kind"` // CalibrationKind
-	Shape    Shape     `json:"shape"`
-	Sets     []Set     `json:"sets"`
-	Overlaps []Overlap `json:"overlaps,omitempty"` // between the first set and each other one
+	Kind     string        `json:"kind"` // Kind
+	Shape    experts.Shape `json:"shape"`
+	Sets     []Set         `json:"sets"`
+	Overlaps []Overlap     `json:"overlaps,omitempty"` // between the first set and each other one
 }
 
-// CalibrationKind is the kind of files with calibrations.
-const CalibrationKind = "lutra-experts-calibration"
+// Kind is the kind of files with calibrations.
+const Kind = "lutra-experts-calibration"
 
 // Set counts the routers' choices on one data set.
 type Set struct {
@@ -83,7 +85,6 @@ const (
 	mostSets    = 16
 	mostSplits  = 16
 	mostTokens  = 1 << 40
-	MostChunk   = 1 << 14 // tokens of a chunk
 	mostTallies = 1 << 22 // of all experts
 )
 
@@ -104,8 +105,8 @@ func newLoads(tokens []int64) Loads {
 
 // Check reports what no calibration says.
 func (c *Calibration) Check() error {
-	if c.Kind != CalibrationKind {
-		return fmt.Errorf("its kind is %.40q, want %q", c.Kind, CalibrationKind)
+	if c.Kind != Kind {
+		return fmt.Errorf("its kind is %.40q, want %q", c.Kind, Kind)
 	}
 	if err := c.Shape.Check(); err != nil {
 		return err
@@ -131,9 +132,9 @@ func (c *Calibration) Check() error {
 	return nil
 }
 
-func (s *Set) check(shape Shape, tallies *int) error {
+func (s *Set) check(shape experts.Shape, tallies *int) error {
 	switch {
-	case len(s.Name) > mostName:
+	case len(s.Name) > experts.MostName:
 		return fmt.Errorf("a name of %d bytes", len(s.Name))
 	case s.Tokens < 1 || s.Tokens > mostTokens || s.Prompts < 1 || int64(s.Prompts) > s.Tokens:
 		return fmt.Errorf("%d prompts of %d tokens", s.Prompts, s.Tokens)
@@ -159,7 +160,7 @@ func (s *Set) check(shape Shape, tallies *int) error {
 	return nil
 }
 
-func (l *Loads) check(shape Shape, tokens int64) error {
+func (l *Loads) check(shape experts.Shape, tokens int64) error {
 	if len(l.Tokens) != shape.Experts {
 		return fmt.Errorf("it has %d experts, want %d", len(l.Tokens), shape.Experts)
 	}
@@ -183,10 +184,10 @@ func (l *Loads) check(shape Shape, tokens int64) error {
 	return nil
 }
 
-func (x *Split) check(shape Shape, s *Set, tallies *int) error {
+func (x *Split) check(shape experts.Shape, s *Set, tallies *int) error {
 	switch {
-	case x.Size < 1 || x.Size > MostChunk:
-		return fmt.Errorf("the size is outside 1 to %d", MostChunk)
+	case x.Size < 1 || x.Size > experts.MostChunk:
+		return fmt.Errorf("the size is outside 1 to %d", experts.MostChunk)
 	case x.Count < 1 || int64(x.Count) > s.Tokens || int64(x.Count)*int64(x.Size) < s.Tokens:
 		return fmt.Errorf("%d of them for %d tokens", x.Count, s.Tokens)
 	case len(x.Layers) != shape.Layers:

@@ -1,4 +1,4 @@
-package experts
+package calibration
 
 import (
 	"bytes"
@@ -8,14 +8,15 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/lutra-lm/lutra/hexagon/experts"
 )
 
-// counted is a calibration of two layers of three experts, of which a token takes two: a
-// prompt of 5 tokens and one of 2, in chunks of 2 and 4 tokens. steps are how many tokens
-// are counted at a time.
+// counted is a calibration of two layers of three experts, of which a token takes two. It has a prompt of 5 tokens and one
+// of 2, in chunks of 2 and 4 tokens. steps are how many tokens are counted at a time.
 func counted(t *testing.T, steps int) Set {
 	t.Helper()
-	c, err := NewCounter(Shape{Model: "m", Layers: 2, Experts: 3, Chosen: 2, Hidden: 8, Width: 4}, []int{4, 2, 4})
+	c, err := NewCounter(experts.Shape{Model: "m", Layers: 2, Experts: 3, Chosen: 2, Hidden: 8, Width: 4}, []int{4, 2, 4})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +70,7 @@ func TestRowsAreCountedByChunkWhateverTheSteps(t *testing.T) {
 }
 
 func TestAPromptThatLayersSawDifferentlyIsRefused(t *testing.T) {
-	c, err := NewCounter(Shape{Layers: 2, Experts: 3, Chosen: 1, Hidden: 8, Width: 4}, []int{4})
+	c, err := NewCounter(experts.Shape{Layers: 2, Experts: 3, Chosen: 1, Hidden: 8, Width: 4}, []int{4})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,8 +82,8 @@ func TestAPromptThatLayersSawDifferentlyIsRefused(t *testing.T) {
 	if err := c.End(); err == nil || !strings.Contains(err.Error(), "layer 1 had 1 tokens") {
 		t.Errorf("End = %v", err)
 	}
-	for _, sizes := range [][]int{nil, {0}, {MostChunk + 1}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17}} {
-		if _, err := NewCounter(Shape{Layers: 1, Experts: 3, Chosen: 1, Hidden: 8, Width: 4}, sizes); !errors.Is(err, ErrOptions) {
+	for _, sizes := range [][]int{nil, {0}, {experts.MostChunk + 1}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17}} {
+		if _, err := NewCounter(experts.Shape{Layers: 1, Experts: 3, Chosen: 1, Hidden: 8, Width: 4}, sizes); !errors.Is(err, experts.ErrOptions) {
 			t.Errorf("NewCounter with chunks of %v = %v", sizes, err)
 		}
 	}
@@ -102,7 +103,7 @@ func TestPopularExpertsOfTwoSetsOverlap(t *testing.T) {
 
 func TestABadCalibrationIsRefusedWithWhatIsWrong(t *testing.T) {
 	for want, change := range map[string]func(c *Calibration){
-		"its kind is":                    func(c *Calibration) { c.Kind = PlanKind },
+		"its kind is":                    func(c *Calibration) { c.Kind = experts.PlanKind },
 		"4 of 3 experts are chosen":      func(c *Calibration) { c.Shape.Chosen = 4 },
 		"it has 0 data sets":             func(c *Calibration) { c.Sets = nil },
 		"it has 20 data sets":            func(c *Calibration) { c.Sets = make([]Set, 20) },
@@ -130,7 +131,7 @@ func TestABadCalibrationIsRefusedWithWhatIsWrong(t *testing.T) {
 		"a name of 1000 bytes":           func(c *Calibration) { c.Sets[0].Name = strings.Repeat("a", 1000) },
 		"layer 1, expert 1: 9 chunks of": func(c *Calibration) { c.Sets[0].Chunks[0].Layers[1][1] = Tallies{{1, 9}} },
 	} {
-		c := &Calibration{Kind: CalibrationKind, Shape: Shape{Layers: 2, Experts: 3, Chosen: 2, Hidden: 8, Width: 4}, Sets: []Set{counted(t, 3)}}
+		c := &Calibration{Kind: Kind, Shape: experts.Shape{Layers: 2, Experts: 3, Chosen: 2, Hidden: 8, Width: 4}, Sets: []Set{counted(t, 3)}}
 		if err := c.Check(); err != nil {
 			t.Fatal(err)
 		}
@@ -139,22 +140,17 @@ func TestABadCalibrationIsRefusedWithWhatIsWrong(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err = ReadCalibration(bytes.NewReader(text)); !errors.Is(err, ErrFile) || !strings.Contains(err.Error(), want) {
+		if _, err = Read(bytes.NewReader(text)); !errors.Is(err, experts.ErrFile) || !strings.Contains(err.Error(), want) {
 			t.Errorf("reading a calibration with a fault gives %v, want %q", err, want)
 		}
 	}
 }
 
-func FuzzReadingACalibrationAndAPlan(f *testing.F) {
-	p, _ := json.Marshal(smallPlan())
-	f.Add(p)
+func FuzzReadingACalibration(f *testing.F) {
 	f.Add([]byte(`{"kind":"lutra-experts-calibration","shape":{"layers":1,"experts":1,"chosen":1,"hidden":1,"width":1},"sets":[{"prompts":1,"tokens":1,"layers":[{"tokens":[1],"order":[0],"imbalance":1}],"chunks":[{"size":4,"count":1,"layers":[[[[1,1]]]]}]}]}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		if c, err := ReadCalibration(bytes.NewReader(text)); err == nil && c.Check() != nil {
+		if c, err := Read(bytes.NewReader(text)); err == nil && c.Check() != nil {
 			t.Error("a bad calibration was read")
-		}
-		if p, err := ReadPlan(bytes.NewReader(text)); err == nil && p.Check() != nil {
-			t.Error("a bad plan was read")
 		}
 	})
 }

@@ -1,16 +1,18 @@
-package experts
+package calibration
 
 import (
 	"cmp"
 	"fmt"
 	"slices"
+
+	"github.com/lutra-lm/lutra/hexagon/experts"
 )
 
 // Counter counts what routers choose on one data set, prompt by prompt. It is told the
 // choices of each layer in the order of a prompt's tokens, however these are cut into
 // steps; layers may come in any order.
 type Counter struct {
-	shape   Shape
+	shape   experts.Shape
 	prompts int
 	tokens  int64
 	layers  []layerCount
@@ -31,13 +33,13 @@ type splitCount struct {
 }
 
 // NewCounter counts for a model, in chunks of each of the sizes.
-func NewCounter(shape Shape, sizes []int) (*Counter, error) {
+func NewCounter(shape experts.Shape, sizes []int) (*Counter, error) {
 	if err := shape.Check(); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrOptions, err)
+		return nil, fmt.Errorf("%w: %w", experts.ErrOptions, err)
 	}
 	sizes = slices.Compact(slices.Sorted(slices.Values(sizes)))
-	if len(sizes) < 1 || len(sizes) > mostSplits || sizes[0] < 1 || sizes[len(sizes)-1] > MostChunk {
-		return nil, fmt.Errorf("%w: chunks of %v tokens: want 1 to %d sizes of 1 to %d", ErrOptions, sizes, mostSplits, MostChunk)
+	if len(sizes) < 1 || len(sizes) > mostSplits || sizes[0] < 1 || sizes[len(sizes)-1] > experts.MostChunk {
+		return nil, fmt.Errorf("%w: chunks of %v tokens: want 1 to %d sizes of 1 to %d", experts.ErrOptions, sizes, mostSplits, experts.MostChunk)
 	}
 	c := &Counter{shape: shape, layers: make([]layerCount, shape.Layers)}
 	for i := range c.layers {
@@ -105,7 +107,7 @@ func (c *Counter) End() error {
 
 // Set returns what was counted.
 func (c *Counter) Set(name string) Set {
-	set := Set{Name: name[:min(len(name), mostName)], Prompts: c.prompts, Tokens: c.tokens}
+	set := Set{Name: name[:min(len(name), experts.MostName)], Prompts: c.prompts, Tokens: c.tokens}
 	for i := range c.layers {
 		set.Layers = append(set.Layers, newLoads(slices.Clone(c.layers[i].tokens)))
 	}
@@ -127,9 +129,9 @@ func (c *Counter) Set(name string) Set {
 	return set
 }
 
-// NewCalibration returns what was counted on data sets, with their overlaps.
-func NewCalibration(shape Shape, sets []Set) (*Calibration, error) {
-	c := &Calibration{Kind: CalibrationKind, Shape: shape, Sets: sets}
+// New returns what was counted on data sets, with their overlaps.
+func New(shape experts.Shape, sets []Set) (*Calibration, error) {
+	c := &Calibration{Kind: Kind, Shape: shape, Sets: sets}
 	c.Overlaps = c.overlaps()
 	return c, c.Check()
 }

@@ -1,8 +1,10 @@
-package experts
+package calibration
 
 import (
 	"fmt"
 	"slices"
+
+	"github.com/lutra-lm/lutra/hexagon/experts"
 )
 
 // overlapOf are the numbers of popular experts that sets are compared by.
@@ -47,8 +49,8 @@ func newOverlap(a, b *Set, k int) Overlap {
 }
 
 // check reports an overlap that is none of a calibration.
-func (o *Overlap) check(shape Shape) error {
-	if len(o.First) > mostName || len(o.Other) > mostName || o.K < 1 || o.K > shape.Experts || len(o.Layers) != shape.Layers {
+func (o *Overlap) check(shape experts.Shape) error {
+	if len(o.First) > experts.MostName || len(o.Other) > experts.MostName || o.K < 1 || o.K > shape.Experts || len(o.Layers) != shape.Layers {
 		return fmt.Errorf("an overlap of the %d most popular experts of %d layers", o.K, len(o.Layers))
 	}
 	for _, x := range append([]float64{o.Median, o.Mean, o.Covered}, o.Layers...) {
