@@ -14,9 +14,9 @@ const (
 	sequenceBytes = 40
 )
 
-// about finds out about a symbol. One that begins with itself is an error, but where
+// ruleOf finds out about a symbol. One that begins with itself is an error, but where
 // nothing follows it: there it says nothing new, as in x* where x may be empty.
-func (g *Grammar) about(s Symbol) *rule {
+func (g *Grammar) ruleOf(s Symbol) *rule {
 	if r, ok := g.memo.rules[s]; ok {
 		if r.height == working && g.err == nil {
 			g.err = ErrLeft
@@ -43,7 +43,7 @@ func (g *Grammar) about(s Symbol) *rule {
 				empty = false
 				break
 			}
-			x := g.about(k)
+			x := g.ruleOf(k)
 			height = max(height, x.height)
 			if empty = x.nullable; !empty {
 				break
@@ -133,7 +133,7 @@ func (g *Grammar) tops(s *stack, c *closure, p *pending) {
 			if !g.work(1) {
 				return
 			}
-			r := g.about(f.symbol)
+			r := g.ruleOf(f.symbol)
 			p.add(f.symbol, r, f.rest)
 			if r.nullable && !seen[f.rest] {
 				if seen == nil {
@@ -150,7 +150,7 @@ func (g *Grammar) tops(s *stack, c *closure, p *pending) {
 func (g *Grammar) begin(of Symbol, sequence []Symbol, rest *stack, p *pending) {
 	n := 0 // symbols that it may begin with
 	for n < len(sequence) {
-		if n++; !g.about(sequence[n-1]).nullable {
+		if n++; !g.ruleOf(sequence[n-1]).nullable {
 			break
 		}
 	}
@@ -162,7 +162,7 @@ func (g *Grammar) begin(of Symbol, sequence []Symbol, rest *stack, p *pending) {
 	}
 	for i := len(sequence) - 1; i >= 0 && g.err == nil; i-- {
 		if i < n {
-			p.add(sequence[i], g.about(sequence[i]), rest)
+			p.add(sequence[i], g.ruleOf(sequence[i]), rest)
 		}
 		if i > 0 {
 			rest = g.push(sequence[i], rest)

@@ -240,11 +240,11 @@ func (s *State) more(n int) bool {
 		}
 	}
 	e := s.g.arena.Or(es...)
-	if s.g.arena.More(e, 2*n+mostAsked) {
+	if s.g.arena.Exceeds(e, 2*n+mostAsked) {
 		s.many = 2*n + mostAsked + 1
 		return true
 	}
-	return s.g.arena.More(e, n)
+	return s.g.arena.Exceeds(e, n)
 }
 
 // mostAsked items more are counted than are asked for, so that counting is seldom

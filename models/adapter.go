@@ -35,7 +35,7 @@ type Adapter struct {
 	Sketch   string    // of the file, as Identity has it
 
 	graph  *decoder
-	on     map[*target][]*lowRank // one a matrix of the target, nil: nothing; nil: of none
+	on     map[*adapterSite][]*lowRank // one a matrix of the target, nil: nothing; nil: of none
 	file   *gguf.File
 	memory *cpu.Arena
 }
@@ -124,7 +124,7 @@ func loadAdapter(file *gguf.File, model *executor, interrupt func() error) (*Ada
 	}
 	form := weights.Form{Packing: weights.PackingStored, Exact: exact}
 	l := &adapterLoader{Tensors: load.NewTensors(file, new(load.Report), load.Options{Form: form, Pool: model.pool, Interrupt: interrupt}), strength: strength, common: map[piece]load.Stacked{}}
-	a := &Adapter{Scale: 1, graph: graph, on: map[*target][]*lowRank{}, file: file, memory: l.Memory()}
+	a := &Adapter{Scale: 1, graph: graph, on: map[*adapterSite][]*lowRank{}, file: file, memory: l.Memory()}
 	err = parallel.Try(func() error {
 		for _, t := range graph.targets {
 			if low := l.lowRanks(t); low != nil {

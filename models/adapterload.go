@@ -17,7 +17,7 @@ type adapterLoader struct {
 }
 
 // lowRanks reads what there is of a target: nil of matrices of which there is nothing, and of none.
-func (l *adapterLoader) lowRanks(t *target) []*lowRank {
+func (l *adapterLoader) lowRanks(t *adapterSite) []*lowRank {
 	list := make([]*lowRank, t.matrices)
 	found := false
 	for m := range list {
@@ -31,7 +31,7 @@ func (l *adapterLoader) lowRanks(t *target) []*lowRank {
 }
 
 // lowRank reads what there is of matrix m of a target, nil: nothing.
-func (l *adapterLoader) lowRank(t *target, m int) *lowRank {
+func (l *adapterLoader) lowRank(t *adapterSite, m int) *lowRank {
 	var downs []piece
 	from, ranks, sum := map[string]int{}, map[string]int{}, 0
 	for i := range t.rows {
@@ -73,7 +73,7 @@ func (l *adapterLoader) lowRank(t *target, m int) *lowRank {
 
 // nameOf returns what the adapter calls rows i of matrix m, and whether a tensor of that name has no
 // others.
-func (l *adapterLoader) nameOf(t *target, i, m int) (name string, alone bool) {
+func (l *adapterLoader) nameOf(t *adapterSite, i, m int) (name string, alone bool) {
 	if t.alone != nil {
 		if name = fmt.Sprintf(t.alone[i], m); l.File().Tensor(name+downName) != nil {
 			return name, true

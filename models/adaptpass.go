@@ -59,7 +59,7 @@ type adaptPass struct {
 
 // adaptProduct is a product that adapters add to.
 type adaptProduct struct {
-	on     *target
+	on     *adapterSite
 	matrix int           // which of the target's
 	read   *kernels.Acts // the rows that it reads
 	at     []int32       // which of them is row i of y; nil: i
@@ -94,10 +94,10 @@ func newAdaptPass(w pool.Workers) adaptPass {
 
 // adapt adds to y, the products of target t with the rows that acts has been set to, what
 // adapters make of these rows.
-func (s *rowShard) adapt(y []float32, t *target) { s.adaptOf(y, t, &s.acts) }
+func (s *rowShard) adapt(y []float32, t *adapterSite) { s.adaptOf(y, t, &s.acts) }
 
 // adaptOf does as adapt, of rows of the shard that other acts hold.
-func (s *rowShard) adaptOf(y []float32, t *target, read *kernels.Acts) {
+func (s *rowShard) adaptOf(y []float32, t *adapterSite, read *kernels.Acts) {
 	if len(s.adapters.groups) == 0 || t == nil {
 		return
 	}

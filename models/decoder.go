@@ -37,12 +37,12 @@ type decoder struct {
 	ranks    *Classifier // that ranks by hidden states; nil: none
 	pooled   Projection  // of a hidden state that is a vector
 	head     head
-	store    *expertStore // nil: all experts, if there are any, are in memory
-	file     *gguf.File   // that embed is in
-	memory   *cpu.Arena   // of the matrices
-	targets  []*target    // products that adapters may add to
-	dense    *DenseLayers // what the backend may compute of it; nil: nothing
-	warnings []string     // of what is odd in the file
+	store    *expertStore   // nil: all experts, if there are any, are in memory
+	file     *gguf.File     // that embed is in
+	memory   *cpu.Arena     // of the matrices
+	targets  []*adapterSite // products that adapters may add to
+	dense    *DenseLayers   // what the backend may compute of it; nil: nothing
+	warnings []string       // of what is odd in the file
 }
 
 // newDecoder builds the graph of a model, or fails t.

@@ -91,13 +91,13 @@ func (x *expertMatrices) biases(y *layerSpec) (gateUp, down []float32) {
 	return gateUp, down
 }
 
-// targets notes what a layer's experts make of rows: gate and up, and down.
-func (x *expertMatrices) targets(y *layerSpec) (up, down *target) {
-	return x.target(y, x.reads, x.width, x.made...), x.target(y, x.width, x.reads, "down")
+// adapterSites notes what a layer's experts make of rows: gate and up, and down.
+func (x *expertMatrices) adapterSites(y *layerSpec) (up, down *adapterSite) {
+	return x.adapterSite(y, x.reads, x.width, x.made...), x.adapterSite(y, x.width, x.reads, "down")
 }
 
-// target notes what matrices [n][cols] make of rows.
-func (x *expertMatrices) target(y *layerSpec, cols, n int, parts ...string) *target {
+// adapterSite notes what matrices [n][cols] make of rows.
+func (x *expertMatrices) adapterSite(y *layerSpec, cols, n int, parts ...string) *adapterSite {
 	var rows []load.Rows
 	var alone []string
 	for i, part := range parts {
@@ -107,7 +107,7 @@ func (x *expertMatrices) target(y *layerSpec, cols, n int, parts ...string) *tar
 		}
 		rows, alone = append(rows, r), append(alone, y.tensor("ffn_"+part+".%d.weight"))
 	}
-	on := x.t.target(cols, rows...)
+	on := x.t.adapterSite(cols, rows...)
 	if on != nil {
 		on.matrices, on.alone = x.count, alone
 	}

@@ -33,7 +33,7 @@ type expertWeights struct {
 	// Biases of what the experts' matrices make, [experts] × [2·width] and [Hidden]; nil:
 	// none.
 	gateUpBias, downBias []float32
-	onUp, onDown         *target
+	onUp, onDown         *adapterSite
 }
 
 // sharedExpert is the expert of a layer that all rows take.
@@ -42,7 +42,7 @@ type sharedExpert struct {
 	width        int       // 0: there is none
 	gate         []float32 // [Hidden] g; nil: one in place of the sigmoid
 	taken        bool      // the Accelerator computes it
-	onUp, onDown *target
+	onUp, onDown *adapterSite
 }
 
 // makes returns the numbers that gate and up of a width make, or up alone.

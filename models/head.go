@@ -94,7 +94,7 @@ func loadOutputHead(t *tensors, m *spec) head {
 	h.out = t.plainMatrix(embeddingTensor, m.Vocab, m.Hidden)
 	// Logits are the same for x·e and H(s·x)·H(s·e).
 	if h.out.rotated = t.rotations.OfEmbedding(m.Hidden, embeddingTensor); h.out.rotated.Block == 0 {
-		h.out.on = t.target(m.Hidden, load.Rows{Tensor: outputTensor, N: m.Vocab, Of: m.Vocab})
+		h.out.on = t.adapterSite(m.Hidden, load.Rows{Tensor: outputTensor, N: m.Vocab, Of: m.Vocab})
 	}
 	return h
 }

@@ -163,7 +163,7 @@ func loadMixture(t *tensors, m *spec, y *layerSpec, all *mixtures) *mixture {
 	}}
 	x.store = all.store
 	x.router = product{Stacked: t.Wide(y.tensor("ffn_gate_inp.weight"), p.experts, m.Hidden), cols: m.Hidden}
-	x.router.on = t.target(m.Hidden, x.router.Rows...)
+	x.router.on = t.adapterSite(m.Hidden, x.router.Rows...)
 	x.prefer = loadPreference(t, m, y)
 	if a.biases {
 		x.bias = t.Vector(y.tensor("ffn_gate_inp.bias"), p.experts)
@@ -172,7 +172,7 @@ func loadMixture(t *tensors, m *spec, y *layerSpec, all *mixtures) *mixture {
 	if all.store == nil {
 		x.pack(t, y, all.matrices)
 	}
-	x.onUp, x.onDown = all.matrices.targets(y)
+	x.onUp, x.onDown = all.matrices.adapterSites(y)
 	if x.reads != m.Hidden {
 		x.latent = loadLatentExperts(t, m, y)
 	}
@@ -239,7 +239,7 @@ func loadSharedExpert(t *tensors, m *spec, y *layerSpec) (x sharedExpert) {
 		made = append(made, t.Whole(y.tensor("ffn_"+part+"_shexp.weight"), x.width, m.Hidden))
 	}
 	x.gateUp, x.down = t.Stack(made...), t.Stack(t.Whole(y.tensor("ffn_down_shexp.weight"), m.Hidden, x.width))
-	x.onUp, x.onDown = t.target(m.Hidden, x.gateUp.Rows...), t.target(x.width, x.down.Rows...)
+	x.onUp, x.onDown = t.adapterSite(m.Hidden, x.gateUp.Rows...), t.adapterSite(x.width, x.down.Rows...)
 	if m.arch.ffn.mixture.shared == sharedGated {
 		x.gate = t.Vector(y.tensor("ffn_gate_inp_shexp.weight"), m.Hidden)
 	}

@@ -18,12 +18,12 @@ type perHead struct {
 // headMatrices has a matrix for each head, of one tensor.
 type headMatrices struct {
 	list []load.Stacked
-	on   *target // what adapters add to
+	on   *adapterSite // what adapters add to
 }
 
 // loadPerHead loads the matrices [rows][cols] of heads.
 func loadPerHead(t *tensors, name string, heads, rows, cols int) (m headMatrices) {
-	if m.on = t.target(cols, load.Rows{Tensor: name, N: rows, Of: heads * rows}); m.on != nil {
+	if m.on = t.adapterSite(cols, load.Rows{Tensor: name, N: rows, Of: heads * rows}); m.on != nil {
 		m.on.matrices = heads
 	}
 	for h := 0; h < heads && t.Err() == nil; h++ {

@@ -11,7 +11,7 @@ import (
 type tensors struct {
 	*load.Tensors
 	rotations   *load.Rotations
-	targets     []*target       // products that adapters may add to
+	targets     []*adapterSite  // products that adapters may add to
 	backend     kernels.Backend // where matrices go first; nil: the CPU
 	accelerator Accelerator     // the backend, if it is one
 }
@@ -21,13 +21,13 @@ type product struct {
 	load.Stacked
 	cols    int           // of the rows that it reads
 	rotated load.Rotation // of those
-	on      *target       // what adapters add to; nil: nothing
+	on      *adapterSite  // what adapters add to; nil: nothing
 }
 
 // product loads matrices that read rows of cols numbers.
 func (t *tensors) product(cols int, stored ...*load.Stored) product {
 	p := product{Stacked: t.Stack(stored...), cols: cols}
-	p.on = t.target(cols, p.Rows...)
+	p.on = t.adapterSite(cols, p.Rows...)
 	return p
 }
 
@@ -64,12 +64,12 @@ func (t *tensors) plainMatrix(name string, rows, cols int) product {
 	return product{Stacked: t.Stack(t.Whole(name, rows, cols)), cols: cols}
 }
 
-// target notes what is made of rows of cols numbers by matrices of the file.
-func (t *tensors) target(cols int, of ...load.Rows) *target {
+// adapterSite notes what is made of rows of cols numbers by matrices of the file.
+func (t *tensors) adapterSite(cols int, of ...load.Rows) *adapterSite {
 	if t.Err() != nil {
 		return nil
 	}
-	on := &target{cols: cols, rows: of, matrices: 1}
+	on := &adapterSite{cols: cols, rows: of, matrices: 1}
 	for _, r := range of {
 		on.width += r.N
 	}

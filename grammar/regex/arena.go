@@ -44,7 +44,7 @@ const (
 	kNot    // a
 	kRepeat // a, from min to max times
 	kNumber // a: index of the reading
-	kLot    // a, of min lots; max: the hash of the text that has been read
+	kBucket // a, of min buckets; max: the hash of the text that has been read
 )
 
 type flags uint8
@@ -121,7 +121,7 @@ type texts struct {
 	algebra
 	anyRune    map[Quoting]Expr
 	anySpelled Expr // a character of a string of JSON, in every spelling; None: not made yet
-	lots       bool // tell all bytes apart
+	buckets    bool // tell all bytes apart
 }
 
 // Arena holds expressions. It is for one goroutine at a time. Expressions are made

@@ -28,7 +28,7 @@ func (a *Arena) Freeze() {
 			sums[b][0] += uint64(b) << 56
 			sums[b][1] ^= uint64(b) << 40
 		}
-		if a.lots {
+		if a.buckets {
 			sums[b] = [2]uint64{uint64(b)}
 		}
 		class, ok := sign[sums[b]]
@@ -166,8 +166,8 @@ func derivative(a *algebra, e Expr, b byte, derive func(Expr) Expr) Expr {
 		return a.seq(d, a.Repeat(t.a, max(0, int(t.min)-1), most))
 	case kNumber:
 		return digitOf(a, t, b)
-	case kLot:
-		return drawByte(a, t, b)
+	case kBucket:
+		return hashByte(a, t, b)
 	}
 	return None
 }
@@ -262,7 +262,7 @@ func shortest(a *algebra, e Expr) int {
 		}
 	case kRepeat:
 		n = min(endless, shortest(a, t.a)*int(t.min))
-	case kNot, kNumber, kLot:
+	case kNot, kNumber, kBucket:
 		if !a.is(e, nullable) {
 			n = 1
 		}

@@ -117,7 +117,7 @@ func drawExpressions(r *rand.Rand, a *Arena, all []string) []*known {
 		{Expr: a.And(x, short), name: "one, and short", want: func(i int) bool { return sets[0][i] && fits(i) }},
 	}
 	for _, k := range list {
-		k.few, k.ok = a.Few([]Expr{k.Expr}, 200)
+		k.few, k.ok = a.Enumerate([]Expr{k.Expr}, 200)
 	}
 	return list
 }
@@ -159,7 +159,7 @@ func TestWhatIsKnownOfADrawnExpressionIsTrue(t *testing.T) {
 			}
 			if k.ok {
 				few++
-				if slices.ContainsFunc(k.few, func(text string) bool { return !matches(a, k.Expr, text) }) || a.More(k.Expr, len(k.few)) || len(k.few) > 0 && !a.More(k.Expr, len(k.few)-1) {
+				if slices.ContainsFunc(k.few, func(text string) bool { return !matches(a, k.Expr, text) }) || a.Exceeds(k.Expr, len(k.few)) || len(k.few) > 0 && !a.Exceeds(k.Expr, len(k.few)-1) {
 					t.Errorf("%s: not all that it matches are %q", k.name, k.few)
 				}
 			}
@@ -224,7 +224,7 @@ func TestEachTextDrawsOneLot(t *testing.T) {
 	const lots = 7
 	var es []Expr
 	for i := range lots {
-		es = append(es, a.Lot(i, lots))
+		es = append(es, a.HashBucket(i, lots))
 	}
 	drawn := [lots]int{}
 	for _, text := range textsUpTo(4) {

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// schemas lists the schemas of a keyword that has several.
-func (k keyword) schemas() ([]*value, error) {
+// subschemas lists the schemas of a keyword that has several.
+func (k keyword) subschemas() ([]*value, error) {
 	if k.value.kind != arrays || len(k.value.items) == 0 {
 		return nil, fmt.Errorf("%s: it is not a list of schemas", k.name)
 	}
@@ -26,7 +26,7 @@ func applyRef(c *solver, k keyword, _ alternatives) (alternatives, error) {
 }
 
 func applyAll(c *solver, k keyword, _ alternatives) (alternatives, error) {
-	items, err := k.schemas()
+	items, err := k.subschemas()
 	var s subs
 	for _, item := range items {
 		s = append(s, sub{schema: item})
@@ -39,7 +39,7 @@ func applyAll(c *solver, k keyword, _ alternatives) (alternatives, error) {
 }
 
 func applyAny(c *solver, k keyword, _ alternatives) (alternatives, error) {
-	items, err := k.schemas()
+	items, err := k.subschemas()
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +75,7 @@ func notNil(w alternatives) alternatives {
 // applyOne treats alternatives that exclude each other as anyOf does. Others exclude each
 // other once each is without the alternatives that it overlaps.
 func applyOne(c *solver, k keyword, context alternatives) (alternatives, error) {
-	items, err := k.schemas()
+	items, err := k.subschemas()
 	if err != nil {
 		return nil, err
 	}

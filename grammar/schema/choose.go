@@ -26,7 +26,7 @@ func (c *solver) choose(s *shape) ([]*shape, error) {
 		}
 	}
 	names = append(names, s.required...)
-	few, ok := c.arena.Few(append([]regex.Expr{c.arena.AnyText(regex.JSON), k.names}, s.names...), mostListed)
+	few, ok := c.arena.Enumerate(append([]regex.Expr{c.arena.AnyText(regex.JSON), k.names}, s.names...), mostListed)
 	for _, text := range few {
 		names = append(names, unescaped(text))
 	}

@@ -308,11 +308,11 @@ func (e *evaluation) named(v *value) (map[string]bool, error) {
 
 // unmet says that a value does not meet a keyword.
 func (e *evaluation) unmet(d demand, v *value, at *path) error {
-	return at.mismatch("%s does not meet %s", brief(v), strings.TrimSpace(d.name+" "+said(d.value)))
+	return at.mismatch("%s does not meet %s", brief(v), strings.TrimSpace(d.name+" "+currentText(d.value)))
 }
 
-// said returns a keyword's value as text, if it is short.
-func said(v *value) string {
+// currentText returns a keyword's value as text, if it is short.
+func currentText(v *value) string {
 	if v.kind&(arrays|objects) != 0 {
 		return ""
 	}

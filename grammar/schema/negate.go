@@ -283,7 +283,7 @@ func negateRef(c *solver, k keyword) (alternatives, error) {
 }
 
 func negateAll(c *solver, k keyword) (alternatives, error) {
-	items, err := k.schemas()
+	items, err := k.subschemas()
 	var out alternatives
 	for _, item := range items {
 		w, err := c.alternatives(sub{item, true})
@@ -296,7 +296,7 @@ func negateAll(c *solver, k keyword) (alternatives, error) {
 }
 
 func negateAny(c *solver, k keyword) (alternatives, error) {
-	items, err := k.schemas()
+	items, err := k.subschemas()
 	if err != nil {
 		return nil, err
 	}
@@ -309,7 +309,7 @@ func negateAny(c *solver, k keyword) (alternatives, error) {
 
 // negateOne lists the ways to meet none of several schemas, or two of them.
 func negateOne(c *solver, k keyword) (alternatives, error) {
-	items, err := k.schemas()
+	items, err := k.subschemas()
 	if err != nil {
 		return nil, err
 	}

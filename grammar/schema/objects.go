@@ -95,16 +95,16 @@ func (c *graph) arrange(b *branch) error {
 		}
 	}
 	named := len(b.entries) + len(singles)
-	if more := b.minimum - b.needed(0); len(sets) > 0 && more > len(sets) { // names of a set differ if they draw different lots
-		lots := min(4*more, (mostLoose-len(singles))/len(sets))
-		if lots < more {
+	if more := b.minimum - b.needed(0); len(sets) > 0 && more > len(sets) { // names of a set differ if they fall into different buckets
+		buckets := min(4*more, (mostLoose-len(singles))/len(sets))
+		if buckets < more {
 			return fmt.Errorf("minProperties: so many beside the required ones are not supported")
 		}
 		var drawn []entry
 		for _, e := range sets {
-			for i := range lots {
+			for i := range buckets {
 				k := e
-				k.names = c.arena.And(e.names, c.arena.Lot(i, lots))
+				k.names = c.arena.And(e.names, c.arena.HashBucket(i, buckets))
 				k.key = c.key(k.names)
 				drawn = append(drawn, k)
 			}
@@ -161,7 +161,7 @@ func (c *graph) otherEntries(b *branch, free regex.Expr) error {
 	var listed []string
 	for _, p := range s.parts {
 		for _, q := range p.patterns {
-			if few, ok := a.Few([]regex.Expr{q.expr}, mostListed); ok && len(listed)+len(few) <= mostListed {
+			if few, ok := a.Enumerate([]regex.Expr{q.expr}, mostListed); ok && len(listed)+len(few) <= mostListed {
 				listed = append(listed, few...)
 			} else if !slices.Contains(patterns, q.expr) {
 				patterns = append(patterns, q.expr)
@@ -247,7 +247,7 @@ func (c *graph) otherEntry(b *branch, names []regex.Expr, matches func(pattern r
 			b.after = append(b.after, entry{key: c.key(key), names: key, node: n})
 		}
 	}
-	if few, ok := a.Few(names, mostListed); ok {
+	if few, ok := a.Enumerate(names, mostListed); ok {
 		for _, text := range few {
 			b.others = append(b.others, entry{key: c.key(a.Literal(text)), name: unescaped(text), names: a.Literal(text), node: n, single: true})
 		}

@@ -123,7 +123,7 @@ func (c *graph) longestPossible(b *branch) int {
 
 func (c *graph) listPossible(b *branch) bool {
 	most := c.longestPossible(b)
-	if most != regex.Infinite && most < b.fewest || b.differ != regex.None && !c.arena.More(b.differ, b.fewest-1) {
+	if most != regex.Infinite && most < b.fewest || b.differ != regex.None && !c.arena.Exceeds(b.differ, b.fewest-1) {
 		return false
 	}
 	if b.counting != nil {

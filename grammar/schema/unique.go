@@ -69,7 +69,7 @@ func fewValues(c *solver, alternatives alternatives) (values []*value, few bool,
 				return nil, false, nil
 			}
 			if s.types&strs != 0 {
-				texts, ok := c.arena.Few(append([]regex.Expr{c.arena.Texts(s.least, s.most, c.quoting)}, s.texts...), mostChoices)
+				texts, ok := c.arena.Enumerate(append([]regex.Expr{c.arena.Texts(s.least, s.most, c.quoting)}, s.texts...), mostChoices)
 				if !ok || c.quoting == regex.Raw {
 					return nil, false, nil
 				}

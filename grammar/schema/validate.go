@@ -89,7 +89,7 @@ func (v *Validator) inspect(e *evaluation, refs *references, s *value) (within [
 			v.targets[s] = target
 			within = append(within, target)
 		case "allOf", "anyOf", "oneOf":
-			if _, err := k.schemas(); err != nil {
+			if _, err := k.subschemas(); err != nil {
 				return nil, err
 			}
 		case "dependentRequired", "dependentSchemas", "dependencies":

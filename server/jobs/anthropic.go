@@ -45,7 +45,7 @@ func newMessageBatch(c *api.Call, r *record) messageBatch {
 	if r.Cancelling != 0 {
 		b.ProcessingStatus, b.CancelInitiatedAt = "canceling", jsonwrite.Optional(stamp(r.Cancelling))
 	}
-	if r.over() {
+	if r.ended() {
 		b.ProcessingStatus, b.EndedAt = "ended", jsonwrite.Optional(stamp(r.Ended))
 		b.ResultsURL = jsonwrite.Optional(origin(c.Request) + "/v1/messages/batches/" + r.ID + "/results")
 		b.RequestCounts.Processing = 0
@@ -195,7 +195,7 @@ func (s messagesAPI) showResults(c *api.Call) error {
 	switch {
 	case err != nil:
 		return orMissing(c, "batch", err)
-	case !r.over():
+	case !r.ended():
 		return errGoing
 	}
 	s.mu.Lock()

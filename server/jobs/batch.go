@@ -65,8 +65,8 @@ type record struct {
 	Undone           int
 }
 
-// over tells whether nothing is done for the batch any more.
-func (r *record) over() bool {
+// ended tells whether nothing is done for the batch any more.
+func (r *record) ended() bool {
 	return r.Status == StatusFailed || r.Status == StatusCompleted || r.Status == StatusExpired || r.Status == StatusCancelled
 }
 
@@ -129,7 +129,7 @@ func (s *Store) scanBatches() (batches map[string]*batch, used int64, err error)
 		if b.ID != id || formOf(b.Form) == nil {
 			return errDamaged
 		}
-		if batches[id] = b; b.over() {
+		if batches[id] = b; b.ended() {
 			s.forget(b)
 			return nil
 		}
@@ -176,7 +176,7 @@ func (s *Store) room(owner string) error {
 	}
 	n := 0
 	for _, b := range s.batches {
-		if b.Owner == owner && !b.over() {
+		if b.Owner == owner && !b.ended() {
 			n++
 		}
 	}
@@ -208,7 +208,7 @@ func (s *Store) addBatch(r record, lines []line, window time.Duration) (*record,
 	if err != nil {
 		return nil, err
 	}
-	if !b.over() {
+	if !b.ended() {
 		err = writeLines(s.path(batchFolder, r.ID+linesEnd), lines)
 	}
 	if err == nil {
@@ -222,7 +222,7 @@ func (s *Store) addBatch(r record, lines []line, window time.Duration) (*record,
 		s.forget(b)
 		return nil, err
 	}
-	if !b.over() {
+	if !b.ended() {
 		s.used += int64(len(lines)) * lineSize
 	}
 	s.look()
@@ -232,7 +232,7 @@ func (s *Store) addBatch(r record, lines []line, window time.Duration) (*record,
 // state returns the batch's record as it is now. Locked.
 func (b *batch) state() *record {
 	r := b.record
-	if !r.over() {
+	if !r.ended() {
 		r.Done, r.Failed = b.done, b.failed
 	}
 	return &r
@@ -282,7 +282,7 @@ func (s *Store) cancelBatch(owner, form, id string) (*record, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case b.over():
+	case b.ended():
 		return b.state(), errHasEnded
 	case b.Status == StatusCancelling || b.ending:
 		return b.state(), nil
@@ -308,7 +308,7 @@ func (s *Store) deleteBatch(owner, form, id string) error {
 	switch {
 	case err != nil:
 		return err
-	case !b.over():
+	case !b.ended():
 		return errGoing
 	}
 	s.dropBatch(b)

@@ -150,7 +150,7 @@ func (s *Store) deleteFile(owner, id string) error {
 // inUse tells whether a batch that has not ended reads a file. Locked.
 func (s *Store) inUse(id string) bool {
 	for _, b := range s.batches {
-		if b.Input == id && !b.over() {
+		if b.Input == id && !b.ended() {
 			return true
 		}
 	}

@@ -28,7 +28,7 @@ func (s collector) Collect(ch chan<- prometheus.Metric) {
 	defer s.mu.Unlock()
 	statuses, waiting := map[Status]int{}, 0
 	for _, b := range s.batches {
-		if statuses[b.Status]++; !b.over() {
+		if statuses[b.Status]++; !b.ended() {
 			waiting += b.Lines - b.done - b.failed
 		}
 	}

@@ -173,7 +173,7 @@ func (s *runner) going(at time.Time) (going []*batch, oldest map[string]*batch, 
 		if b.run != nil {
 			open++
 		}
-		if b.over() || b.ending {
+		if b.ended() || b.ending {
 			continue
 		}
 		going = append(going, b)
@@ -521,7 +521,7 @@ func (s *runner) sweep(at time.Time) {
 		}
 	}
 	for _, b := range s.batches {
-		if b.over() && b.Ended+int64(s.opt.Keep/time.Second) < seconds(at) {
+		if b.ended() && b.Ended+int64(s.opt.Keep/time.Second) < seconds(at) {
 			s.dropBatch(b)
 		}
 	}

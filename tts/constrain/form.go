@@ -175,18 +175,18 @@ func (s *form) ready(f *formState) sampling.Prepared {
 		func() {
 			defer close(forced)
 			defer func() { _ = recover() }() // whoever asks meets it again
-			_, ok = s.forcedAt(f, rests)
+			_, ok = s.forcedAt(f, backgroundPauses)
 		}()
 		if !ok {
 			defer func() { _ = recover() }()
-			_, _ = s.maskAt(f, rests)
+			_, _ = s.maskAt(f, backgroundPauses)
 		}
 	}()
 	return sampling.Prepared{Forced: forced, Allowed: allowed}
 }
 
-// rests pauses the work of searches that nobody waits for.
-func rests(work func(rest func())) { withPauses(context.Background(), work) }
+// backgroundPauses pauses the work of searches that nobody waits for.
+func backgroundPauses(work func(rest func())) { withPauses(context.Background(), work) }
 
 // withPauses calls work with what it is to call every few milliseconds. That waits no longer
 // than ctx.
@@ -206,7 +206,7 @@ func withPauses(ctx context.Context, work func(rest func())) {
 // forced returns the token that a format leaves no choice but to come next.
 func (s *form) forced(f *formState) (id int32, ok bool) { return s.forcedAt(f, nil) }
 
-func (s *form) forcedAt(f *formState, rests structure.Rests) (id int32, ok bool) {
+func (s *form) forcedAt(f *formState, backgroundPauses structure.Rests) (id int32, ok bool) {
 	if s == nil || !f.begun { // white space may come first
 		return 0, false
 	}
@@ -214,10 +214,10 @@ func (s *form) forcedAt(f *formState, rests structure.Rests) (id int32, ok bool)
 	if state == nil || err != nil {
 		return 0, false
 	}
-	return state.Forced(rests)
+	return state.Forced(backgroundPauses)
 }
 
-func (s *form) maskAt(f *formState, rests structure.Rests) (grammar.Mask, error) {
+func (s *form) maskAt(f *formState, backgroundPauses structure.Rests) (grammar.Mask, error) {
 	if !f.holds {
 		return nil, nil
 	}
@@ -228,5 +228,5 @@ func (s *form) maskAt(f *formState, rests structure.Rests) (grammar.Mask, error)
 	if state == nil {
 		return nil, errOutsideFormat
 	}
-	return state.Mask(rests)
+	return state.Mask(backgroundPauses)
 }

@@ -2,10 +2,10 @@ package models
 
 import "github.com/lutra-lm/lutra/models/load"
 
-// target is a product that adapters may add to: matrices that read the same rows, whose
+// adapterSite is a product that adapters may add to: matrices that read the same rows, whose
 // outputs stand side by side. Of experts and heads it is all of a layer's, which read rows of their
 // own each.
-type target struct {
+type adapterSite struct {
 	cols     int         // numbers of a row that they read
 	width    int         // of what they make of it
 	rows     []load.Rows // of the first
@@ -14,7 +14,7 @@ type target struct {
 }
 
 // among returns how many matrices a tensor has one of: one, if it is alone.
-func (t *target) among(alone bool) int {
+func (t *adapterSite) among(alone bool) int {
 	if alone {
 		return 1
 	}

@@ -1,7 +1,7 @@
 package regex
 
-// More reports whether e matches more than n texts. The arena is frozen.
-func (a *Arena) More(e Expr, n int) bool {
+// Exceeds reports whether e matches more than n texts. The arena is frozen.
+func (a *Arena) Exceeds(e Expr, n int) bool {
 	sizes := make([]int, a.Classes())
 	for _, class := range a.classOf {
 		sizes[class]++

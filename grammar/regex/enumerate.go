@@ -2,9 +2,9 @@ package regex
 
 import "slices"
 
-// Few lists the texts that all of es match, in ascending order, if one of them by
+// Enumerate lists the texts that all of es match, in ascending order, if one of them by
 // itself matches no more than most and is seen to without a search.
-func (a *Arena) Few(es []Expr, most int) (texts []string, ok bool) {
+func (a *Arena) Enumerate(es []Expr, most int) (texts []string, ok bool) {
 	for i, e := range es {
 		if texts, ok = enumerate(a, e, most); !ok {
 			continue
@@ -52,7 +52,7 @@ func enumerate(a *Arena, e Expr, most int) ([]string, bool) {
 		}
 		return texts, true
 	case kAnd:
-		return a.Few(a.lists[t.a], most)
+		return a.Enumerate(a.lists[t.a], most)
 	case kRepeat:
 		if t.max == Infinite || int(t.max) > most {
 			return nil, false

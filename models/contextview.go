@@ -18,18 +18,18 @@ func (b *Bundle) Within(context int) (own *Bundle, ok bool) {
 	}
 	view := *b
 	c.Context = context
-	view.Model = within{b.exec, c}
+	view.Model = contextView{b.exec, c}
 	return &view, true
 }
 
-// within is a model whose sequences have another bound.
-type within struct {
+// contextView is a model whose sequences have another bound.
+type contextView struct {
 	exec *executor
 	cfg  Config
 }
 
-func (w within) Config() Config { return w.cfg }
+func (w contextView) Config() Config { return w.cfg }
 
-func (w within) Forward(b *Batch, cache *kv.Cache) error {
+func (w contextView) Forward(b *Batch, cache *kv.Cache) error {
 	return w.exec.forward(b, cache, w.cfg.Context)
 }
