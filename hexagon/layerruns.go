@@ -62,7 +62,7 @@ func (r *layerRuns) run(s *models.DenseStep) int {
 // reach returns the layer after the last that is computed: the host computes the next, or the mixture of the last.
 func (r *layerRuns) reach(s *models.DenseStep) int {
 	d := r.plan.layers
-	if s.Model != d.m || s.Cache.Type() == kv.Int8 || !r.step.att.keys.use(s.Cache) {
+	if s.Model != d.m || s.Cache.Type() != kv.F16 && s.Cache.Type() != kv.F32 || !r.step.att.keys.use(s.Cache) {
 		return s.First
 	}
 	for lo := 0; lo < len(s.Rows); lo += max(1, s.Rows[lo].All) {

@@ -217,6 +217,7 @@ func storeKV(s *rowShard, a *selfAttention) {
 		if a.vBias != nil {
 			vector.AddInto(values, a.vBias)
 		}
+		a.settle(s.kv, keys, p.Pos)
 		normAll(values, a.valueNorm, s.cfg.NormEps)
 		s.kv.Store(a.place.layer, p.Seq, p.Pos, keys, values)
 	})
@@ -259,7 +260,7 @@ func normAll(x, norm []float32, eps float32) {
 func (a *selfAttention) onDevice(s *rowShard) bool {
 	c, d := s.cfg, s.device
 	// It knows layers that have the same heads.
-	if d.accelerator == nil || d.backend.Err() != nil || c.Others.Layers > 0 {
+	if d.accelerator == nil || d.backend.Err() != nil || c.Others.Layers > 0 || a.mask.Drifts(s.kv) {
 		return false
 	}
 	d.request = Attention{

@@ -147,7 +147,7 @@ func TestABatchGivesEverySequenceTheBitsItGetsAlone(t *testing.T) {
 	}
 	for _, path := range paths {
 		name := filepath.Base(filepath.Dir(path))
-		kinds := []kv.Type{kv.F16, kv.Int8, kv.F32}[:sweep.Cases(1, 3)]
+		kinds := kvTypes(openModel(t, path, LoadOptions{}), []kv.Type{kv.F16, kv.Int4, kv.Int8, int8AndInt4, kv.F32}[:sweep.Cases(2, 5)]...)
 		if testing.Short() { // an emulator takes seconds for each
 			switch name {
 			case "llama-tq2_0":
@@ -203,7 +203,7 @@ func TestEveryKernelGivesABatchTheBitsOfOneByOne(t *testing.T) {
 
 func TestAWarmStepAllocatesNothing(t *testing.T) {
 	sweep.NoEmulator(t)
-	for _, kind := range []kv.Type{kv.F16, kv.Int8} {
+	for _, kind := range []kv.Type{kv.F16, kv.Int8, kv.Int4, int8AndInt4} {
 		m := openModel(t, "testdata/golden/llama-tq2_0/model.gguf", oneThread(t))
 		cache, err := kv.New(m.Config().KV(), kv.Options{Type: kind, BlockLen: 16, Blocks: 400})
 		if err != nil {

@@ -80,6 +80,7 @@ func newDecoder(t *tensors, spec *spec, opt *LoadOptions) *decoder {
 	}
 	spec.Params, spec.Bytes, spec.Packings, spec.Sent = t.Params, t.Bytes, t.Packings(), t.Sent
 	m.targets = t.targets
+	m.findDrifts()
 	return m
 }
 

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"maps"
 	"net"
 	"slices"
 	"strings"
@@ -21,7 +22,7 @@ var otherFlags = map[string]string{
 	"parallel":     "requests are computed side by side, up to engine.sequences of config.yaml",
 	"n-gpu-layers": "the CPU computes all layers",
 	"flash-attn":   "attention never stores its scores",
-	"cache-type-k": "--kv-type is of keys and values",
+	"cache-type-k": "--kv-type is of keys and values, as int8/int4",
 	"alias":        "--model NAME=FILE names a model",
 	"mmproj":       "images are not read",
 	"mlock":        "weights stay in memory",
@@ -84,7 +85,9 @@ func llamaServerFlags(f *pflag.FlagSet) {
 	f.Var(repoFlag{f}, "hf-repo", "model of the hub, as --model hf:OWNER/REPO[:QUANT]")
 	f.String("host", "", "host to listen on, as of --addr")
 	f.Int("port", 0, "port to listen on, as of --addr")
-	for _, name := range []string{"hf-repo", "host", "port"} {
+	f.String("cache-type-k", "", "format of cached keys, as of --kv-type")
+	f.String("cache-type-v", "", "format of cached values, as of --kv-type")
+	for _, name := range []string{"hf-repo", "host", "port", "cache-type-k", "cache-type-v"} {
 		f.Lookup(name).Hidden = true
 	}
 }
@@ -111,4 +114,40 @@ func (m *ModelFlags) listenOn(f *pflag.FlagSet) error {
 		}
 	}
 	return f.Set("addr", net.JoinHostPort(strings.Trim(host, "[]"), port))
+}
+
+// cacheTypes are llama-server's names of formats, and what they are here.
+var cacheTypes = map[string]string{"f16": "f16", "q8_0": "int8", "q4_0": "int4"}
+
+// cacheAs sets --kv-type by --cache-type-k and --cache-type-v.
+func (m *ModelFlags) cacheAs(f *pflag.FlagSet) error {
+	flags := []string{"cache-type-k", "cache-type-v"}
+	if !slices.ContainsFunc(flags, f.Changed) {
+		return nil
+	}
+	if f.Changed("kv-type") {
+		return usage.Errorf("--kv-type has the formats of keys and values: leave out --cache-type-k and --cache-type-v")
+	}
+	cfg, err := m.load(f)
+	if err != nil {
+		return err
+	}
+	keys, values, pair := strings.Cut(cfg.KV.Type, "/")
+	if !pair {
+		values = keys
+	}
+	for i, part := range []*string{&keys, &values} {
+		if !f.Changed(flags[i]) {
+			continue
+		}
+		name := f.Lookup(flags[i]).Value.String()
+		known := slices.Sorted(maps.Keys(cacheTypes))
+		if *part = cacheTypes[name]; *part == "" {
+			return usage.Errorf("--%s: %q is none of %s%s", flags[i], usage.Brief(name), strings.Join(known, ", "), usage.DidYouMean(name, known))
+		}
+	}
+	if keys == values {
+		return f.Set("kv-type", keys)
+	}
+	return f.Set("kv-type", keys+"/"+values)
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/spf13/pflag"
 )
 
 func TestRunTalksToAModelOfAFile(t *testing.T) {
@@ -80,6 +82,29 @@ func TestAModelThatAServerLacksIsAnsweredWithThoseItHas(t *testing.T) {
 		}
 		if status, got := complain(t, "run", "--addr", strings.TrimPrefix(s.base, "http://"), name, "hi"); status != 1 || !strings.Contains(got, strings.TrimPrefix(want, "does not exist")) {
 			t.Errorf("run %s: status %d, %s, want %s", name, status, got, want)
+		}
+	}
+}
+
+func TestLlamaServersFormatsOfKeysAndValuesAreOurs(t *testing.T) {
+	for args, want := range map[string]string{
+		"-ctk q8_0 -ctv q4_0":                     "int8/int4",
+		"--cache-type-k q4_0 --cache-type-v q4_0": "int4",
+		"-ctk q8_0": "int8/f16",
+		"-ctv f16":  "f16",
+	} {
+		var m ModelFlags
+		f := pflag.NewFlagSet("serve", pflag.ContinueOnError)
+		m.Register(f)
+		llamaServerFlags(f)
+		if err := f.Parse(asServed(append([]string{"serve"}, strings.Fields(args)...))[1:]); err != nil {
+			t.Fatal(err)
+		}
+		if err := m.cacheAs(f); err != nil {
+			t.Fatal(err)
+		}
+		if got := f.Lookup("kv-type").Value.String(); got != want {
+			t.Errorf("%s: --kv-type %s, want %s", args, got, want)
 		}
 	}
 }

@@ -271,7 +271,7 @@ func (a *replayFlags) configuration(cmd *cobra.Command, was *receipt.Receipt) (c
 	if list := was.Model.Adapters; len(list) > 0 && !f.Changed("lora") && a.model.config == "" {
 		return cfg, log, fmt.Errorf("the answer has adapter %q (SHA-256 %.12s): name its file with --lora, or a server with --url", usage.Brief(list[0].Name), list[0].SHA256)
 	}
-	if !f.Changed("kv-type") && a.model.config == "" && slices.Contains([]string{"f16", "int8", "f32"}, was.Model.KV) {
+	if !f.Changed("kv-type") && a.model.config == "" && (was.Model.KV == "f32" || slices.Contains(config.KVTypes(), was.Model.KV)) {
 		if err := f.Set("kv-type", was.Model.KV); err != nil {
 			return cfg, log, err
 		}

@@ -113,7 +113,7 @@ func TestReplaySaysWhereAnAnswerDiffers(t *testing.T) {
 }
 
 func TestReplayRefusesByNameWhatCannotBeCompared(t *testing.T) {
-	s := serving(t, "--model", "lutra-tiny-s", "--addr", "127.0.0.1:0", "--kv-type", "int8")
+	s := serving(t, "--model", "lutra-tiny-s", "--addr", "127.0.0.1:0", "--kv-type", "int8/int4")
 	base := s.base
 	file := keep(t, base, plainRequest)
 	if out, status, err := replayed(t, file); status != 0 { // with keys and values as they were
@@ -121,7 +121,7 @@ func TestReplayRefusesByNameWhatCannotBeCompared(t *testing.T) {
 	}
 	for want, args := range map[string][]string{
 		"model.sha256: ":              {"--model", "lutra-tiny-l"},
-		"model.kv: int8 there, f16":   {"--kv-type", "f16"},
+		"model.kv: int8/int4 there":   {"--kv-type", "f16"},
 		"no server answers at":        {"--url", "http://127.0.0.1:1"},
 		"there is no model \"other\"": {"--url", base, "--model", "other"},
 	} {

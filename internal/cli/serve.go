@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"errors"
 	"os"
 	"strings"
 
@@ -48,7 +49,7 @@ func (m *ModelFlags) Register(f *pflag.FlagSet) {
 	f.String("backend", config.CPU, "where matrices and attention are computed: "+strings.Join(config.Backends(), ", "))
 	npuFlags(f)
 	f.IntP("threads", letter("t"), 0, "compute threads (default: one a physical core)")
-	f.String("kv-type", "f16", "KV cache format: f16 or int8")
+	f.String("kv-type", "f16", "KV cache format: f16, int8 or int4, or of keys and values apart, as int8/int4")
 	f.String("speculation", string(batcher.SpeculateAuto), "guess tokens ahead and verify them: auto, off or how many")
 	f.String("draft-model", "", "draft model for --speculation: a small GGUF `FILE` of the same vocabulary, or another name that --model takes")
 	f.String("kv-mem", "auto", "KV cache memory for each model, such as 2GiB")
@@ -143,7 +144,7 @@ or SIGHUP that follows the first within a second.`,
 					return err
 				}
 			}
-			if err := m.listenOn(cmd.Flags()); err != nil {
+			if err := errors.Join(m.listenOn(cmd.Flags()), m.cacheAs(cmd.Flags())); err != nil {
 				return err
 			}
 			cfg, err := m.load(cmd.Flags())

@@ -71,7 +71,7 @@ type Search struct {
 
 // KV sizes the KV cache of each model.
 type KV struct {
-	Type   string `yaml:"type"`   // f16 or int8
+	Type   string `yaml:"type"`   // f16, int8 or int4, or two of them as KEYS/VALUES
 	Memory string `yaml:"memory"` // bytes with a unit ("2GiB"); "auto": a quarter of the free memory, at most what the batch can use
 	Block  int    `yaml:"block"`  // tokens a block
 	Prefix bool   `yaml:"prefix"` // reuse cached blocks of equal prefixes
@@ -98,11 +98,11 @@ type Log struct {
 
 // The words that settings and flags take.
 var (
-	kvTypes   = []string{"f16", "int8"}
+	kvTypes   = []string{"f16", "int8", "int4", "f16/int8", "f16/int4", "int8/f16", "int8/int4", "int4/f16", "int4/int8"}
 	logLevels = []string{"trace", "debug", "info", "warn", "error"}
 )
 
-// KVTypes returns the formats of KV caches, by their names in the configuration.
+// KVTypes returns the formats of KV caches, by their names in the configuration: of keys and values, or of both apart.
 func KVTypes() []string { return slices.Clone(kvTypes) }
 
 // LogLevels returns the levels of logs, from the most to the least that is logged.

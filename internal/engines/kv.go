@@ -33,6 +33,11 @@ func kvOptions(c config.KV, shape models.Config) (kv.Options, error) {
 	if shape.Pooling != models.PoolingNone { // halves would show in vectors, and little is kept
 		kind = kv.F32
 	}
+	if err == nil {
+		if err = kind.Check(shape.KV()); err != nil {
+			err = fmt.Errorf("kv.type: %w", err)
+		}
+	}
 	return kv.Options{Type: kind, BlockLen: c.Block, Cold: !c.Prefix}, err
 }
 

@@ -100,6 +100,30 @@ func scoresQ8x4(dst *float32, ld int, q *float32, k *byte, scale *float32, at *i
 //go:noescape
 func accumQ8x4(acc *float32, p *float32, ld int, v *byte, scale *float32, at *int32, t int, d int, ahead *byte, aheadAt *int32)
 
+// scoresQ4AVX2 sets dst[rows][8·groups] to the products of queries [parts]{int8[32], float32 scale, int32 -8·sum} and groups of keys [8·parts/2][8][4], two codes a byte.
+// Group j begins with key at[j]. Meanwhile as much is asked for from vector aheadAt[j] of ahead on.
+//
+//go:noescape
+func scoresQ4AVX2(dst *float32, ld int, q *byte, k *byte, scale *uint16, at *int32, groups int, parts int, rows int, ahead *byte, aheadAt *int32)
+
+// accumQ4AVX2 adds t ≥ 1 values of parts × 32 columns, weighted by p[rows][t], to acc[rows][32·parts]. A part of a value has 16 bytes, columns 0 to 15 in the low halves.
+// Eight in a row begin with value at[j] of v. Meanwhile as many are asked for from vector aheadAt[j] of ahead on, unless it is nil.
+//
+//go:noescape
+func accumQ4AVX2(acc *float32, p *float32, ld int, v *byte, scale *uint16, at *int32, t int, parts int, rows int, ahead *byte, aheadAt *int32)
+
+// scoresQ4AVX512 sets dst[rows][8·groups] to the products of queries [parts]{int8[32], float32 scale, int32 -8·sum} and groups of keys [8·parts/2][8][4], two codes a byte.
+// Group j begins with key at[j]. Meanwhile as much is asked for from vector aheadAt[j] of ahead on.
+//
+//go:noescape
+func scoresQ4AVX512(dst *float32, ld int, q *byte, k *byte, scale *uint16, at *int32, groups int, parts int, rows int, ahead *byte, aheadAt *int32)
+
+// accumQ4AVX512 adds t ≥ 1 values of parts × 32 columns, weighted by p[rows][t], to acc[rows][32·parts]. A part of a value has 16 bytes, columns 0 to 15 in the low halves.
+// Eight in a row begin with value at[j] of v. Meanwhile as many are asked for from vector aheadAt[j] of ahead on, unless it is nil.
+//
+//go:noescape
+func accumQ4AVX512(acc *float32, p *float32, ld int, v *byte, scale *uint16, at *int32, t int, parts int, rows int, ahead *byte, aheadAt *int32)
+
 // softmaxRows turns the first counts[i] scores of each row into weights exp(score - max), raises max and rescales sum
 // (soft[2]) and acc[d], d a positive multiple of 8. Scores are read and written in whole vectors, weights are at least 2⁻¹²⁶.
 //

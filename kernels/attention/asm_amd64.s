@@ -4806,6 +4806,884 @@ next:
 	VZEROUPPER
 	RET
 
+// func scoresQ4AVX2(dst *float32, ld int, q *byte, k *byte, scale *uint16, at *int32, groups int, parts int, rows int, ahead *byte, aheadAt *int32)
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
+TEXT ·scoresQ4AVX2(SB), NOSPLIT, $0-88
+	PCALIGN $0x40
+
+	// scoresQ4AVX2 sets dst[rows][8·groups] to the products of queries [parts]{int8[32], float32 scale, int32 -8·sum} and groups of keys [8·parts/2][8][4], two codes a byte.
+	// Group j begins with key at[j]. Meanwhile as much is asked for from vector aheadAt[j] of ahead on.
+	MOVQ         at+40(FP), AX
+	MOVQ         dst+0(FP), CX
+	MOVQ         ld+8(FP), DX
+	SHLQ         $0x02, DX
+	MOVL         $0x0f0f0f0f, BX
+	VMOVD        BX, X0
+	VPBROADCASTD X0, Y0
+	MOVL         $0x00010001, BX
+	VMOVD        BX, X1
+	VPBROADCASTD X1, Y1
+
+group:
+	MOVQ parts+56(FP), R9
+
+	// a key has 16 bytes and a scale a part
+	MOVLQSX (AX), BX
+	IMULQ   R9, BX
+	MOVQ    scale+32(FP), DI
+	LEAQ    (DI)(BX*2), DI
+	SHLQ    $0x04, BX
+	MOVQ    k+24(FP), SI
+	ADDQ    BX, SI
+	MOVQ    aheadAt+80(FP), R8
+	MOVQ    at+40(FP), BX
+	SUBQ    BX, R8
+	MOVLQSX (R8)(AX*1), R8
+	IMULQ   R9, R8
+	SHLQ    $0x04, R8
+	MOVQ    ahead+72(FP), BX
+	ADDQ    BX, R8
+	MOVQ    q+16(FP), BX
+
+	// scores begin at zero
+	MOVQ  CX, R10
+	MOVQ  rows+64(FP), R11
+	VPXOR Y2, Y2, Y2
+
+clear:
+	VMOVUPS Y2, (R10)
+	ADDQ    DX, R10
+	DECQ    R11
+	JNE     clear
+
+part:
+	PREFETCHT1 (R8)
+	VMOVDQU    (SI), Y2
+	VPSRLW     $0x04, Y2, Y3
+	VPAND      Y0, Y2, Y2
+	VPAND      Y0, Y3, Y3
+	VMOVDQU    32(SI), Y4
+	VPSRLW     $0x04, Y4, Y5
+	VPAND      Y0, Y4, Y4
+	VPAND      Y0, Y5, Y5
+	PREFETCHT1 64(R8)
+	VMOVDQU    64(SI), Y6
+	VPSRLW     $0x04, Y6, Y7
+	VPAND      Y0, Y6, Y6
+	VPAND      Y0, Y7, Y7
+	VMOVDQU    96(SI), Y8
+	VPSRLW     $0x04, Y8, Y9
+	VPAND      Y0, Y8, Y8
+	VPAND      Y0, Y9, Y9
+	VCVTPH2PS  (DI), Y10
+	MOVQ       BX, R12
+	MOVQ       CX, R10
+	MOVQ       rows+64(FP), R11
+	MOVQ       parts+56(FP), R13
+	IMUL3Q     $0x28, R13, R13
+
+row:
+	// 8·2·15·127 is below 2¹⁵
+	VPXOR        Y11, Y11, Y11
+	VPBROADCASTD (R12), Y12
+	VPMADDUBSW   Y12, Y2, Y12
+	VPADDW       Y12, Y11, Y11
+	VPBROADCASTD 4(R12), Y12
+	VPMADDUBSW   Y12, Y3, Y12
+	VPADDW       Y12, Y11, Y11
+	VPBROADCASTD 8(R12), Y12
+	VPMADDUBSW   Y12, Y4, Y12
+	VPADDW       Y12, Y11, Y11
+	VPBROADCASTD 12(R12), Y12
+	VPMADDUBSW   Y12, Y5, Y12
+	VPADDW       Y12, Y11, Y11
+	VPBROADCASTD 16(R12), Y12
+	VPMADDUBSW   Y12, Y6, Y12
+	VPADDW       Y12, Y11, Y11
+	VPBROADCASTD 20(R12), Y12
+	VPMADDUBSW   Y12, Y7, Y12
+	VPADDW       Y12, Y11, Y11
+	VPBROADCASTD 24(R12), Y12
+	VPMADDUBSW   Y12, Y8, Y12
+	VPADDW       Y12, Y11, Y11
+	VPBROADCASTD 28(R12), Y12
+	VPMADDUBSW   Y12, Y9, Y12
+	VPADDW       Y12, Y11, Y11
+	VPMADDWD     Y1, Y11, Y11
+	VPBROADCASTD 36(R12), Y12
+	VPADDD       Y12, Y11, Y11
+	VCVTDQ2PS    Y11, Y11
+	VBROADCASTSS 32(R12), Y12
+	VMULPS       Y10, Y12, Y12
+	VMOVUPS      (R10), Y13
+	VFMADD231PS  Y12, Y11, Y13
+	VMOVUPS      Y13, (R10)
+	ADDQ         R13, R12
+	ADDQ         DX, R10
+	DECQ         R11
+	JNE          row
+	ADDQ         $0x00000080, SI
+	ADDQ         $0x00000080, R8
+	ADDQ         $0x10, DI
+	ADDQ         $0x28, BX
+	DECQ         R9
+	JNE          part
+	ADDQ         $0x20, CX
+	ADDQ         $0x04, AX
+	MOVQ         groups+48(FP), BX
+	DECQ         BX
+	MOVQ         BX, groups+48(FP)
+	JNE          group
+	VZEROUPPER
+	RET
+
+// func accumQ4AVX2(acc *float32, p *float32, ld int, v *byte, scale *uint16, at *int32, t int, parts int, rows int, ahead *byte, aheadAt *int32)
+// Requires: AVX, AVX2, CMOV, F16C, FMA3, MMX+
+TEXT ·accumQ4AVX2(SB), NOSPLIT, $8-88
+	PCALIGN $0x40
+
+	// accumQ4AVX2 adds t ≥ 1 values of parts × 32 columns, weighted by p[rows][t], to acc[rows][32·parts]. A part of a value has 16 bytes, columns 0 to 15 in the low halves.
+	// Eight in a row begin with value at[j] of v. Meanwhile as many are asked for from vector aheadAt[j] of ahead on, unless it is nil.
+	MOVQ p+8(FP), AX
+	MOVQ ld+16(FP), CX
+	SHLQ $0x02, CX
+
+group:
+	MOVQ    at+40(FP), R8
+	MOVQ    parts+56(FP), SI
+	MOVLQSX (R8), R8
+	IMULQ   SI, R8
+	MOVQ    scale+32(FP), BX
+	LEAQ    (BX)(R8*2), BX
+	SHLQ    $0x04, R8
+	SHLQ    $0x04, SI
+	MOVQ    v+24(FP), DX
+	ADDQ    R8, DX
+	MOVQ    DX, DI
+
+	// nothing is asked for if there is no table
+	MOVQ    ahead+72(FP), R8
+	TESTQ   R8, R8
+	JE      nothing
+	MOVQ    aheadAt+80(FP), DI
+	MOVLQSX (DI), DI
+	IMULQ   SI, DI
+	ADDQ    R8, DI
+
+nothing:
+	MOVQ    t+48(FP), R9
+	MOVQ    $0x00000008, R8
+	CMPQ    R9, R8
+	CMOVQLT R9, R8
+	MOVQ    R8, (SP)
+
+some:
+	CMPQ (SP), $0x04
+	JL   single
+	MOVQ parts+56(FP), R8
+	MOVQ acc+0(FP), R9
+	MOVQ DX, R10
+	MOVQ BX, R11
+
+partSome:
+	PREFETCHT1   (DI)
+	ADDQ         $0x00000040, DI
+	MOVQ         R10, R12
+	MOVQ         R11, R13
+	MOVQ         parts+56(FP), R14
+	MOVWLZX      (R13), R15
+	VMOVD        R15, X0
+	VCVTPH2PS    X0, X0
+	VBROADCASTSS X0, Y2
+	VPMOVSXBD    (R12), Y0
+	VPSRAD       $0x04, Y0, Y1
+	VPSLLD       $0x1c, Y0, Y0
+	VPSRAD       $0x1c, Y0, Y0
+	VCVTDQ2PS    Y0, Y0
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y2, Y0, Y0
+	VMULPS       Y2, Y1, Y1
+	ADDQ         SI, R12
+	LEAQ         (R13)(R14*2), R13
+	MOVWLZX      (R13), R15
+	VMOVD        R15, X2
+	VCVTPH2PS    X2, X2
+	VBROADCASTSS X2, Y4
+	VPMOVSXBD    (R12), Y2
+	VPSRAD       $0x04, Y2, Y3
+	VPSLLD       $0x1c, Y2, Y2
+	VPSRAD       $0x1c, Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y4, Y2, Y2
+	VMULPS       Y4, Y3, Y3
+	ADDQ         SI, R12
+	LEAQ         (R13)(R14*2), R13
+	MOVWLZX      (R13), R15
+	VMOVD        R15, X4
+	VCVTPH2PS    X4, X4
+	VBROADCASTSS X4, Y6
+	VPMOVSXBD    (R12), Y4
+	VPSRAD       $0x04, Y4, Y5
+	VPSLLD       $0x1c, Y4, Y4
+	VPSRAD       $0x1c, Y4, Y4
+	VCVTDQ2PS    Y4, Y4
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y6, Y4, Y4
+	VMULPS       Y6, Y5, Y5
+	ADDQ         SI, R12
+	LEAQ         (R13)(R14*2), R13
+	MOVWLZX      (R13), R15
+	VMOVD        R15, X6
+	VCVTPH2PS    X6, X6
+	VBROADCASTSS X6, Y8
+	VPMOVSXBD    (R12), Y6
+	VPSRAD       $0x04, Y6, Y7
+	VPSLLD       $0x1c, Y6, Y6
+	VPSRAD       $0x1c, Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y8, Y6, Y6
+	VMULPS       Y8, Y7, Y7
+	ADDQ         SI, R12
+	LEAQ         (R13)(R14*2), R13
+	MOVQ         rows+64(FP), R12
+	MOVQ         AX, R13
+	LEAQ         (R9), R14
+	MOVQ         parts+56(FP), R15
+	SHLQ         $0x07, R15
+
+rowSome0:
+	VMOVUPS      (R14), Y8
+	VMOVUPS      64(R14), Y9
+	VBROADCASTSS (R13), Y10
+	VFMADD231PS  Y10, Y0, Y8
+	VFMADD231PS  Y10, Y1, Y9
+	VBROADCASTSS 4(R13), Y10
+	VFMADD231PS  Y10, Y2, Y8
+	VFMADD231PS  Y10, Y3, Y9
+	VBROADCASTSS 8(R13), Y10
+	VFMADD231PS  Y10, Y4, Y8
+	VFMADD231PS  Y10, Y5, Y9
+	VBROADCASTSS 12(R13), Y10
+	VFMADD231PS  Y10, Y6, Y8
+	VFMADD231PS  Y10, Y7, Y9
+	VMOVUPS      Y8, (R14)
+	VMOVUPS      Y9, 64(R14)
+	ADDQ         CX, R13
+	ADDQ         R15, R14
+	DECQ         R12
+	JNE          rowSome0
+	MOVQ         R10, R12
+	MOVQ         R11, R13
+	MOVQ         parts+56(FP), R14
+	MOVWLZX      (R13), R15
+	VMOVD        R15, X0
+	VCVTPH2PS    X0, X0
+	VBROADCASTSS X0, Y2
+	VPMOVSXBD    8(R12), Y0
+	VPSRAD       $0x04, Y0, Y1
+	VPSLLD       $0x1c, Y0, Y0
+	VPSRAD       $0x1c, Y0, Y0
+	VCVTDQ2PS    Y0, Y0
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y2, Y0, Y0
+	VMULPS       Y2, Y1, Y1
+	ADDQ         SI, R12
+	LEAQ         (R13)(R14*2), R13
+	MOVWLZX      (R13), R15
+	VMOVD        R15, X2
+	VCVTPH2PS    X2, X2
+	VBROADCASTSS X2, Y4
+	VPMOVSXBD    8(R12), Y2
+	VPSRAD       $0x04, Y2, Y3
+	VPSLLD       $0x1c, Y2, Y2
+	VPSRAD       $0x1c, Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y4, Y2, Y2
+	VMULPS       Y4, Y3, Y3
+	ADDQ         SI, R12
+	LEAQ         (R13)(R14*2), R13
+	MOVWLZX      (R13), R15
+	VMOVD        R15, X4
+	VCVTPH2PS    X4, X4
+	VBROADCASTSS X4, Y6
+	VPMOVSXBD    8(R12), Y4
+	VPSRAD       $0x04, Y4, Y5
+	VPSLLD       $0x1c, Y4, Y4
+	VPSRAD       $0x1c, Y4, Y4
+	VCVTDQ2PS    Y4, Y4
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y6, Y4, Y4
+	VMULPS       Y6, Y5, Y5
+	ADDQ         SI, R12
+	LEAQ         (R13)(R14*2), R13
+	MOVWLZX      (R13), R15
+	VMOVD        R15, X6
+	VCVTPH2PS    X6, X6
+	VBROADCASTSS X6, Y8
+	VPMOVSXBD    8(R12), Y6
+	VPSRAD       $0x04, Y6, Y7
+	VPSLLD       $0x1c, Y6, Y6
+	VPSRAD       $0x1c, Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y8, Y6, Y6
+	VMULPS       Y8, Y7, Y7
+	ADDQ         SI, R12
+	LEAQ         (R13)(R14*2), R13
+	MOVQ         rows+64(FP), R12
+	MOVQ         AX, R13
+	LEAQ         32(R9), R14
+	MOVQ         parts+56(FP), R15
+	SHLQ         $0x07, R15
+
+rowSome1:
+	VMOVUPS      (R14), Y8
+	VMOVUPS      64(R14), Y9
+	VBROADCASTSS (R13), Y10
+	VFMADD231PS  Y10, Y0, Y8
+	VFMADD231PS  Y10, Y1, Y9
+	VBROADCASTSS 4(R13), Y10
+	VFMADD231PS  Y10, Y2, Y8
+	VFMADD231PS  Y10, Y3, Y9
+	VBROADCASTSS 8(R13), Y10
+	VFMADD231PS  Y10, Y4, Y8
+	VFMADD231PS  Y10, Y5, Y9
+	VBROADCASTSS 12(R13), Y10
+	VFMADD231PS  Y10, Y6, Y8
+	VFMADD231PS  Y10, Y7, Y9
+	VMOVUPS      Y8, (R14)
+	VMOVUPS      Y9, 64(R14)
+	ADDQ         CX, R13
+	ADDQ         R15, R14
+	DECQ         R12
+	JNE          rowSome1
+	ADDQ         $0x00000080, R9
+	ADDQ         $0x10, R10
+	ADDQ         $0x02, R11
+	DECQ         R8
+	JNE          partSome
+
+	// the values that follow
+	MOVQ parts+56(FP), R8
+	LEAQ (BX)(R8*2), BX
+	ADDQ SI, DX
+	LEAQ (BX)(R8*2), BX
+	ADDQ SI, DX
+	LEAQ (BX)(R8*2), BX
+	ADDQ SI, DX
+	LEAQ (BX)(R8*2), BX
+	ADDQ SI, DX
+	ADDQ $0x10, AX
+	SUBQ $0x04, (SP)
+	JG   some
+	JMP  next
+
+single:
+	MOVQ parts+56(FP), DI
+	MOVQ acc+0(FP), R8
+	MOVQ DX, R9
+	MOVQ BX, R10
+
+partOne:
+	MOVQ         R9, R11
+	MOVQ         R10, R12
+	MOVQ         parts+56(FP), R13
+	MOVWLZX      (R12), R14
+	VMOVD        R14, X0
+	VCVTPH2PS    X0, X0
+	VBROADCASTSS X0, Y2
+	VPMOVSXBD    (R11), Y0
+	VPSRAD       $0x04, Y0, Y1
+	VPSLLD       $0x1c, Y0, Y0
+	VPSRAD       $0x1c, Y0, Y0
+	VCVTDQ2PS    Y0, Y0
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y2, Y0, Y0
+	VMULPS       Y2, Y1, Y1
+	ADDQ         SI, R11
+	LEAQ         (R12)(R13*2), R12
+	MOVQ         rows+64(FP), R11
+	MOVQ         AX, R12
+	LEAQ         (R8), R13
+	MOVQ         parts+56(FP), R14
+	SHLQ         $0x07, R14
+
+rowOne0:
+	VMOVUPS      (R13), Y2
+	VMOVUPS      64(R13), Y3
+	VBROADCASTSS (R12), Y4
+	VFMADD231PS  Y4, Y0, Y2
+	VFMADD231PS  Y4, Y1, Y3
+	VMOVUPS      Y2, (R13)
+	VMOVUPS      Y3, 64(R13)
+	ADDQ         CX, R12
+	ADDQ         R14, R13
+	DECQ         R11
+	JNE          rowOne0
+	MOVQ         R9, R11
+	MOVQ         R10, R12
+	MOVQ         parts+56(FP), R13
+	MOVWLZX      (R12), R14
+	VMOVD        R14, X0
+	VCVTPH2PS    X0, X0
+	VBROADCASTSS X0, Y2
+	VPMOVSXBD    8(R11), Y0
+	VPSRAD       $0x04, Y0, Y1
+	VPSLLD       $0x1c, Y0, Y0
+	VPSRAD       $0x1c, Y0, Y0
+	VCVTDQ2PS    Y0, Y0
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y2, Y0, Y0
+	VMULPS       Y2, Y1, Y1
+	ADDQ         SI, R11
+	LEAQ         (R12)(R13*2), R12
+	MOVQ         rows+64(FP), R11
+	MOVQ         AX, R12
+	LEAQ         32(R8), R13
+	MOVQ         parts+56(FP), R14
+	SHLQ         $0x07, R14
+
+rowOne1:
+	VMOVUPS      (R13), Y2
+	VMOVUPS      64(R13), Y3
+	VBROADCASTSS (R12), Y4
+	VFMADD231PS  Y4, Y0, Y2
+	VFMADD231PS  Y4, Y1, Y3
+	VMOVUPS      Y2, (R13)
+	VMOVUPS      Y3, 64(R13)
+	ADDQ         CX, R12
+	ADDQ         R14, R13
+	DECQ         R11
+	JNE          rowOne1
+	ADDQ         $0x00000080, R8
+	ADDQ         $0x10, R9
+	ADDQ         $0x02, R10
+	DECQ         DI
+	JNE          partOne
+
+	// the values that follow
+	MOVQ parts+56(FP), DI
+	LEAQ (BX)(DI*2), BX
+	ADDQ SI, DX
+	ADDQ $0x04, AX
+	DECQ (SP)
+	JNE  single
+
+next:
+	MOVQ at+40(FP), DX
+	LEAQ 4(DX), DX
+	MOVQ DX, at+40(FP)
+	MOVQ aheadAt+80(FP), DX
+	LEAQ 4(DX), DX
+	MOVQ DX, aheadAt+80(FP)
+	MOVQ t+48(FP), DX
+	SUBQ $0x08, DX
+	MOVQ DX, t+48(FP)
+	JG   group
+	VZEROUPPER
+	RET
+
+// func scoresQ4AVX512(dst *float32, ld int, q *byte, k *byte, scale *uint16, at *int32, groups int, parts int, rows int, ahead *byte, aheadAt *int32)
+// Requires: AVX, AVX2, AVX512VL, AVX512VNNI, F16C, FMA3, MMX+
+TEXT ·scoresQ4AVX512(SB), NOSPLIT, $0-88
+	PCALIGN $0x40
+
+	// scoresQ4AVX512 sets dst[rows][8·groups] to the products of queries [parts]{int8[32], float32 scale, int32 -8·sum} and groups of keys [8·parts/2][8][4], two codes a byte.
+	// Group j begins with key at[j]. Meanwhile as much is asked for from vector aheadAt[j] of ahead on.
+	MOVQ         at+40(FP), AX
+	MOVQ         dst+0(FP), CX
+	MOVQ         ld+8(FP), DX
+	SHLQ         $0x02, DX
+	MOVL         $0x0f0f0f0f, BX
+	VMOVD        BX, X0
+	VPBROADCASTD X0, Y0
+
+group:
+	MOVQ parts+56(FP), R9
+
+	// a key has 16 bytes and a scale a part
+	MOVLQSX (AX), BX
+	IMULQ   R9, BX
+	MOVQ    scale+32(FP), DI
+	LEAQ    (DI)(BX*2), DI
+	SHLQ    $0x04, BX
+	MOVQ    k+24(FP), SI
+	ADDQ    BX, SI
+	MOVQ    aheadAt+80(FP), R8
+	MOVQ    at+40(FP), BX
+	SUBQ    BX, R8
+	MOVLQSX (R8)(AX*1), R8
+	IMULQ   R9, R8
+	SHLQ    $0x04, R8
+	MOVQ    ahead+72(FP), BX
+	ADDQ    BX, R8
+	MOVQ    q+16(FP), BX
+
+	// scores begin at zero
+	MOVQ  CX, R10
+	MOVQ  rows+64(FP), R11
+	VPXOR Y1, Y1, Y1
+
+clear:
+	VMOVUPS Y1, (R10)
+	ADDQ    DX, R10
+	DECQ    R11
+	JNE     clear
+
+part:
+	PREFETCHT1 (R8)
+	VMOVDQU    (SI), Y1
+	VPSRLW     $0x04, Y1, Y2
+	VPAND      Y0, Y1, Y1
+	VPAND      Y0, Y2, Y2
+	VMOVDQU    32(SI), Y3
+	VPSRLW     $0x04, Y3, Y4
+	VPAND      Y0, Y3, Y3
+	VPAND      Y0, Y4, Y4
+	PREFETCHT1 64(R8)
+	VMOVDQU    64(SI), Y5
+	VPSRLW     $0x04, Y5, Y6
+	VPAND      Y0, Y5, Y5
+	VPAND      Y0, Y6, Y6
+	VMOVDQU    96(SI), Y7
+	VPSRLW     $0x04, Y7, Y8
+	VPAND      Y0, Y7, Y7
+	VPAND      Y0, Y8, Y8
+	VCVTPH2PS  (DI), Y9
+	MOVQ       BX, R12
+	MOVQ       CX, R10
+	MOVQ       rows+64(FP), R11
+	MOVQ       parts+56(FP), R13
+	IMUL3Q     $0x28, R13, R13
+
+row:
+	VPBROADCASTD  36(R12), Y10
+	VPXOR         Y11, Y11, Y11
+	VPDPBUSD.BCST (R12), Y1, Y10
+	VPDPBUSD.BCST 4(R12), Y2, Y11
+	VPDPBUSD.BCST 8(R12), Y3, Y10
+	VPDPBUSD.BCST 12(R12), Y4, Y11
+	VPDPBUSD.BCST 16(R12), Y5, Y10
+	VPDPBUSD.BCST 20(R12), Y6, Y11
+	VPDPBUSD.BCST 24(R12), Y7, Y10
+	VPDPBUSD.BCST 28(R12), Y8, Y11
+	VPADDD        Y11, Y10, Y10
+	VCVTDQ2PS     Y10, Y10
+	VBROADCASTSS  32(R12), Y11
+	VMULPS        Y9, Y11, Y11
+	VMOVUPS       (R10), Y12
+	VFMADD231PS   Y11, Y10, Y12
+	VMOVUPS       Y12, (R10)
+	ADDQ          R13, R12
+	ADDQ          DX, R10
+	DECQ          R11
+	JNE           row
+	ADDQ          $0x00000080, SI
+	ADDQ          $0x00000080, R8
+	ADDQ          $0x10, DI
+	ADDQ          $0x28, BX
+	DECQ          R9
+	JNE           part
+	ADDQ          $0x20, CX
+	ADDQ          $0x04, AX
+	MOVQ          groups+48(FP), BX
+	DECQ          BX
+	MOVQ          BX, groups+48(FP)
+	JNE           group
+	VZEROUPPER
+	RET
+
+// func accumQ4AVX512(acc *float32, p *float32, ld int, v *byte, scale *uint16, at *int32, t int, parts int, rows int, ahead *byte, aheadAt *int32)
+// Requires: AVX, AVX512F, CMOV, F16C, MMX+
+TEXT ·accumQ4AVX512(SB), NOSPLIT, $8-88
+	PCALIGN $0x40
+
+	// accumQ4AVX512 adds t ≥ 1 values of parts × 32 columns, weighted by p[rows][t], to acc[rows][32·parts]. A part of a value has 16 bytes, columns 0 to 15 in the low halves.
+	// Eight in a row begin with value at[j] of v. Meanwhile as many are asked for from vector aheadAt[j] of ahead on, unless it is nil.
+	MOVQ    p+8(FP), AX
+	MOVQ    ld+16(FP), CX
+	SHLQ    $0x02, CX
+	VMOVUPS signedLevels<>+0(SB), Z0
+
+group:
+	MOVQ    at+40(FP), R8
+	MOVQ    parts+56(FP), SI
+	MOVLQSX (R8), R8
+	IMULQ   SI, R8
+	MOVQ    scale+32(FP), BX
+	LEAQ    (BX)(R8*2), BX
+	SHLQ    $0x04, R8
+	SHLQ    $0x04, SI
+	MOVQ    v+24(FP), DX
+	ADDQ    R8, DX
+	MOVQ    DX, DI
+
+	// nothing is asked for if there is no table
+	MOVQ    ahead+72(FP), R8
+	TESTQ   R8, R8
+	JE      nothing
+	MOVQ    aheadAt+80(FP), DI
+	MOVLQSX (DI), DI
+	IMULQ   SI, DI
+	ADDQ    R8, DI
+
+nothing:
+	MOVQ    t+48(FP), R9
+	MOVQ    $0x00000008, R8
+	CMPQ    R9, R8
+	CMOVQLT R9, R8
+	MOVQ    R8, (SP)
+
+some:
+	CMPQ (SP), $0x08
+	JL   single
+	MOVQ parts+56(FP), R8
+	MOVQ acc+0(FP), R9
+	MOVQ DX, R10
+	MOVQ BX, R11
+
+partSome:
+	PREFETCHT1   (DI)
+	PREFETCHT1   64(DI)
+	ADDQ         $0x00000080, DI
+	MOVQ         R10, R12
+	MOVQ         R11, R13
+	MOVQ         parts+56(FP), R14
+	MOVWLZX      (R13), R15
+	VMOVD        R15, X1
+	VCVTPH2PS    X1, X1
+	VBROADCASTSS X1, Z3
+	VPMOVSXBD    (R12), Z1
+	VMULPS       Z0, Z3, Z3
+	VPSRLD       $0x04, Z1, Z2
+	VPERMPS      Z3, Z1, Z1
+	VPERMPS      Z3, Z2, Z2
+	ADDQ         SI, R12
+	LEAQ         (R13)(R14*2), R13
+	MOVWLZX      (R13), R15
+	VMOVD        R15, X3
+	VCVTPH2PS    X3, X3
+	VBROADCASTSS X3, Z5
+	VPMOVSXBD    (R12), Z3
+	VMULPS       Z0, Z5, Z5
+	VPSRLD       $0x04, Z3, Z4
+	VPERMPS      Z5, Z3, Z3
+	VPERMPS      Z5, Z4, Z4
+	ADDQ         SI, R12
+	LEAQ         (R13)(R14*2), R13
+	MOVWLZX      (R13), R15
+	VMOVD        R15, X5
+	VCVTPH2PS    X5, X5
+	VBROADCASTSS X5, Z7
+	VPMOVSXBD    (R12), Z5
+	VMULPS       Z0, Z7, Z7
+	VPSRLD       $0x04, Z5, Z6
+	VPERMPS      Z7, Z5, Z5
+	VPERMPS      Z7, Z6, Z6
+	ADDQ         SI, R12
+	LEAQ         (R13)(R14*2), R13
+	MOVWLZX      (R13), R15
+	VMOVD        R15, X7
+	VCVTPH2PS    X7, X7
+	VBROADCASTSS X7, Z9
+	VPMOVSXBD    (R12), Z7
+	VMULPS       Z0, Z9, Z9
+	VPSRLD       $0x04, Z7, Z8
+	VPERMPS      Z9, Z7, Z7
+	VPERMPS      Z9, Z8, Z8
+	ADDQ         SI, R12
+	LEAQ         (R13)(R14*2), R13
+	MOVWLZX      (R13), R15
+	VMOVD        R15, X9
+	VCVTPH2PS    X9, X9
+	VBROADCASTSS X9, Z11
+	VPMOVSXBD    (R12), Z9
+	VMULPS       Z0, Z11, Z11
+	VPSRLD       $0x04, Z9, Z10
+	VPERMPS      Z11, Z9, Z9
+	VPERMPS      Z11, Z10, Z10
+	ADDQ         SI, R12
+	LEAQ         (R13)(R14*2), R13
+	MOVWLZX      (R13), R15
+	VMOVD        R15, X11
+	VCVTPH2PS    X11, X11
+	VBROADCASTSS X11, Z13
+	VPMOVSXBD    (R12), Z11
+	VMULPS       Z0, Z13, Z13
+	VPSRLD       $0x04, Z11, Z12
+	VPERMPS      Z13, Z11, Z11
+	VPERMPS      Z13, Z12, Z12
+	ADDQ         SI, R12
+	LEAQ         (R13)(R14*2), R13
+	MOVWLZX      (R13), R15
+	VMOVD        R15, X13
+	VCVTPH2PS    X13, X13
+	VBROADCASTSS X13, Z15
+	VPMOVSXBD    (R12), Z13
+	VMULPS       Z0, Z15, Z15
+	VPSRLD       $0x04, Z13, Z14
+	VPERMPS      Z15, Z13, Z13
+	VPERMPS      Z15, Z14, Z14
+	ADDQ         SI, R12
+	LEAQ         (R13)(R14*2), R13
+	MOVWLZX      (R13), R15
+	VMOVD        R15, X15
+	VCVTPH2PS    X15, X15
+	VBROADCASTSS X15, Z17
+	VPMOVSXBD    (R12), Z15
+	VMULPS       Z0, Z17, Z17
+	VPSRLD       $0x04, Z15, Z16
+	VPERMPS      Z17, Z15, Z15
+	VPERMPS      Z17, Z16, Z16
+	ADDQ         SI, R12
+	LEAQ         (R13)(R14*2), R13
+	MOVQ         rows+64(FP), R12
+	MOVQ         AX, R13
+	LEAQ         (R9), R14
+	MOVQ         parts+56(FP), R15
+	SHLQ         $0x07, R15
+
+rowSome0:
+	VMOVUPS          (R14), Z17
+	VMOVUPS          64(R14), Z18
+	VFMADD231PS.BCST (R13), Z1, Z17
+	VFMADD231PS.BCST (R13), Z2, Z18
+	VFMADD231PS.BCST 4(R13), Z3, Z17
+	VFMADD231PS.BCST 4(R13), Z4, Z18
+	VFMADD231PS.BCST 8(R13), Z5, Z17
+	VFMADD231PS.BCST 8(R13), Z6, Z18
+	VFMADD231PS.BCST 12(R13), Z7, Z17
+	VFMADD231PS.BCST 12(R13), Z8, Z18
+	VFMADD231PS.BCST 16(R13), Z9, Z17
+	VFMADD231PS.BCST 16(R13), Z10, Z18
+	VFMADD231PS.BCST 20(R13), Z11, Z17
+	VFMADD231PS.BCST 20(R13), Z12, Z18
+	VFMADD231PS.BCST 24(R13), Z13, Z17
+	VFMADD231PS.BCST 24(R13), Z14, Z18
+	VFMADD231PS.BCST 28(R13), Z15, Z17
+	VFMADD231PS.BCST 28(R13), Z16, Z18
+	VMOVUPS          Z17, (R14)
+	VMOVUPS          Z18, 64(R14)
+	ADDQ             CX, R13
+	ADDQ             R15, R14
+	DECQ             R12
+	JNE              rowSome0
+	ADDQ             $0x00000080, R9
+	ADDQ             $0x10, R10
+	ADDQ             $0x02, R11
+	DECQ             R8
+	JNE              partSome
+
+	// the values that follow
+	MOVQ parts+56(FP), R8
+	LEAQ (BX)(R8*2), BX
+	ADDQ SI, DX
+	LEAQ (BX)(R8*2), BX
+	ADDQ SI, DX
+	LEAQ (BX)(R8*2), BX
+	ADDQ SI, DX
+	LEAQ (BX)(R8*2), BX
+	ADDQ SI, DX
+	LEAQ (BX)(R8*2), BX
+	ADDQ SI, DX
+	LEAQ (BX)(R8*2), BX
+	ADDQ SI, DX
+	LEAQ (BX)(R8*2), BX
+	ADDQ SI, DX
+	LEAQ (BX)(R8*2), BX
+	ADDQ SI, DX
+	ADDQ $0x20, AX
+	SUBQ $0x08, (SP)
+	JG   some
+	JMP  next
+
+single:
+	MOVQ parts+56(FP), DI
+	MOVQ acc+0(FP), R8
+	MOVQ DX, R9
+	MOVQ BX, R10
+
+partOne:
+	MOVQ         R9, R11
+	MOVQ         R10, R12
+	MOVQ         parts+56(FP), R13
+	MOVWLZX      (R12), R14
+	VMOVD        R14, X1
+	VCVTPH2PS    X1, X1
+	VBROADCASTSS X1, Z3
+	VPMOVSXBD    (R11), Z1
+	VMULPS       Z0, Z3, Z3
+	VPSRLD       $0x04, Z1, Z2
+	VPERMPS      Z3, Z1, Z1
+	VPERMPS      Z3, Z2, Z2
+	ADDQ         SI, R11
+	LEAQ         (R12)(R13*2), R12
+	MOVQ         rows+64(FP), R11
+	MOVQ         AX, R12
+	LEAQ         (R8), R13
+	MOVQ         parts+56(FP), R14
+	SHLQ         $0x07, R14
+
+rowOne0:
+	VMOVUPS          (R13), Z3
+	VMOVUPS          64(R13), Z4
+	VFMADD231PS.BCST (R12), Z1, Z3
+	VFMADD231PS.BCST (R12), Z2, Z4
+	VMOVUPS          Z3, (R13)
+	VMOVUPS          Z4, 64(R13)
+	ADDQ             CX, R12
+	ADDQ             R14, R13
+	DECQ             R11
+	JNE              rowOne0
+	ADDQ             $0x00000080, R8
+	ADDQ             $0x10, R9
+	ADDQ             $0x02, R10
+	DECQ             DI
+	JNE              partOne
+
+	// the values that follow
+	MOVQ parts+56(FP), DI
+	LEAQ (BX)(DI*2), BX
+	ADDQ SI, DX
+	ADDQ $0x04, AX
+	DECQ (SP)
+	JNE  single
+
+next:
+	MOVQ at+40(FP), DX
+	LEAQ 4(DX), DX
+	MOVQ DX, at+40(FP)
+	MOVQ aheadAt+80(FP), DX
+	LEAQ 4(DX), DX
+	MOVQ DX, aheadAt+80(FP)
+	MOVQ t+48(FP), DX
+	SUBQ $0x08, DX
+	MOVQ DX, t+48(FP)
+	JG   group
+	VZEROUPPER
+	RET
+
+DATA signedLevels<>+0(SB)/4, $(0.0)
+DATA signedLevels<>+4(SB)/4, $(1.0)
+DATA signedLevels<>+8(SB)/4, $(2.0)
+DATA signedLevels<>+12(SB)/4, $(3.0)
+DATA signedLevels<>+16(SB)/4, $(4.0)
+DATA signedLevels<>+20(SB)/4, $(5.0)
+DATA signedLevels<>+24(SB)/4, $(6.0)
+DATA signedLevels<>+28(SB)/4, $(7.0)
+DATA signedLevels<>+32(SB)/4, $(-8.0)
+DATA signedLevels<>+36(SB)/4, $(-7.0)
+DATA signedLevels<>+40(SB)/4, $(-6.0)
+DATA signedLevels<>+44(SB)/4, $(-5.0)
+DATA signedLevels<>+48(SB)/4, $(-4.0)
+DATA signedLevels<>+52(SB)/4, $(-3.0)
+DATA signedLevels<>+56(SB)/4, $(-2.0)
+DATA signedLevels<>+60(SB)/4, $(-1.0)
+GLOBL signedLevels<>(SB), RODATA|NOPTR, $64
+
 DATA expLow<>+0(SB)/8, $0xc2aeac4fc2aeac4f
 DATA expLow<>+8(SB)/8, $0xc2aeac4fc2aeac4f
 DATA expLow<>+16(SB)/8, $0xc2aeac4fc2aeac4f

@@ -24,7 +24,7 @@ const KeyGroup = 8
 // call itself reads, group j from vector At[j] of Data on. With fewer groups, like the
 // zero value, nothing is prefetched. Results do not depend on it, and the memory need
 // not exist.
-type Ahead[T int8 | uint16] struct {
+type Ahead[T int8 | uint8 | uint16] struct {
 	Data []T
 	At   []int32
 }

@@ -93,6 +93,35 @@ func scoresQ8Fast(dst []float32, ld int, q []float32, k []int8, scale []float32,
 	return true
 }
 
+func scoresQ4Fast(dst []float32, ld int, q, k []byte, scale []uint16, at []int32, g, groups, d int, next Ahead[byte]) bool {
+	if !cpu.UseAVX2() {
+		return false
+	}
+	soon, soonAt := next.find(len(at))
+	if soonAt == nil {
+		soon, soonAt = &k[0], &at[0]
+	}
+	score := scoresQ4AVX2
+	if cpu.Active() == cpu.AVX512 {
+		score = scoresQ4AVX512
+	}
+	score(&dst[0], ld, &q[0], &k[0], &scale[0], &at[0], groups, d/PartQ4, g, soon, soonAt)
+	return true
+}
+
+func accumQ4Fast(acc, p []float32, ld int, v []byte, scale []uint16, at []int32, g, t, d int, next Ahead[byte]) bool {
+	if !cpu.UseAVX2() {
+		return false
+	}
+	soon, soonAt := next.find(len(at))
+	accum := accumQ4AVX2
+	if cpu.Active() == cpu.AVX512 {
+		accum = accumQ4AVX512
+	}
+	accum(&acc[0], &p[0], ld, &v[0], &scale[0], &at[0], t, d/PartQ4, g, soon, soonAt)
+	return true
+}
+
 func softmaxRowsFast(rows []Softmax, scores []float32, ld int, n []int32, acc []float32, d int) bool {
 	if !attendFast(d) {
 		return false

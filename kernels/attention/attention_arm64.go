@@ -100,6 +100,16 @@ func accumQ8Fast(acc, p []float32, ld int, v []int8, scale []float32, at []int32
 	return true
 }
 
+// scoresQ4Fast returns false: the portable product does it.
+func scoresQ4Fast(_ []float32, _ int, _, _ []byte, _ []uint16, _ []int32, _, _, _ int, _ Ahead[byte]) bool {
+	return false
+}
+
+// accumQ4Fast returns false: the portable sum does it.
+func accumQ4Fast(_, _ []float32, _ int, _ []byte, _ []uint16, _ []int32, _, _, _ int, _ Ahead[byte]) bool {
+	return false
+}
+
 // softmaxRowsFast returns false: block does a row with the NEON primitives.
 func softmaxRowsFast(_ []Softmax, _ []float32, _ int, _ []int32, _ []float32, _ int) bool {
 	return false

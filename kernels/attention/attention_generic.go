@@ -14,6 +14,12 @@ func scoresQ8Fast(_ []float32, _ int, _ []float32, _ []int8, _ []float32, _ []in
 func accumQ8Fast(_, _ []float32, _ int, _ []int8, _ []float32, _ []int32, _, _, _ int, _ Ahead[int8]) bool {
 	return false
 }
+func scoresQ4Fast(_ []float32, _ int, _, _ []byte, _ []uint16, _ []int32, _, _, _ int, _ Ahead[byte]) bool {
+	return false
+}
+func accumQ4Fast(_, _ []float32, _ int, _ []byte, _ []uint16, _ []int32, _, _, _ int, _ Ahead[byte]) bool {
+	return false
+}
 func softmaxRowsFast(_ []Softmax, _ []float32, _ int, _ []int32, _ []float32, _ int) bool {
 	return false
 }

@@ -22,6 +22,11 @@ type kvBlock struct {
 	scale         []float32
 	exactHalf     []float64
 	exactCodes    []float64
+
+	// Of 4 bits, if d is a multiple of 32.
+	nibbles, keyNibbles []byte
+	scale4, keyScale4   []uint16
+	exactNibbles        []float64
 }
 
 func randomKV(r *rand.Rand, t, d int) kvBlock {
@@ -42,6 +47,11 @@ func randomKV(r *rand.Rand, t, d int) kvBlock {
 	for j := range b.scale {
 		b.scale[j] = float32(math.NaN())
 	}
+	if d%PartQ4 == 0 {
+		b.nibbles, b.keyNibbles, b.exactNibbles = make([]byte, n*d/2), make([]byte, n*d/2), make([]float64, t*d)
+		b.scale4 = slices.Repeat([]uint16{notANumber}, n*d/PartQ4)
+		b.keyScale4 = slices.Clone(b.scale4)
+	}
 	for j := range t {
 		row := kerneltest.RandomVector(r, d)
 		group := int(b.at[j/KeyGroup])
@@ -56,8 +66,75 @@ func randomKV(r *rand.Rand, t, d int) kvBlock {
 			b.exactHalf[j*d+c] = float64(vector.FromF16(b.half[at*d+c]))
 			b.exactCodes[j*d+c] = float64(b.scale[at]) * float64(b.code[at*d+c])
 		}
+		if d%PartQ4 == 0 {
+			b.storeNibbles(j, group, row)
+		}
 	}
 	return b
+}
+
+// storeNibbles stores vector j, of that group, in 4 bits.
+func (b *kvBlock) storeNibbles(j, group int, row []float32) {
+	d, in := len(row), j%KeyGroup
+	at := group + in
+	StoreKeyQ4(b.keyNibbles[group*d/2:], b.keyScale4[group*d/PartQ4:], in, row)
+	StoreValueQ4(b.nibbles[at*d/2:], b.scale4[at*d/PartQ4:], row)
+	key, value := make([]float32, d), make([]float32, d)
+	LoadKeyQ4(key, b.keyNibbles[group*d/2:], b.keyScale4[group*d/PartQ4:], in)
+	LoadValueQ4(value, b.nibbles[at*d/2:], b.scale4[at*d/PartQ4:])
+	if !slices.Equal(key, value) {
+		panic(fmt.Sprintf("%v as a key, %v as a value", key, value))
+	}
+	for c, x := range key {
+		b.exactNibbles[j*d+c] = float64(x)
+	}
+}
+
+// forms are the formats that vectors of d have.
+func forms(d int) []string { return []string{"F16", "Q8", "Q4"}[:2+max(0, 1-d%PartQ4)] }
+
+// scores and accum call the functions of a form. Queries are packed for the form that wants it.
+func (b *kvBlock) scores(form string, dst []float32, ld int, q []float32, at []int32, g, t, d int) {
+	switch form {
+	case "F16":
+		ScoresF16(dst, ld, q, b.keyHalf, at, g, t, d, wild[uint16](at))
+	case "Q8":
+		ScoresQ8(dst, ld, q, b.keyCode, b.scale, at, g, t, d, wild[int8](at))
+	default:
+		packed := make([]byte, g*QueryBytesQ4(d))
+		PackQueriesQ4(packed, q[:g*d])
+		ScoresQ4(dst, ld, packed, b.keyNibbles, b.keyScale4, at, g, t, d, wild[byte](at))
+	}
+}
+
+func (b *kvBlock) accum(form string, acc, p []float32, ld int, at []int32, g, t, d int) {
+	switch form {
+	case "F16":
+		AccumF16(acc, p, ld, b.half, at, g, t, d, wild[uint16](at))
+	case "Q8":
+		AccumQ8(acc, p, ld, b.code, b.scale, at, g, t, d, wild[int8](at))
+	default:
+		AccumQ4(acc, p, ld, b.nibbles, b.scale4, at, g, t, d, wild[byte](at))
+	}
+}
+
+// exact gives the elements of all vectors, and queries as a form has them.
+func (b *kvBlock) exact(form string, q []float32) (vectors []float64, queries []float32) {
+	switch form {
+	case "F16":
+		return b.exactHalf, q
+	case "Q8":
+		return b.exactCodes, q
+	}
+	queries = slices.Clone(q)
+	for at := 0; at < len(q); at += PartQ4 {
+		var codes [PartQ4]int8
+		scale := QuantizeQ8(codes[:], q[at:at+PartQ4])
+		for i, c := range codes {
+			queries[at+i] = scale * float32(c)
+		}
+	}
+	return b.exactNibbles, queries
 }
 
 func TestScoresAndAccumulationAgreeWithFloat64(t *testing.T) {
@@ -70,29 +147,23 @@ func TestScoresAndAccumulationAgreeWithFloat64(t *testing.T) {
 					q, kv := kerneltest.RandomVector(r, g*d), randomKV(r, n, d)
 					p := kerneltest.RandomVector(r, g*ld)
 					before := kerneltest.RandomVector(r, g*d)
-					for _, form := range []string{"F16", "Q8"} {
-						exact := kv.exactHalf
+					for _, form := range forms(d) {
+						exact, queries := kv.exact(form, q)
 						scores, check := kerneltest.Guarded(t, (g-1)*ld+cpu.RoundUp(n, KeyGroup))
 						for i := range scores {
 							scores[i] = kerneltest.Canary
 						}
 						acc, checkAcc := kerneltest.Guarded(t, g*d)
 						copy(acc, before)
-						if form == "F16" {
-							ScoresF16(scores, ld, q, kv.keyHalf, kv.at, g, n, d, wild[uint16](kv.at))
-							AccumF16(acc, p, ld, kv.half, kv.at, g, n, d, wild[uint16](kv.at))
-						} else {
-							exact = kv.exactCodes
-							ScoresQ8(scores, ld, q, kv.keyCode, kv.scale, kv.at, g, n, d, wild[int8](kv.at))
-							AccumQ8(acc, p, ld, kv.code, kv.scale, kv.at, g, n, d, wild[int8](kv.at))
-						}
+						kv.scores(form, scores, ld, q, kv.at, g, n, d)
+						kv.accum(form, acc, p, ld, kv.at, g, n, d)
 						check()
 						checkAcc()
 						for i := range g {
 							for j := range n {
 								var want, l1 float64
 								for c := range d {
-									v := float64(q[i*d+c]) * exact[j*d+c]
+									v := float64(queries[i*d+c]) * exact[j*d+c]
 									want, l1 = want+v, l1+math.Abs(v)
 								}
 								if !kerneltest.Near(scores[i*ld+j], want, 1e-6*l1) {
@@ -132,13 +203,8 @@ func TestAQuerysAttentionDoesNotDependOnItsGroupOrBlockCut(t *testing.T) {
 			type result struct{ scores, acc []float32 }
 			run := func(form string, lo, hi int) result {
 				o := result{make([]float32, (hi-lo)*ld), make([]float32, (hi-lo)*d)}
-				if form == "F16" {
-					ScoresF16(o.scores, ld, q[lo*d:], kv.keyHalf, kv.at, hi-lo, n, d, Ahead[uint16]{})
-					AccumF16(o.acc, p[lo*ld:], ld, kv.half, kv.at, hi-lo, n, d, Ahead[uint16]{})
-				} else {
-					ScoresQ8(o.scores, ld, q[lo*d:], kv.keyCode, kv.scale, kv.at, hi-lo, n, d, Ahead[int8]{})
-					AccumQ8(o.acc, p[lo*ld:], ld, kv.code, kv.scale, kv.at, hi-lo, n, d, Ahead[int8]{})
-				}
+				kv.scores(form, o.scores, ld, q[lo*d:], kv.at, hi-lo, n, d)
+				kv.accum(form, o.acc, p[lo*ld:], ld, kv.at, hi-lo, n, d)
 				soft, seen := make([]Softmax, hi-lo), make([]int32, hi-lo)
 				for i := range soft {
 					soft[i], seen[i] = NewSoftmax(), int32(n-(lo+i)%3)
@@ -146,7 +212,7 @@ func TestAQuerysAttentionDoesNotDependOnItsGroupOrBlockCut(t *testing.T) {
 				SoftmaxBlock(soft, o.scores, ld, seen, o.acc, d)
 				return o
 			}
-			for _, form := range []string{"F16", "Q8"} {
+			for _, form := range forms(d) {
 				for i := range g {
 					alone := run(form, i, i+1)
 					for hi := i + 1; hi <= g; hi++ {
@@ -157,15 +223,9 @@ func TestAQuerysAttentionDoesNotDependOnItsGroupOrBlockCut(t *testing.T) {
 					}
 				}
 				whole, cut := make([]float32, ld), make([]float32, ld)
-				if form == "F16" {
-					ScoresF16(whole, ld, q, kv.keyHalf, kv.at, 1, n, d, Ahead[uint16]{})
-					ScoresF16(cut, ld, q, kv.keyHalf, kv.at[:1], 1, KeyGroup, d, Ahead[uint16]{})
-					ScoresF16(cut[KeyGroup:], ld, q, kv.keyHalf, kv.at[1:], 1, n-KeyGroup, d, Ahead[uint16]{})
-				} else {
-					ScoresQ8(whole, ld, q, kv.keyCode, kv.scale, kv.at, 1, n, d, Ahead[int8]{})
-					ScoresQ8(cut, ld, q, kv.keyCode, kv.scale, kv.at[:1], 1, KeyGroup, d, Ahead[int8]{})
-					ScoresQ8(cut[KeyGroup:], ld, q, kv.keyCode, kv.scale, kv.at[1:], 1, n-KeyGroup, d, Ahead[int8]{})
-				}
+				kv.scores(form, whole, ld, q, kv.at, 1, n, d)
+				kv.scores(form, cut, ld, q, kv.at[:1], 1, KeyGroup, d)
+				kv.scores(form, cut[KeyGroup:], ld, q, kv.at[1:], 1, n-KeyGroup, d)
 				if !kerneltest.SameBits(cut[:n], whole[:n]) {
 					t.Fatalf("%s d=%d: scores differ when cut", form, d)
 				}
@@ -286,7 +346,7 @@ func TestNaNInOnePartMakesTheMergeNaN(t *testing.T) {
 }
 
 // wild is to ask for what is nowhere: it must change nothing.
-func wild[T int8 | uint16](at []int32) Ahead[T] {
+func wild[T int8 | uint8 | uint16](at []int32) Ahead[T] {
 	far := make([]int32, len(at))
 	for i := range far {
 		far[i] = int32(1-i%2*2) << (20 + i%8)
@@ -300,11 +360,15 @@ func TestAttentionAllocatesNothing(t *testing.T) {
 	const g, n, d = 3, 16, 64
 	q, kv := kerneltest.RandomVector(r, g*d), randomKV(r, n, d)
 	scores, acc, soft := make([]float32, g*n), make([]float32, g*d), make([]Softmax, g)
+	packed := make([]byte, g*QueryBytesQ4(d))
 	kerneltest.OnEachISA(t, func(t *testing.T) {
 		if a := testing.AllocsPerRun(10, func() {
 			ScoresF16(scores, n, q, kv.keyHalf, kv.at, g, n, d, Ahead[uint16]{})
 			ScoresQ8(scores, n, q, kv.keyCode, kv.scale, kv.at, g, n, d, Ahead[int8]{})
+			PackQueriesQ4(packed, q)
+			ScoresQ4(scores, n, packed, kv.keyNibbles, kv.keyScale4, kv.at, g, n, d, Ahead[byte]{})
 			SoftmaxBlock(soft, scores, n, []int32{16, 0, 7}, acc, d)
+			AccumQ4(acc, scores, n, kv.nibbles, kv.scale4, kv.at, g, n, d, Ahead[byte]{})
 			AccumF16(acc, scores, n, kv.half, kv.at, g, n, d, Ahead[uint16]{})
 			AccumQ8(acc, scores, n, kv.code, kv.scale, kv.at, g, n, d, Ahead[int8]{})
 			soft[0].Finish(acc[:d], acc[:d])
@@ -314,6 +378,60 @@ func TestAttentionAllocatesNothing(t *testing.T) {
 	})
 }
 
+// Integer sums are exact, and products of scales and codes too, so that all with fused additions give the same bits.
+func TestKeysAndValuesOf4BitsHaveTheSameBitsWithAllVectorInstructions(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, 9))
+	type result struct{ scores, acc []float32 }
+	for _, d := range []int{32, 64, 96, 128, 256} {
+		for _, n := range []int{1, 5, 8, 23} {
+			for _, g := range []int{1, 3, 6} {
+				ld := cpu.RoundUp(n, KeyGroup)
+				q, kv, p := kerneltest.RandomVector(r, g*d), randomKV(r, n, d), kerneltest.RandomVector(r, g*ld)
+				results := map[bool]result{}
+				kerneltest.OnEachISA(t, func(t *testing.T) {
+					o := result{make([]float32, g*ld), make([]float32, g*d)}
+					kv.scores("Q4", o.scores, ld, q, kv.at, g, n, d)
+					kv.accum("Q4", o.acc, p, ld, kv.at, g, n, d)
+					fused := cpu.UseAVX2()
+					if was, ok := results[fused]; ok {
+						for i := range g {
+							if !kerneltest.SameBits(o.scores[i*ld:i*ld+n], was.scores[i*ld:i*ld+n]) {
+								t.Fatalf("d=%d t=%d g=%d: other scores", d, n, g)
+							}
+						}
+						if !kerneltest.SameBits(o.acc, was.acc) {
+							t.Fatalf("d=%d t=%d g=%d: other sums", d, n, g)
+						}
+					}
+					results[fused] = o
+				})
+			}
+		}
+	}
+}
+
+func TestWhatIsNotFiniteIsNoNumberIn4Bits(t *testing.T) {
+	const d = PartQ4
+	group, scales, back := make([]byte, KeyGroup*d/2), make([]uint16, KeyGroup), make([]float32, d)
+	for name, c := range map[string]struct {
+		x     float32
+		check func(y float32) bool
+	}{
+		"NaN":      {float32(math.NaN()), func(y float32) bool { return y != y }},
+		"infinity": {float32(math.Inf(-1)), func(y float32) bool { return y != y }},
+		"huge":     {1e30, func(y float32) bool { return y > 4e5 && y < 1e6 }},
+		"tiny":     {1e-30, func(y float32) bool { return y == 0 }},
+	} {
+		x := make([]float32, d)
+		x[5] = c.x
+		StoreKeyQ4(group, scales, 3, x)
+		LoadKeyQ4(back, group, scales, 3)
+		if !c.check(back[5]) {
+			t.Errorf("%s became %v", name, back[5])
+		}
+	}
+}
+
 func BenchmarkAttend(b *testing.B) {
 	r := rand.New(rand.NewPCG(1, 1))
 	for _, shape := range []struct{ d, n, g int }{{32, 32, 2}, {32, 40, 2}, {32, 64, 2}, {32, 64, 32}, {64, 64, 4}, {128, 64, 1}, {128, 64, 4}, {128, 64, 32}} {
@@ -321,15 +439,21 @@ func BenchmarkAttend(b *testing.B) {
 		kv := randomKV(r, n, d)
 		q, scores, acc := kerneltest.RandomVector(r, g*d), make([]float32, g*n), make([]float32, g*d)
 		soft, seen := make([]Softmax, g), slices.Repeat([]int32{int32(n)}, g)
+		packed := make([]byte, g*QueryBytesQ4(d))
+		PackQueriesQ4(packed, q)
 		for _, part := range []struct {
 			name string
 			f    func()
 		}{
 			{"ScoresF16", func() { ScoresF16(scores, n, q, kv.keyHalf, kv.at, g, n, d, Ahead[uint16]{}) }},
 			{"ScoresQ8", func() { ScoresQ8(scores, n, q, kv.keyCode, kv.scale, kv.at, g, n, d, Ahead[int8]{}) }},
+			{"ScoresQ4", func() {
+				ScoresQ4(scores, n, packed, kv.keyNibbles, kv.keyScale4, kv.at, g, n, d, Ahead[byte]{})
+			}},
 			{"Softmax", func() { SoftmaxBlock(soft, scores, n, seen, acc, d) }},
 			{"AccumF16", func() { AccumF16(acc, scores, n, kv.half, kv.at, g, n, d, Ahead[uint16]{}) }},
 			{"AccumQ8", func() { AccumQ8(acc, scores, n, kv.code, kv.scale, kv.at, g, n, d, Ahead[int8]{}) }},
+			{"AccumQ4", func() { AccumQ4(acc, scores, n, kv.nibbles, kv.scale4, kv.at, g, n, d, Ahead[byte]{}) }},
 		} {
 			b.Run(fmt.Sprintf("%v/d=%d/keys=%d/rows=%d/%s", cpu.Active(), d, n, g, part.name), func(b *testing.B) {
 				for b.Loop() {

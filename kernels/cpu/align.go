@@ -35,7 +35,7 @@ func Aligned[T int8 | uint8 | int16 | uint16 | int32 | float32](n int) []T {
 // written. The contents stay as they are, even if others write them meanwhile. It
 // reports whether the system did so; where it does not
 // (Linux before 5.14, other systems) nothing is lost but the time.
-func Commit[T int8 | uint16 | float32](s []T) bool {
+func Commit[T int8 | uint8 | uint16 | float32](s []T) bool {
 	return len(s) == 0 || commit(unsafe.Pointer(&s[0]), len(s)*int(unsafe.Sizeof(s[0])))
 }
 

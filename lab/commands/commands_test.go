@@ -176,7 +176,7 @@ func TestTheLaboratorysWrongUsageNamesTheCommandAndWhatWasProbablyMeant(t *testi
 		{"eval --url nowhere", `lutra-lab eval: --url: "nowhere" is not an address`},
 		{"eval --n 0", "lutra-lab eval: --n and --width: 0 is outside 1 to 4096"},
 		{"eval --methods guess", `lutra-lab eval: --methods: there is no method`},
-		{"perplexity --kv-type f8 --file x", `lutra-lab perplexity: --kv-type: "f8" is none of f16, int8, f32`},
+		{"perplexity --kv-type f8 --file x", `lutra-lab perplexity: --kv-type: "f8" is none of f16, int8, int4, f16/int8, f16/int4, int8/f16, int8/int4, int4/f16, int4/int8, f32`},
 	} {
 		status, got := complain(t, strings.Fields(c.line)...)
 		command, _, _ := strings.Cut(c.want, ":")

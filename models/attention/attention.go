@@ -1,6 +1,8 @@
 package attention
 
 import (
+	"slices"
+
 	kernel "github.com/lutra-lm/lutra/kernels/attention"
 	"github.com/lutra-lm/lutra/kernels/meter"
 	"github.com/lutra-lm/lutra/kernels/pool"
@@ -40,7 +42,8 @@ type Pass struct {
 
 // scratch holds the buffers that one worker needs for one part.
 type scratch struct {
-	q, acc []float32        // [maxTile*group][dim]
+	q      kv.Queries       // [maxTile*group]
+	acc    []float32        // [maxTile*group][dim]
 	scores []float32        // [maxTile*group][chunk]
 	soft   []kernel.Softmax // [maxTile*group]
 	groups []int32
@@ -99,7 +102,7 @@ func newPass(w pool.Workers, heads, first, kvHeads, dim int) *Pass {
 	n := a.maxTile() * a.group
 	for i := range a.scratch {
 		a.scratch[i] = scratch{
-			q: make([]float32, n*a.dim), acc: make([]float32, n*a.dim),
+			q: kv.NewQueries(n, a.dim), acc: make([]float32, n*a.dim),
 			soft: make([]kernel.Softmax, n),
 		}
 	}
@@ -177,8 +180,10 @@ func (a *Pass) Do(worker, part int) {
 	stride, n := width*a.heads, len(rows)*a.group
 	rowWidth := len(a.qkv) / len(a.rowPos)
 	for i := range rows {
-		vector.Scale(s.q[i*width:(i+1)*width], a.qkv[(first+i)*rowWidth+head*width:], a.mask.Scale)
+		vector.Scale(s.q.Rows[i*width:(i+1)*width], a.qkv[(first+i)*rowWidth+head*width:], a.mask.Scale)
 	}
+	layer := a.cache.Layer(a.layer)
+	layer.Prepare(&s.q, n)
 	begin, end := a.plan.itemsOf(int(item.tile))
 	whole := end == begin+1
 	acc, soft := s.acc, s.soft
@@ -199,6 +204,7 @@ func (a *Pass) Do(worker, part int) {
 	for i := 0; whole && i < n; i++ {
 		to := (first+i/a.group)*stride + head*width + i%a.group*a.dim
 		a.mask.finish(&soft[i], a.out[to:to+a.dim], acc[i*a.dim:], head*a.group+i%a.group)
+		layer.Finish(a.out[to : to+a.dim])
 	}
 }
 
@@ -211,9 +217,12 @@ func (a *Pass) chunk(s *scratch, acc []float32, soft []kernel.Softmax, rows []Ro
 	for i := first; i < end; i++ {
 		r := &p.runs[i]
 		row, n := int(r.row)*g, int(r.rows)*g
-		layer.Scores(s.scores[row*ld+int(r.at):(row+n)*ld], ld, s.q[row*d:], vector, p.groupsOf(i), n, int(r.most), d)
+		layer.Scores(s.scores[row*ld+int(r.at):(row+n)*ld], ld, &s.q, row, vector, p.groupsOf(i), n, int(r.most))
 	}
 	n, seen := len(rows)*g, p.seen[p.chunks[chunk].seen:]
+	if a.mask.Drifts(a.cache) {
+		a.mask.Drift.unsettle(s.scores, ld, layer, &s.q, n, head, lo, int(slices.Max(seen[:n])))
+	}
 	a.mask.apply(s.scores[:n*ld], ld, head, g, rows, seen, lo)
 	kernel.SoftmaxBlock(soft[:n], s.scores, ld, seen, acc, d)
 	a.mask.drop(s.scores, ld, g, rows, seen, lo)
@@ -225,7 +234,7 @@ func (a *Pass) chunk(s *scratch, acc []float32, soft []kernel.Softmax, rows []Ro
 		if like := i + end - first; like < runs {
 			next = p.groupsOf(like)
 		}
-		layer.Accumulate(acc[row*d:], weights, ld, vector, p.groupsOf(i), next, n, least, d)
+		layer.Accumulate(acc[row*d:], weights, ld, vector, p.groupsOf(i), next, n, least)
 		if r.most > r.least {
 			a.causalCorner(s, acc, rows, i, vector, lo)
 		}
@@ -249,6 +258,6 @@ func (a *Pass) causalCorner(s *scratch, acc []float32, rows []RowPos, run, vecto
 	for i := range int(r.rows) {
 		row := int(r.row) + i
 		more := rows[row].sees(lo+int(r.at), int(r.most)) - least
-		layer.Accumulate(acc[row*g*d:], s.scores[row*g*ld+int(r.at)+least:], ld, vector, s.groups, nil, g, more, d)
+		layer.Accumulate(acc[row*g*d:], s.scores[row*g*ld+int(r.at)+least:], ld, vector, s.groups, nil, g, more)
 	}
 }

@@ -146,7 +146,13 @@ func allWorkers(t testing.TB, sizes ...int) map[string]pool.Workers {
 }
 
 // kvError bounds the difference of cached values from the given ones, which are of about unit size.
-var kvError = map[kv.Type]float64{kv.F16: 2e-3, kv.Int8: 5e-2, kv.F32: 2e-5}
+var kvError = map[kv.Type]float64{kv.F16: 2e-3, kv.Int8: 5e-2, kv.F32: 2e-5, kv.Int4: 0.5, int8AndInt4: 0.5, int4AndF16: 0.5}
+
+// int8AndInt4 is of keys in 8 bits and values in 4.
+var int8AndInt4 = kv.TypeOf(kv.Int8, kv.Int4)
+
+// int4AndF16 is of keys in 4 bits alone.
+var int4AndF16 = kv.TypeOf(kv.Int4, kv.F16)
 
 // check compares the attention of rows with float64, and with what all workers
 // make of them together and, for about twenty, by themselves.
@@ -177,7 +183,7 @@ func TestAttentionHasTheSameBitsHoweverManyWorkersTakeItsSplits(t *testing.T) {
 		lengths, threads = []int{1, 512, 513, 1100}, []int{2, 8}
 	}
 	workers := allWorkers(t, threads...)
-	for _, kind := range []kv.Type{kv.F16, kv.Int8, kv.F32} {
+	for _, kind := range []kv.Type{kv.F16, kv.Int8, kv.F32, kv.Int4, int8AndInt4} {
 		for name, m := range map[string]Mask{
 			"plain":  {Scale: 0.2},
 			"capped": {Scale: 0.2, Cap: 3},
@@ -189,6 +195,9 @@ func TestAttentionHasTheSameBitsHoweverManyWorkersTakeItsSplits(t *testing.T) {
 			}
 			t.Run(fmt.Sprintf("%v/%s", kind, name), func(t *testing.T) {
 				cfg := config{6, kv.Shape{Layers: 1, Heads: 2, HeadDim: 16}}
+				if kind.Values() == kv.Int4 {
+					cfg.HeadDim = 32
+				}
 				r := rand.New(rand.NewPCG(1, uint64(kind)))
 				newTestCase(t, r, cfg, kv.Options{Type: kind, BlockLen: 16}, m, lengths, 3).check(t, workers)
 			})
@@ -277,13 +286,19 @@ func FuzzAttention(f *testing.F) {
 	f.Add(uint64(7), uint16(700), uint16(33), uint8(0), uint8(1), uint8(31), uint8(31), uint8(1), uint16(0))
 	f.Add(uint64(5), uint16(900), uint16(33), uint8(0), uint8(2), uint8(7), uint8(20), uint8(0), uint16(0))
 	f.Add(uint64(2), uint16(513), uint16(1025), uint8(1), uint8(1), uint8(5), uint8(3), uint8(1), uint16(515))
+	f.Add(uint64(4), uint16(1500), uint16(20), uint8(2), uint8(3), uint8(16), uint8(15), uint8(3), uint16(0))
+	f.Add(uint64(6), uint16(700), uint16(33), uint8(0), uint8(1), uint8(33), uint8(30), uint8(4), uint16(300))
 	f.Add(uint64(3), uint16(2047), uint16(511), uint8(3), uint8(5), uint8(40), uint8(200), uint8(2), uint16(1))
 	workers := allWorkers(f, 1, 5)
 	f.Fuzz(func(t *testing.T, seed uint64, long, short uint16, kvHeads, group, dim, blockLen, kind uint8, window uint16) {
 		cfg := config{Shape: kv.Shape{Layers: 1, Heads: 1 + int(kvHeads)%3, HeadDim: 1 + int(dim)%48}}
+		format := []kv.Type{kv.F16, kv.Int8, kv.F32, kv.Int4, int8AndInt4}[kind%5]
+		if format.Check(cfg.Shape) != nil {
+			cfg.HeadDim = 32 + int(dim)%2*64
+		}
 		cfg.heads = cfg.Heads * (1 + int(group)%5)
 		r := rand.New(rand.NewPCG(seed, 5))
-		opt := kv.Options{Type: kv.Type(kind % 3), BlockLen: 1 + int(blockLen)}
+		opt := kv.Options{Type: format, BlockLen: 1 + int(blockLen)}
 		m := Mask{Scale: 1 / float32(math.Sqrt(float64(cfg.HeadDim))), Window: int(window) % 3000}
 		lengths := []int{1 + int(short)%2100, 1 + int(long)%2100}
 		newTestCase(t, r, cfg, opt, m, lengths, 1+int(seed%4)).check(t, workers)

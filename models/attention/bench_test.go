@@ -45,3 +45,30 @@ func BenchmarkAttention(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkFormats is a token of each of n sequences, in a model's shape and all formats: bytes of keys and values a second.
+func BenchmarkFormats(b *testing.B) {
+	p := pool.New(1)
+	defer p.Close()
+	shapes := map[string]config{
+		"smollm2": {9, kv.Shape{Layers: 4, Heads: 3, HeadDim: 64}}, "qwen2.5-coder": {12, kv.Shape{Layers: 4, Heads: 2, HeadDim: 128}},
+	}
+	for _, name := range []string{"smollm2", "qwen2.5-coder"} {
+		for _, n := range []int{1, 8, 32} {
+			for _, kind := range []kv.Type{kv.F16, kv.Int8, int8AndInt4, kv.Int4} {
+				const length = 2048
+				c := newTestCase(b, rand.New(rand.NewPCG(1, 1)), shapes[name], kv.Options{Type: kind, BlockLen: 32}, Mask{Scale: 0.1}, slices.Repeat([]int{length}, n), 1)
+				b.Run(fmt.Sprintf("%s/N=%d/%v", name, n, kind), func(b *testing.B) {
+					var plan Plan
+					a, out := New(pool.Workers{Pool: p}, c.cfg.heads, c.cfg.Shape), make([]float32, len(c.rows)*c.cfg.heads*c.cfg.HeadDim)
+					a.MakePlan(&plan, c.rows, c.cache)
+					layer := 0
+					kerneltest.Fastest(b, func() {
+						a.Run(out, c.qkv, &plan, c.rows, c.cache, layer, &c.mask)
+						layer = (layer + 1) % c.cfg.Layers
+					}, float64(int64(n)*length*c.cache.TokenBytes(0))/1e9, "GB/s(p10)")
+				})
+			}
+		}
+	}
+}

@@ -103,5 +103,6 @@ func (a *Pass) foldQuery(row, query int) {
 	}
 	if a.wave.lo < splits && splits <= a.wave.hi {
 		a.mask.finish(state, acc, acc, query)
+		a.cache.Layer(a.layer).Finish(acc)
 	}
 }

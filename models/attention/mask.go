@@ -21,6 +21,7 @@ type Mask struct {
 	// adds nothing (Xiao et al. 2023, "Efficient Streaming Language Models with
 	// Attention Sinks", §3.3); nil: there are none. [Heads]
 	Sinks []float32
+	Drift *Drift // of keys; nil: none
 }
 
 // finish sets dst to what query head has gathered.

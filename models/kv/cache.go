@@ -44,8 +44,11 @@ func check(shape Shape, opt Options) error {
 	if opt.BlockLen < 1 || opt.BlockLen > 1<<16 || opt.Blocks < 1 || opt.Blocks > math.MaxInt32 {
 		return fmt.Errorf("kv: cache of %d blocks of %d tokens", opt.Blocks, opt.BlockLen)
 	}
-	if int(opt.Type) >= len(typeNames) {
+	if !opt.Type.known() {
 		return fmt.Errorf("kv: unknown type %d", opt.Type)
+	}
+	if err := opt.Type.Check(shape); err != nil {
+		return fmt.Errorf("kv: %w", err)
 	}
 	if shape.State < 0 || shape.State > maxState || shape.State > 0 && (opt.States < 1 || opt.States > math.MaxInt32) {
 		return fmt.Errorf("kv: cache of %d recurrent states of %d numbers", opt.States, shape.State)

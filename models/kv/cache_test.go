@@ -12,11 +12,12 @@ import (
 )
 
 // tinyShape is a model shape whose cache is cheap to compare, recurrentShape one
-// with a state, of which there are few, statesAlone one with nothing else.
+// with a state, of which there are few, statesAlone one with nothing else, wideShape one for 4 bits.
 var (
 	tinyShape      = Shape{Layers: 2, Heads: 2, HeadDim: 3}
 	recurrentShape = Shape{Layers: 2, Heads: 2, HeadDim: 3, State: 5}
 	statesAlone    = Shape{State: 5}
+	wideShape      = Shape{Layers: 2, Heads: 2, HeadDim: 32}
 )
 
 // history drives a small cache and a naive model of it: every sequence's
@@ -67,12 +68,16 @@ func (h *history) put(s *Sequence, pos, layer, head int, v uint16) {
 	key, place, value := h.numbers(b, pos, head)
 	switch h.c.opt.Type {
 	case F16:
-		l.k16[place], l.v16[(value+1)*d-1] = v, v
+		l.keys.f16[place], l.values.f16[(value+1)*d-1] = v, v
 	case Int8:
-		l.k8[place], l.kScale[key] = int8(v), float32(v)
-		l.v8[value*d], l.vScale[value] = int8(v), float32(v)
+		l.keys.int8[place], l.keys.scale[key] = int8(v), float32(v)
+		l.values.int8[value*d], l.values.scale[value] = int8(v), float32(v)
+	case Int4:
+		group, in := key/8*8, key%8
+		l.keys.int4[group*d/2+((d/8-1)*8+in)*4+3], l.keys.scale4[group*d/32+in] = byte(v), v
+		l.values.int4[value*d/2], l.values.scale4[(value+1)*d/32-1] = byte(v), v
 	case F32:
-		l.k32[key*d], l.v32[(value+1)*d-1] = float32(v), float32(v)
+		l.keys.f32[key*d], l.values.f32[(value+1)*d-1] = float32(v), float32(v)
 	}
 }
 
@@ -89,11 +94,15 @@ func (h *history) at(s *Sequence, pos, layer, head int) (k, v uint16) {
 	key, place, value := h.numbers(b, pos, head)
 	switch h.c.opt.Type {
 	case F16:
-		return l.k16[place], l.v16[(value+1)*d-1]
+		return l.keys.f16[place], l.values.f16[(value+1)*d-1]
 	case Int8:
-		return uint16(l.kScale[key]), uint16(l.vScale[value])
+		return uint16(l.keys.scale[key]), uint16(l.values.scale[value])
+	case Int4:
+		group, in := key/8*8, key%8
+		code, v := l.keys.int4[group*d/2+((d/8-1)*8+in)*4+3], l.values.scale4[(value+1)*d/32-1]
+		return l.keys.scale4[group*d/32+in]&^0xff | uint16(code), v&^0xff | uint16(l.values.int4[value*d/2])
 	default:
-		return uint16(l.k32[key*d]), uint16(l.v32[(value+1)*d-1])
+		return uint16(l.keys.f32[key*d]), uint16(l.values.f32[(value+1)*d-1])
 	}
 }
 
@@ -231,7 +240,7 @@ func TestRandomHistoriesAgreeWithNaiveCopies(t *testing.T) {
 		shape  Shape
 		states int
 	}{
-		{F16, tinyShape, 0}, {Int8, tinyShape, 0}, {F32, tinyShape, 0},
+		{F16, tinyShape, 0}, {Int8, tinyShape, 0}, {F32, tinyShape, 0}, {Int4, wideShape, 0},
 		{F16, recurrentShape, 1}, {F16, recurrentShape, 4}, {F16, recurrentShape, 40}, {F16, statesAlone, 4},
 	} {
 		for _, mask := range []uint64{^uint64(0), 1, 0} { // 0: all hashes collide
@@ -359,7 +368,7 @@ func TestGrowingInsideABlockAllocatesNothing(t *testing.T) {
 }
 
 func TestCacheSizesAreChecked(t *testing.T) {
-	for _, opt := range []Options{{BlockLen: 0, Blocks: 1}, {BlockLen: 16}, {BlockLen: 1 << 40, Blocks: 1 << 30}, {Type: 9, BlockLen: 1, Blocks: 1}} {
+	for _, opt := range []Options{{BlockLen: 0, Blocks: 1}, {BlockLen: 16}, {BlockLen: 1 << 40, Blocks: 1 << 30}, {Type: 9, BlockLen: 1, Blocks: 1}, {Type: Int4, BlockLen: 16, Blocks: 1}, {Type: TypeOf(F16, Int4), BlockLen: 16, Blocks: 1}} {
 		if _, err := New(tinyShape, opt); err == nil {
 			t.Errorf("New(%+v) succeeded", opt)
 		}
@@ -368,10 +377,37 @@ func TestCacheSizesAreChecked(t *testing.T) {
 		t.Error("a cache without heads was made")
 	}
 	const vectors = 18 * 2 * 4 * 16
-	for kind, want := range map[Type]int64{F16: vectors * 256 * 2, Int8: vectors * (256 + 4), F32: vectors * 256 * 4} {
+	for kind, want := range map[Type]int64{F16: vectors * 256 * 2, Int8: vectors * (256 + 4), Int4: vectors * (128 + 16), TypeOf(Int8, Int4): vectors * (256 + 4 + 128 + 16) / 2, F32: vectors * 256 * 4} {
 		want += 16*4 + noteBytes
 		if got := BytesPerBlock(Shape{Layers: 18, Heads: 4, HeadDim: 256}, Options{Type: kind, BlockLen: 16}); got != want {
 			t.Errorf("BytesPerBlock of %v = %d, want %d", kind, got, want)
+		}
+	}
+}
+
+func TestCachesOf4BitsHold1Point8TimesTheStreamsOf8(t *testing.T) {
+	for name, shape := range map[string]Shape{
+		"SmolLM2": {Layers: 30, Heads: 3, HeadDim: 64}, "Qwen2.5-Coder-1.5B": {Layers: 28, Heads: 2, HeadDim: 128}, "Gemma 3": {Layers: 18, Heads: 1, HeadDim: 256},
+	} {
+		streams := func(kind Type) int64 {
+			const memory, context, block = 64 << 30, 2048, 32
+			return memory / (context / block * BytesPerBlock(shape, Options{Type: kind, BlockLen: block}))
+		}
+		if of4, of8 := streams(Int4), streams(Int8); float64(of4) < 1.8*float64(of8) {
+			t.Errorf("%s: %d streams in 4 bits, %d in 8", name, of4, of8)
+		}
+	}
+}
+
+func TestTypesAreReadAsTheyAreWritten(t *testing.T) {
+	for _, kind := range []Type{F16, Int8, F32, Int4, TypeOf(Int8, Int4), TypeOf(F16, Int8)} {
+		if got, err := ParseType(kind.String()); err != nil || got != kind || TypeOf(got.Keys(), got.Values()) != kind {
+			t.Errorf("ParseType(%v) = %v, %v", kind, got, err)
+		}
+	}
+	for _, name := range []string{"", "/", "int8/", "/int4", "int8/int4/f16", "q4_0", "INT4"} {
+		if got, err := ParseType(name); err == nil {
+			t.Errorf("ParseType(%q) = %v", name, got)
 		}
 	}
 }

@@ -1,10 +1,6 @@
 package kv
 
-import (
-	"context"
-
-	"github.com/lutra-lm/lutra/kernels/cpu"
-)
+import "context"
 
 // commitPiece is about how many bytes of each array are committed at once: the
 // pages that large arrays lie on.
@@ -27,11 +23,10 @@ func (f *highWater) raise(b int32) {
 // 2 MiB, or 7 ms on a virtual machine whose host must find memory too. Contents
 // stay as they are; any goroutine may call it. It reports whether the system did so.
 func (st *store) Commit(from, to int) bool {
-	piece := int(max(1, commitPiece/arrayBytes(st.shape.Heads, st.shape.HeadDim, st.opt)))
+	piece := int(max(1, 2*commitPiece/max(1, layerBytes(st.shape, 0, st.opt))))
 	for ; from < to; from += piece {
 		for i := range st.layers {
-			l := &st.layers[i]
-			if !l.commit(l.FirstVector(int32(from), 0), min(piece, to-from)*l.heads*l.stride, l.dim) {
+			if !st.layers[i].commit(from, min(piece, to-from)) {
 				return false
 			}
 		}
@@ -39,17 +34,10 @@ func (st *store) Commit(from, to int) bool {
 	return true
 }
 
-// commit has the system find memory for n vectors of dim from number first on.
-func (l *Layer) commit(first, n, dim int) bool {
-	return commitVectors(l.k16, first, n, dim) && commitVectors(l.v16, first, n, dim) &&
-		commitVectors(l.k32, first, n, dim) && commitVectors(l.v32, first, n, dim) &&
-		commitVectors(l.k8, first, n, dim) && commitVectors(l.v8, first, n, dim) &&
-		commitVectors(l.kScale, first, n, 1) && commitVectors(l.vScale, first, n, 1)
-}
-
-// commitVectors commits the memory of s, which is nil when the format does not use it.
-func commitVectors[T int8 | uint16 | float32](s []T, first, n, dim int) bool {
-	return s == nil || cpu.Commit(s[first*dim:(first+n)*dim])
+// commit has the system find memory for n blocks from number first on.
+func (l *Layer) commit(first, n int) bool {
+	at, count := l.FirstVector(int32(first), 0), n*l.heads*l.stride
+	return l.keys.commit(at, count, l.dim) && l.values.commit(at, count, l.dim)
 }
 
 // CommitAhead commits blocks in the order in which they are first handed out,

@@ -14,27 +14,37 @@ func (s *Sequence) Halves(keys, values []uint16, layer, head, lo, hi int) {
 	d, n := l.dim, c.opt.BlockLen
 	for pos := lo; pos < hi; pos++ {
 		j := l.FirstVector(s.blocks[pos/n], head) + pos%n
-		l.halves(keys[(pos-lo)*d:][:d], values[(pos-lo)*d:][:d], j, pos%n%attention.KeyGroup)
+		l.keys.halves(keys[(pos-lo)*d:][:d], j, pos%n%attention.KeyGroup)
+		l.values.halves(values[(pos-lo)*d:][:d], j, -1)
 	}
 }
 
-// halves reads vector j, which is number in of its group of keys.
-func (l *Layer) halves(key, value []uint16, j, in int) {
-	d := len(key)
-	group := (j - in) * d // of interleaved keys
+// halves reads key j, which is number in of its group, or value j if in is negative.
+func (x *vectors) halves(to []uint16, j, in int) {
+	d, first, step := len(to), j*len(to), 1
+	if in >= 0 && x.f32 == nil {
+		first, step = (j-in)*d+in, attention.KeyGroup
+	}
 	switch {
-	case l.k16 != nil:
-		for i := range key {
-			key[i] = l.k16[group+i*attention.KeyGroup+in]
+	case x.f16 != nil:
+		for i := range to {
+			to[i] = x.f16[first+i*step]
 		}
-		copy(value, l.v16[j*d:])
-	case l.k8 != nil:
-		for i := range key {
-			key[i] = vector.ToF16(l.kScale[j] * float32(l.k8[group+i*attention.KeyGroup+in]))
-			value[i] = vector.ToF16(l.vScale[j] * float32(l.v8[j*d+i]))
+	case x.int8 != nil:
+		for i := range to {
+			to[i] = vector.ToF16(x.scale[j] * float32(x.int8[first+i*step]))
 		}
+	case x.int4 != nil:
+		plain := make([]float32, d)
+		if in >= 0 {
+			j -= in
+			attention.LoadKeyQ4(plain, x.int4[j*d/2:], x.scale4[j*d/attention.PartQ4:], in)
+		} else {
+			attention.LoadValueQ4(plain, x.int4[j*d/2:], x.scale4[j*d/attention.PartQ4:])
+		}
+		vector.Hadamard(plain, rotationOf(d))
+		vector.F32ToF16(to, plain)
 	default:
-		vector.F32ToF16(key, l.k32[j*d:][:d])
-		vector.F32ToF16(value, l.v32[j*d:][:d])
+		vector.F32ToF16(to, x.f32[first:first+d])
 	}
 }

@@ -9,8 +9,8 @@ import (
 )
 
 func TestHalvesAreTheStoredKeysAndValues(t *testing.T) {
-	shape := Shape{Layers: 2, Heads: 2, HeadDim: 3}
-	for kind, within := range map[Type]float64{F16: 1e-3, Int8: 2e-2, F32: 1e-3} {
+	shape := Shape{Layers: 2, Heads: 2, HeadDim: 96}
+	for kind, within := range map[Type]float64{F16: 1e-3, Int8: 2e-2, F32: 1e-3, Int4: 0.6, TypeOf(F16, Int4): 0.6} {
 		c, err := New(shape, Options{Type: kind, BlockLen: 12, Blocks: 4})
 		if err != nil {
 			t.Fatal(err)

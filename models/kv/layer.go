@@ -17,24 +17,10 @@ type store struct {
 }
 
 // newLayer makes room in a for a layer of heads of dim elements.
-func newLayer(a *cpu.Arena, opt Options, heads, dim int) (y Layer, err error) {
-	y = Layer{heads: heads, dim: dim, stride: wholeGroups(opt.BlockLen)}
+func newLayer(a *cpu.Arena, opt Options, heads, dim int) (Layer, error) {
+	y := Layer{heads: heads, dim: dim, stride: wholeGroups(opt.BlockLen)}
 	n := opt.Blocks * heads * y.stride
-	switch opt.Type {
-	case Int8:
-		err = errors.Join(room(a, &y.k8, n*dim), room(a, &y.v8, n*dim), room(a, &y.kScale, n), room(a, &y.vScale, n))
-	case F32:
-		err = errors.Join(room(a, &y.k32, n*dim), room(a, &y.v32, n*dim))
-	default:
-		err = errors.Join(room(a, &y.k16, n*dim), room(a, &y.v16, n*dim))
-	}
-	return y, err
-}
-
-// room makes n elements.
-func room[T int8 | uint16 | int32 | float32](a *cpu.Arena, s *[]T, n int) (err error) {
-	*s, err = cpu.Array[T](a, n)
-	return err
+	return y, errors.Join(y.keys.reserve(a, opt.Type.Keys(), n, dim), y.values.reserve(a, opt.Type.Values(), n, dim))
 }
 
 // FirstVector returns the number of the first key and value of a head in block b.
@@ -63,8 +49,7 @@ func (st *store) Layer(i int) *Layer { return &st.layers[i] }
 
 // TokenBytes returns the memory of the keys and values of one token in a layer.
 func (st *store) TokenBytes(layer int) int64 {
-	heads, dim := st.shape.of(layer)
-	return 2 * arrayBytes(heads, dim, st.opt) / int64(st.opt.BlockLen)
+	return layerBytes(st.shape, layer, st.opt) / int64(st.opt.BlockLen)
 }
 
 // Store writes the keys and values k, v [KVHeads][HeadDim] of one position.
@@ -72,55 +57,91 @@ func (st *store) Store(layer int, s *Sequence, pos int, k, v []float32) {
 	l := &st.layers[layer]
 	d := l.dim
 	b, row := s.blocks[pos/st.opt.BlockLen], pos%st.opt.BlockLen
-	group, in := row/attention.KeyGroup*attention.KeyGroup, row%attention.KeyGroup
 	for h := range l.heads {
-		i := l.FirstVector(b, h)
-		j := i + row
-		kh, vh := k[h*d:(h+1)*d], v[h*d:(h+1)*d]
-		switch st.opt.Type {
-		case F16:
-			attention.StoreKeyF16(l.k16[(i+group)*d:], in, kh)
-			vector.F32ToF16(l.v16[j*d:(j+1)*d], vh)
-		case Int8:
-			l.kScale[j] = attention.StoreKeyQ8(l.k8[(i+group)*d:], in, kh)
-			l.vScale[j] = attention.QuantizeQ8(l.v8[j*d:(j+1)*d], vh)
-		case F32:
-			copy(l.k32[j*d:], kh)
-			copy(l.v32[j*d:], vh)
-		}
+		j := l.FirstVector(b, h) + row
+		l.keys.storeKey(j, row%attention.KeyGroup, k[h*d:(h+1)*d])
+		l.values.storeValue(j, v[h*d:(h+1)*d])
 	}
 }
 
-// Scores sets dst[i*ld+j] = q[i]·key j for i < g, j < t, and may set more of the rows. The
+// Queries are the queries of a KV head, in the form that a layer's keys want.
+type Queries struct {
+	Rows   []float32 // [rows][HeadDim]
+	packed []byte    // for Int4
+}
+
+// NewQueries makes room for n queries of d elements.
+func NewQueries(n, d int) Queries {
+	return Queries{make([]float32, n*d), make([]byte, n*attention.QueryBytesQ4(d))}
+}
+
+// Prepare makes the first n queries ready for Scores, once they are set.
+func (l *Layer) Prepare(q *Queries, n int) {
+	if l.keys.int4 != nil {
+		vector.Hadamard(q.Rows[:n*l.dim], rotationOf(l.dim))
+		attention.PackQueriesQ4(q.packed, q.Rows[:n*l.dim])
+	}
+}
+
+// TurnKey turns a vector of HeadDim elements as the layer's keys are.
+func (l *Layer) TurnKey(x []float32) {
+	if l.keys.int4 != nil {
+		vector.Hadamard(x, rotationOf(l.dim))
+	}
+}
+
+// Finish makes values of what a query has gathered from Accumulate.
+func (l *Layer) Finish(x []float32) {
+	if l.values.int4 != nil {
+		vector.Hadamard(x, rotationOf(l.dim))
+	}
+}
+
+// Scores sets dst[i*ld+j] = q[row+i]·key j for i < g, j < t, and may set more of the rows. The
 // keys lie in groups at, counted from number first; see kernels/attention.
-func (l *Layer) Scores(dst []float32, ld int, q []float32, first int, at []int32, g, t, d int) {
+func (l *Layer) Scores(dst []float32, ld int, q *Queries, row, first int, at []int32, g, t int) {
+	d, k, v := l.dim, &l.keys, &l.values
+	rows := q.Rows[row*d:]
 	switch {
-	case l.k16 != nil:
-		attention.ScoresF16(dst, ld, q, l.k16[first*d:], at, g, t, d, attention.Ahead[uint16]{Data: l.v16[first*d:], At: at})
-	case l.k8 != nil:
-		attention.ScoresQ8(dst, ld, q, l.k8[first*d:], l.kScale[first:], at, g, t, d, attention.Ahead[int8]{Data: l.v8[first*d:], At: at})
+	case k.f16 != nil:
+		attention.ScoresF16(dst, ld, rows, k.f16[first*d:], at, g, t, d, ahead(v.f16, first*d, at))
+	case k.int8 != nil:
+		attention.ScoresQ8(dst, ld, rows, k.int8[first*d:], k.scale[first:], at, g, t, d, ahead(v.int8, first*d, at))
+	case k.int4 != nil:
+		attention.ScoresQ4(dst, ld, q.packed[row*attention.QueryBytesQ4(d):], k.int4[first*d/2:], k.scale4[first*d/attention.PartQ4:], at, g, t, d, ahead(v.int4, first*d/2, at))
 	default:
 		for i := range g {
 			for j := range t {
-				dst[i*ld+j] = vector.Dot(q[i*d:(i+1)*d], vectorAt(l.k32, first, at, j, d))
+				dst[i*ld+j] = vector.Dot(rows[i*d:(i+1)*d], vectorAt(k.f32, first, at, j, d))
 			}
 		}
 	}
 }
 
+// ahead names the groups at of s, from element first on, unless s has another format.
+func ahead[T int8 | uint8 | uint16](s []T, first int, at []int32) attention.Ahead[T] {
+	if s == nil {
+		return attention.Ahead[T]{}
+	}
+	return attention.Ahead[T]{Data: s[first:], At: at}
+}
+
 // Accumulate adds Σ p[i*ld+j]·value j over j < t to acc[i] for i < g, with the values
 // of groups at, counted from number first. Keys of the groups next, if as many, will
 // be scored then.
-func (l *Layer) Accumulate(acc, p []float32, ld, first int, at, next []int32, g, t, d int) {
+func (l *Layer) Accumulate(acc, p []float32, ld, first int, at, next []int32, g, t int) {
+	d, k, v := l.dim, &l.keys, &l.values
 	switch {
-	case l.v16 != nil:
-		attention.AccumF16(acc, p, ld, l.v16[first*d:], at, g, t, d, attention.Ahead[uint16]{Data: l.k16[first*d:], At: next})
-	case l.v8 != nil:
-		attention.AccumQ8(acc, p, ld, l.v8[first*d:], l.vScale[first:], at, g, t, d, attention.Ahead[int8]{Data: l.k8[first*d:], At: next})
+	case v.f16 != nil:
+		attention.AccumF16(acc, p, ld, v.f16[first*d:], at, g, t, d, ahead(k.f16, first*d, next))
+	case v.int8 != nil:
+		attention.AccumQ8(acc, p, ld, v.int8[first*d:], v.scale[first:], at, g, t, d, ahead(k.int8, first*d, next))
+	case v.int4 != nil:
+		attention.AccumQ4(acc, p, ld, v.int4[first*d/2:], v.scale4[first*d/attention.PartQ4:], at, g, t, d, ahead(k.int4, first*d/2, next))
 	default:
 		for i := range g {
 			for j := range t {
-				vector.Axpy(acc[i*d:(i+1)*d], p[i*ld+j], vectorAt(l.v32, first, at, j, d))
+				vector.Axpy(acc[i*d:(i+1)*d], p[i*ld+j], vectorAt(v.f32, first, at, j, d))
 			}
 		}
 	}
@@ -138,22 +159,9 @@ func (st *store) copyBlock(dst, src int32, rows int) {
 	for i := range st.layers {
 		l := &st.layers[i]
 		for h := range l.heads {
-			to, from, n := l.FirstVector(dst, h), l.FirstVector(src, h), wholeGroups(rows)
-			copyVectors(l.k16, to, from, n, l.dim)
-			copyVectors(l.k32, to, from, n, l.dim)
-			copyVectors(l.k8, to, from, n, l.dim)
-			copyVectors(l.kScale, to, from, n, 1)
-			copyVectors(l.v16, to, from, rows, l.dim)
-			copyVectors(l.v32, to, from, rows, l.dim)
-			copyVectors(l.v8, to, from, rows, l.dim)
-			copyVectors(l.vScale, to, from, rows, 1)
+			to, from := l.FirstVector(dst, h), l.FirstVector(src, h)
+			l.keys.copy(to, from, wholeGroups(rows), l.dim)
+			l.values.copy(to, from, rows, l.dim)
 		}
-	}
-}
-
-// copyVectors copies n vectors of dim within s, which is nil when the format does not use it.
-func copyVectors[T any](s []T, to, from, n, dim int) {
-	if s != nil {
-		copy(s[to*dim:(to+n)*dim], s[from*dim:(from+n)*dim])
 	}
 }

@@ -6,5 +6,5 @@ package kv
 func (s *Sequence) Plain(layer, head, pos int) (key, value []float32) {
 	l, n := &s.c.layers[layer], s.c.opt.BlockLen
 	at := (l.FirstVector(s.blocks[pos/n], head) + pos%n) * l.dim
-	return l.k32[at : at+l.dim], l.v32[at : at+l.dim]
+	return l.keys.f32[at : at+l.dim], l.values.f32[at : at+l.dim]
 }

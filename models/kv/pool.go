@@ -129,21 +129,19 @@ type highWater struct {
 	moved  chan struct{}
 }
 
-// Layer holds the keys and values of one layer, of one number format. A
-// vector is the key or value of one token and head. In the formats that
+// Layer holds the keys and values of one layer. A vector is the key or value of one token and head. In the formats that
 // kernels read, keys of one head and block are interleaved in groups of eight:
 //
 //	keys    [Blocks][KVHeads][⌈BlockLen/8⌉][HeadDim][8]
 //	values  [Blocks][KVHeads][8·⌈BlockLen/8⌉][HeadDim]
 //
-// Without groups keys stand like values.
+// F32 has no groups: keys stand like values. Vectors of 4 bits are rotated, each head by a Hadamard transform, so that
+// no element stands out among those that share a scale (Ashkboos et al. 2024, "QuaRot", §4); kernels/attention has
+// their layout. Queries are rotated alike, which changes no score, and sums of values are rotated back.
 type Layer struct {
-	heads, dim     int       // KV heads, and elements of each
-	stride         int       // vectors of a head and block
-	k16, v16       []uint16  // F16
-	k32, v32       []float32 // F32, without groups
-	k8, v8         []int8    // Int8
-	kScale, vScale []float32 // Int8: [Blocks][KVHeads][8·⌈BlockLen/8⌉]
+	heads, dim   int // KV heads, and elements of each
+	stride       int // vectors of a head and block
+	keys, values vectors
 }
 
 // Stats counts what a cache holds now and what it did since it was made.

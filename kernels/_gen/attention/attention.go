@@ -27,7 +27,7 @@ var cachedTypes = []cached{
 }
 
 // Kernels emits the parts of attention with AVX2: 1 to 4 query rows that
-// share a KV head, head dimensions d that are multiples of 8.
+// share a KV head, head dimensions d that are multiples of 8. Kernels of 4 bits have AVX-512 too.
 func Kernels() {
 	for _, e := range cachedTypes {
 		for rows := 1; rows <= 4; rows++ {
@@ -35,6 +35,7 @@ func Kernels() {
 			accumulate(e, rows)
 		}
 	}
+	nibbles()
 	softmaxRows()
 	interleave()
 }
