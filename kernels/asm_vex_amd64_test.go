@@ -5,12 +5,14 @@ package kernels
 import (
 	"bufio"
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
+	"strings"
 	"testing"
 )
 
@@ -26,6 +28,24 @@ var vpdpbusdGNU = [3][16]uint64{
 
 // The three registers have bits of their own, so what they change adds up.
 func TestVPDPBUSDIsEncodedAsGNUAssemblerDoes(t *testing.T) {
+	const registers = 16
+	var lines []string
+	for i := range registers * registers * registers {
+		lines = append(lines, fmt.Sprintf("VPDPBUSD_VEX(%d, %d, %d)", i/registers/registers, i/registers%registers, i%registers))
+	}
+	zero := vpdpbusdGNU[0][0]
+	for i, code := range assemble(t, "vex_amd64.h", lines) {
+		a, b, c := i/registers/registers, i/registers%registers, i%registers
+		want := zero ^ (vpdpbusdGNU[0][a] ^ zero) ^ (vpdpbusdGNU[1][b] ^ zero) ^ (vpdpbusdGNU[2][c] ^ zero)
+		if got := binary.BigEndian.Uint64(append(make([]byte, 8-len(code)), code...)); got != want {
+			t.Fatalf("VPDPBUSD Y%d, Y%d, Y%d is %x, want %x", a, b, c, got, want)
+		}
+	}
+}
+
+// assemble returns the bytes of each of some lines that macros of a header make.
+func assemble(t *testing.T, header string, lines []string) [][]byte {
+	t.Helper()
 	goTool, err := exec.LookPath("go")
 	if err != nil {
 		t.Skip("no Go toolchain to assemble with")
@@ -35,14 +55,9 @@ func TestVPDPBUSDIsEncodedAsGNUAssemblerDoes(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	source := bytes.NewBufferString("#include \"vex_amd64.h\"\nTEXT ·all(SB), 4, $0-0\n")
-	const first, registers = 3, 16
-	for i := range registers * registers * registers {
-		fmt.Fprintf(source, "\tVPDPBUSD_VEX(%d, %d, %d)\n", i/registers/registers, i/registers%registers, i%registers)
-	}
-	source.WriteString("\tRET\n")
+	source := fmt.Sprintf("#include %q\nTEXT ·all(SB), 4, $0-0\n%s\nRET\n", header, strings.Join(lines, "\n"))
 	file := filepath.Join(dir, "all.s")
-	if err := os.WriteFile(file, source.Bytes(), 0o644); err != nil {
+	if err := os.WriteFile(file, []byte(source), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	asm := exec.Command(goTool, "tool", "asm", "-p", "all", "-S", "-I", filepath.Join(here, "_gen", "headers"), "-o", filepath.Join(dir, "all.o"), file)
@@ -51,20 +66,20 @@ func TestVPDPBUSDIsEncodedAsGNUAssemblerDoes(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v: %v\n%.500s", asm, err, listing)
 	}
-	got := make([]uint64, registers*registers*registers)
-	byteLine := regexp.MustCompile(`all\.s:(\d+)\)\tBYTE\t\$(\d+)$`)
+	const first = 3 // line
+	codes := make([][]byte, len(lines))
+	data := regexp.MustCompile(`all\.s:(\d+)\)\t(BYTE|LONG)\t\$(\d+)$`)
 	for s := bufio.NewScanner(bytes.NewReader(listing)); s.Scan(); {
-		if m := byteLine.FindStringSubmatch(s.Text()); m != nil {
+		if m := data.FindStringSubmatch(s.Text()); m != nil {
 			line, _ := strconv.Atoi(m[1])
-			b, _ := strconv.Atoi(m[2])
-			got[line-first] = got[line-first]<<8 | uint64(b)
+			v, _ := strconv.ParseUint(m[3], 10, 32)
+			code := &codes[line-first]
+			if m[2] == "BYTE" {
+				*code = append(*code, byte(v))
+			} else {
+				*code = binary.LittleEndian.AppendUint32(*code, uint32(v))
+			}
 		}
 	}
-	zero := vpdpbusdGNU[0][0]
-	for i, code := range got {
-		a, b, c := i/registers/registers, i/registers%registers, i%registers
-		if want := zero ^ (vpdpbusdGNU[0][a] ^ zero) ^ (vpdpbusdGNU[1][b] ^ zero) ^ (vpdpbusdGNU[2][c] ^ zero); code != want {
-			t.Fatalf("VPDPBUSD Y%d, Y%d, Y%d is %x, want %x", a, b, c, code, want)
-		}
-	}
+	return codes
 }

@@ -23,9 +23,10 @@ type Machine struct {
 	OS        string   `json:"os"`
 	Arch      string   `json:"arch"`
 	Processor string   `json:"processor,omitempty"`
-	Features  []string `json:"features"` // instructions that kernels are written for
-	ISA       string   `json:"isa"`      // instruction set in use
-	Best      string   `json:"best_isa"` // without LUTRA_KERNEL
+	Features  []string `json:"features"`           // instructions that kernels are written for
+	ISA       string   `json:"isa"`                // instruction set in use
+	Best      string   `json:"best_isa"`           // without LUTRA_KERNEL
+	NoTiles   string   `json:"no_tiles,omitempty"` // why the tiles of a processor with AMX are not used
 
 	Threads  int     `json:"threads"`             // that serve computes with
 	Logical  int     `json:"logical_cpus"`        // of the machine
@@ -51,7 +52,7 @@ type Machine struct {
 
 // Look asks the system.
 func Look() *Machine {
-	m := &Machine{OS: runtime.GOOS, Arch: runtime.GOARCH, Processor: processor(), Features: features(), ISA: cpu.Active().String(),
+	m := &Machine{OS: runtime.GOOS, Arch: runtime.GOARCH, Processor: processor(), Features: features(), ISA: cpu.Active().String(), NoTiles: cpu.NoAMX,
 		Threads: cpu.Cores(), Logical: runtime.NumCPU(), Affinity: affinity(), Memory: memory.Physical(), Free: memory.Free(),
 		Interprets: !sandbox.Compiles(), Files: fileLimit(), Clock: time.Now()}
 	all := cpu.Supported()
@@ -65,7 +66,7 @@ func Look() *Machine {
 // features are the instructions that matter here, of those that the processor has.
 func features() []string {
 	list := []string{}
-	for _, f := range []cpuid.FeatureID{cpuid.AVX2, cpuid.FMA3, cpuid.F16C, cpuid.AVXVNNI, cpuid.GFNI, cpuid.AVX512F, cpuid.AVX512BW, cpuid.AVX512VNNI, cpuid.AVX512VBMI,
+	for _, f := range []cpuid.FeatureID{cpuid.AVX2, cpuid.FMA3, cpuid.F16C, cpuid.AVXVNNI, cpuid.GFNI, cpuid.AVX512F, cpuid.AVX512BW, cpuid.AVX512VNNI, cpuid.AVX512VBMI, cpuid.AMXINT8,
 		cpuid.ASIMD, cpuid.ASIMDDP, cpuid.ASIMDHP} {
 		if cpuid.CPU.Supports(f) {
 			list = append(list, f.String())

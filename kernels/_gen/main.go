@@ -76,6 +76,7 @@ func main() {
 		log.Fatalf("gen: no family %q (have %v)", *family, slices.Sorted(maps.Keys(families)))
 	}
 	emit.UseVEX()
+	emit.UseAMX()
 	emit.SplitLarge()
 	emit.AlignRoutines()
 	ConstraintExpr("amd64,!purego")

@@ -29,6 +29,12 @@ func peakFMAAVX2(rounds int)
 //go:noescape
 func peakFMAAVX512(rounds int)
 
+// peakAMXAVX512 does rounds × 65536 multiply-accumulates of TDPBUSD. rounds is positive; sizes are of tiles that
+// are all whole.
+//
+//go:noescape
+func peakAMXAVX512(rounds int, sizes *byte)
+
 // peakReadAVX2 loads n bytes in order. n is a positive multiple of 256.
 //
 //go:noescape

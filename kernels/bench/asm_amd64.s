@@ -4,6 +4,7 @@
 
 #include "textflag.h"
 #include "vex_amd64.h"
+#include "amx_amd64.h"
 
 // func peakMaddAVX2(rounds int)
 // Requires: AVX, AVX2
@@ -240,6 +241,35 @@ loop:
 	DECQ        AX
 	JNE         loop
 	VZEROUPPER
+	RET
+
+// func peakAMXAVX512(rounds int, sizes *byte)
+// Requires: AMXINT8
+TEXT ·peakAMXAVX512(SB), NOSPLIT, $0-16
+	PCALIGN $0x40
+
+	// peakAMXAVX512 does rounds × 65536 multiply-accumulates of TDPBUSD. rounds is positive; sizes are of tiles that
+	// are all whole.
+	MOVQ rounds+0(FP), AX
+	MOVQ sizes+8(FP), CX
+	LDTILECFG(1, 0)
+	TILEZERO(0x00)
+	TILEZERO(0x01)
+	TILEZERO(0x02)
+	TILEZERO(0x03)
+	TILEZERO(0x04)
+	TILEZERO(0x05)
+	TILEZERO(0x06)
+	TILEZERO(0x07)
+
+loop:
+	TDPBUSD(0x06, 0x04, 0x00)
+	TDPBUSD(0x07, 0x04, 0x01)
+	TDPBUSD(0x06, 0x05, 0x02)
+	TDPBUSD(0x07, 0x05, 0x03)
+	DECQ AX
+	JNE  loop
+	TILERELEASE()
 	RET
 
 // func peakReadAVX2(p *byte, n int)

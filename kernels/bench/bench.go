@@ -4,6 +4,7 @@ package bench
 
 //go:generate go -C ../_gen run . -family peak -pkg bench -out ../bench/asm_amd64.s -stubs ../bench/asm_amd64.go
 //go:generate go -C ../_gen run . -header vex_amd64.h -to ../bench
+//go:generate go -C ../_gen run . -header amx_amd64.h -to ../bench
 
 import (
 	"fmt"

@@ -18,6 +18,8 @@ func peakOf(k meter.Kind) loop {
 		return loop{peakFMAAVX512, 16 * 16, "FMA"}
 	case floats:
 		return loop{peakFMAAVX2, 14 * 8, "FMA"}
+	case active == cpu.AVX512 && cpu.HasAMX:
+		return loop{func(rounds int) { peakAMXAVX512(rounds, &wholeTiles[0]) }, 4 * 16 * 16 * 64, "TDPBUSD"}
 	case active == cpu.AVX512:
 		return loop{peakVNNIAVX512, 16 * 64, "VPDPBUSD"}
 	case active == cpu.AVXVNNI:
@@ -25,6 +27,14 @@ func peakOf(k meter.Kind) loop {
 	}
 	return loop{peakMaddAVX2, 14 * 32, "VPMADDUBSW+VPADDW"}
 }
+
+// wholeTiles are the sizes of eight whole tiles.
+var wholeTiles = func() (s cpu.TileSizes) {
+	for t := range 8 {
+		s.Set(t, 16, 64)
+	}
+	return s
+}()
 
 // readers returns the ways to read memory; the fastest one counts.
 func readers() []func(b []byte) {

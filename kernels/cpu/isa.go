@@ -26,6 +26,9 @@ func (i ISA) String() string { return isaNames[i] }
 // active is the instruction set kernels dispatch on, fixed at start-up.
 var active = choose(os.Getenv("LUTRA_KERNEL"))
 
+// NoAMX says why kernels do without the tiles of a processor that has AMX; "" where there is nothing to say.
+var NoAMX string
+
 // Active returns the instruction set in use: the best one this machine has,
 // unless LUTRA_KERNEL names a lesser one.
 func Active() ISA { return active }

@@ -12,6 +12,7 @@ type features struct {
 	vnni    bool // of AVX-512
 	vbmi    bool
 	gfni    bool // with the system's leave for registers of 512 bits
+	amx     bool // AMX-TILE and AMX-INT8, with or without the system's leave
 }
 
 var here = features{
@@ -21,6 +22,7 @@ var here = features{
 	vnni:    cpu.X86.HasAVX512VNNI,
 	vbmi:    cpu.X86.HasAVX512VBMI,
 	gfni:    cpu.X86.HasAVX512GFNI,
+	amx:     cpu.X86.HasAMXTile && cpu.X86.HasAMXInt8,
 }
 
 // Has reports whether this machine has i.
@@ -28,6 +30,22 @@ func Has(i ISA) bool { return here.has(i) }
 
 // HasGFNI reports whether AVX512 kernels may use VGF2P8AFFINEQB.
 var HasGFNI = here.hasGFNI()
+
+// HasAMX reports whether AVX512 kernels may use tiles: processors with tiles have GFNI too.
+var HasAMX bool
+
+func init() { HasAMX, NoAMX = here.hasAMX(askForTiles) }
+
+// hasAMX asks the system for tiles if the processor has them.
+func (f features) hasAMX(ask func() error) (has bool, why string) {
+	if !f.amx || !f.hasGFNI() {
+		return false, ""
+	}
+	if err := ask(); err != nil {
+		return false, err.Error()
+	}
+	return true, ""
+}
 
 func (f features) has(i ISA) bool {
 	switch i {

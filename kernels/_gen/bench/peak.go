@@ -34,8 +34,30 @@ func Peak() {
 			VFMADD231PS(one, one, acc)
 		})
 	}
+	tiles()
 	readMemory("peakReadAVX2", false)
 	readMemory("peakReadAheadAVX2", true)
+}
+
+// tiles emits the product of whole tiles: four sums, of two tiles of each side.
+func tiles() {
+	const name, sums = "peakAMXAVX512", 4
+	emit.Text(name, "func(rounds int, sizes *byte)")
+	emit.Contract(fmt.Sprintf("%s does rounds × %d multiply-accumulates of TDPBUSD. rounds is positive; sizes are of tiles that", name, sums*16*16*64),
+		"are all whole.")
+	rounds := emit.Arg("rounds")
+	emit.TileConfigure(Mem{Base: emit.Arg("sizes")})
+	for t := range emit.Tile(8) {
+		emit.TileZero(t)
+	}
+	Label("loop")
+	for t := range emit.Tile(sums) {
+		emit.TileDot(6+t%2, 4+t/2, t, false, true)
+	}
+	DECQ(rounds)
+	JNE(LabelRef("loop"))
+	emit.TileRelease()
+	RET()
 }
 
 func throughput(name, what string, macs, n int, register func() reg.VecVirtual, op func(one, acc reg.VecVirtual)) {
