@@ -16,10 +16,13 @@ import (
 
 // Methods lists how this machine can multiply matrices of a packing.
 func Methods(p matrix.Packing) []string {
-	if cpu.Active() == cpu.AVX512 && cpu.HasGFNI && gfniOf(p) != nil {
+	switch {
+	case cpu.Active() != cpu.AVX512 || !cpu.HasGFNI || gfniOf(p) == nil:
+		return []string{MAD}
+	case !cpu.HasAMX || amxOf(p) == nil:
 		return []string{MAD, GFNI}
 	}
-	return []string{MAD}
+	return []string{MAD, GFNI, AMX}
 }
 
 var usual = usualOf(cpuid.CPU.VendorID, cpuid.CPU.Family)

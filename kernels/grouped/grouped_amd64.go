@@ -63,8 +63,9 @@ type tileSet struct {
 	nibbles bool                  // one reads nibble records
 	direct  bands.Tiles[tileFunc] // one band; none: pair multiplies it too
 	pair    bands.Tiles[pairTile] // two bands, two tokens at least; none: one by one
-	gfni    *gfniTiles            // instead of pair at some widths; nil: there are none
-	ports   [len(widths)]bool     // which of widths gfni multiplies
+	methods [len(widths)]string   // that multiply each of widths; "": one, direct and pair
+	gfni    *gfniTiles            // instead of these where methods say so; nil: there are none
+	amx     *amxPanel             // the same
 	panel   *panelTiles           // nil where unfolding never pays
 	lookup  *lookupTile           // nil where there is none
 	quads   quadTile              // of two bands, in place of one too; nil: there is none
@@ -126,14 +127,14 @@ func tilesFor(i cpu.ISA, w *matrix.Matrix) tileSet {
 // tilesBy returns the tiles of AVX512 that rules name.
 func tilesBy(rules choice.Rules, p matrix.Packing) tileSet {
 	t := tilesOf(avx512, p)
-	t.gfni = gfniOf(p)
-	if t.gfni == nil {
+	if t.gfni = gfniOf(p); t.gfni == nil {
 		return t
 	}
+	t.amx = amxOf(p)
 	for i, w := range widths {
-		t.ports[i] = rules.For(w.From) == GFNI
+		t.methods[i] = rules.For(w.From)
 	}
-	if t.ports[0] && t.gfni.one != nil {
+	if t.forPorts(1) != nil && t.gfni.one != nil {
 		t.one = t.gfni.one
 	}
 	return t
@@ -157,9 +158,9 @@ func tilesOf(f family, p matrix.Packing) tileSet {
 	return t
 }
 
-// forPorts returns the tiles for two ports if they multiply n tokens; else nil.
+// forPorts returns the tiles for two ports if they multiply n tokens, or what of these AMX does not; else nil.
 func (t *tileSet) forPorts(n int) *gfniTiles {
-	if t.gfni == nil || !t.ports[widthOf(n)] {
+	if m := t.methods[widthOf(n)]; m != GFNI && m != AMX {
 		return nil
 	}
 	return t.gfni
@@ -207,8 +208,14 @@ func (q *kernel) Add(scratch *bands.Scratch, y []float32, ld, s, n int, x *acts.
 		q.addHalves(scratch, y, ld, s, n, x, t, tEnd, gLo, gHi)
 		return
 	}
-	gfni := q.tiles.forPorts(x.N())
+	gfni, amx := q.tiles.forPorts(x.N()), q.tiles.forTiles(x.N())
 	for i := 0; i < n; {
+		if amx != nil && gHi-gLo >= amxLeast {
+			take := min(2, n-i)
+			amx.add(q, scratch, y[i*bands.Rows:], ld, s+i, take, x, t, tEnd, gLo, gHi)
+			i += take
+			continue
+		}
 		if q.tiles.quads != nil && n-i >= 2 {
 			q.addQuads(scratch, y[i*bands.Rows:], ld, s+i, x, t, tEnd, gLo, gHi)
 			i += 2

@@ -68,7 +68,7 @@ func GFNI() {
 	lowWide(lowPackings[1], isa)
 	for _, p := range append(packings[:len(packings):len(packings)], lowPackings...) {
 		if p.low == 0 { // of the others panels gain 4 % at most
-			gfniWriter(p)
+			gfniWriter(p, false)
 		}
 		for _, t := range emit.Widths(2, p.gfniWidest()) {
 			gfniTile(p, t)
@@ -116,6 +116,7 @@ type gfni struct {
 	d       []reg.VecVirtual    // of a unit, by band
 	table   reg.VecVirtual      // of FP4: levels and 128
 	spilled reg.GPVirtual       // [band][token] sums in memory, where registers have no room for them; nil: sums
+	signed  bool                // codes of Q8 and FP4 are, else 128 above what they stand for
 	super   reg.GPVirtual       // of Q4M: d and dmin of a superblock as float32, [band][2][16]
 }
 
@@ -145,7 +146,11 @@ func (t *gfni) levelTable() {
 		return
 	}
 	if fp4Bytes == nil {
-		fp4Bytes = emit.Table("gfniLevelsFP4", emit.Fill(64, func(i int) byte { return byte(e2m1[i%16] + 128) }))
+		name, above := "gfniLevelsFP4", 128
+		if t.signed {
+			name, above = "amxLevelsFP4", 0
+		}
+		fp4Bytes = emit.Table(name, emit.Fill(64, func(i int) byte { return byte(int(e2m1[i%16]) + above) }))
 	}
 	t.table = ZMM()
 	VMOVDQU64(fp4Bytes, t.table)
@@ -326,7 +331,9 @@ func (t *gfni) unpackBand(j, at int, v reg.VecVirtual) {
 		moveBits(v, t.low, lowest, t.lowAt())
 	case t.name == "Q8":
 		VMOVDQU64(t.code(at+j*planeBytes), v)
-		VPXORD_BCST(everyByte(0x80), v, v)
+		if !t.signed {
+			VPXORD_BCST(everyByte(0x80), v, v)
+		}
 	case t.name == "Q6":
 		h, p := j/4, j%4
 		nibble := ZMM()
