@@ -10,7 +10,7 @@ import (
 )
 
 // attention is FlashAttention in fp16 (Test-Time Scaling on NPUs, Alg. 1). Queries of
-// one KV head and sequence, those of a group for each token, fill tiles of 32 rows.
+// one KV head and sequence, a group's queries for each token, fill tiles of 32 rows.
 // A chunk of keys K with values V changes what a tile of rows Q has gathered so far:
 //
 //	S = (Q · scale·log₂(e))·Kᵀ         OpTileMul
@@ -34,7 +34,7 @@ type attention struct {
 	kept    bool   // the device keeps keys and values
 }
 
-// attentionTCM is how attention divides TCM: where queries, scores, keys and values of a chunk are.
+// attentionTCM holds the places in TCM of the queries, scores, keys and values of a chunk.
 type attentionTCM struct {
 	longest int     // keys of a chunk, where TCM has room
 	dim     int     // of a head, in tiles
@@ -314,8 +314,7 @@ func (a *attention) stageTile(t *rowTile, from, n int, last bool) {
 	a.jobs = append(a.jobs, job{rowTile: t, last: last, states: states, out: out})
 }
 
-// stageMasks queues the masking of a row tile's scores, those of some tiles of keys from position
-// begin on.
+// stageMasks queues the masking of a row tile's scores of some tiles of keys, from position begin on.
 func (a *attention) stageMasks(t *rowTile, begin, keys int) {
 	group := a.call.Heads / a.call.Cache.Shape().Heads
 	row := func(i int) *models.RowPos { return t.row(i, group) }

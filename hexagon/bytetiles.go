@@ -9,10 +9,10 @@ import (
 // Matrices with a scale a row by the tile unit in int8 (T-MAN §6.2): codes are its uint8 operand as they
 // stand, activations of 8 bits the int8 one. Sums are exact, so that products have the bits of lookups.
 
-// byteRowsOfStrip is how many tiles of codes a column of a strip is.
+// byteRowsOfStrip is the number of tiles of codes in a column of a strip.
 const byteRowsOfStrip = layout.Strip / hmx.ByteRows
 
-// laid is what becomes of a row beside its integers.
+// laid holds the results of a row beside its integers.
 type laid struct {
 	sum   int32 // of them
 	scale float32

@@ -26,7 +26,7 @@ type chunkWork struct {
 	in, out  []float32 // rows of a matrix that the CPU has
 }
 
-// share is what a launch computes of an expert.
+// share is the part of an expert's rows that a launch computes.
 type share struct {
 	expert int32
 	places []int32 // at most the group's capacity

@@ -7,8 +7,8 @@ import (
 	"github.com/lutra-lm/lutra/models"
 )
 
-// tailShape is what recurrent layers look back to, of one sequence: of each layer [taps-1][channels]float32,
-// the last rows before a convolution, and the states of a delta net. The device has room for slots of these.
+// tailShape gives the sizes of the data that recurrent layers of one sequence look back to. These are
+// [taps-1][channels]float32 of each layer, the last rows before a convolution, and the states of a delta net. The device has room for slots of these.
 type tailShape struct {
 	layers, taps, channels int
 	heads, width           int // of states; 0: there are none
@@ -17,8 +17,8 @@ type tailShape struct {
 }
 
 // tails are the tails that the device has of some sequences. The device goes on from them by itself. The
-// states of the KV cache stay the truth: a step gives back what it makes of them, and of what the device
-// lacks, as versions of states say, a slot is given a copy.
+// states of the KV cache stay the truth: a step gives back the new ones. A slot gets a copy of the states that
+// the device lacks, by their versions.
 type tails struct {
 	*tailShape
 	q     *request
@@ -36,8 +36,8 @@ type tail struct {
 	used uint64   // by which request
 }
 
-// spanTail is a span of a step: its slot, -1 before its first row, and where in pending are the tails behind its
-// rows, and those of its checkpoint.
+// spanTail is a span of a step: its slot, -1 before its first row, and the places in pending of the tails after its
+// rows and of its checkpoint's tails.
 type spanTail struct {
 	slot     int32
 	at, mark int
@@ -48,8 +48,8 @@ type spanTail struct {
 // convPart is rows of a request that are one span's, the first of which has done of the span's before it.
 type convPart struct{ span, first, n, done int }
 
-// tailBytes is the memory for tails, unless a sequence's are larger; stateBytes that with states of delta nets, of which
-// one sequence has at most mostBytes: further layers are the host's.
+// tailBytes is the memory for tails, unless a sequence's are larger. stateBytes is the memory with states of delta
+// nets, of which one sequence has at most mostBytes: further layers are the host's.
 const tailBytes, stateBytes, mostBytes = 16 << 20, 128 << 20, 512 << 20
 
 // conv takes a layer's short convolution. It returns the reason where it does not.
@@ -81,14 +81,14 @@ func (t *tailShape) take(l *layer, shape tailShape, weights []float32) (why stri
 	return ""
 }
 
-// rows counts the numbers of the rows that a layer looks back to, states those of a delta net.
+// rows counts the numbers of the rows that a layer looks back to, states the numbers of a delta net's states.
 func (t *tailShape) rows() int   { return (t.taps - 1) * t.channels }
 func (t *tailShape) states() int { return t.heads * t.width * t.width }
 
 // size returns the bytes of a slot.
 func (t *tailShape) size() int { return 4 * t.layers * (t.rows() + t.states()) }
 
-// rowsAt and statesAt return where a slot has those of a layer.
+// rowsAt and statesAt return the places of a layer's rows and states in a slot.
 func (t *tailShape) rowsAt(slot int32, l *layer) uint32 {
 	return t.at.at + uint32(int(slot)*t.size()+4*l.tail*(t.rows()+t.states()))
 }

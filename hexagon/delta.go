@@ -123,7 +123,7 @@ func (t *tails) takeStates(all []float32, slot int32, l *layer, position int) {
 	t.q.count(&t.q.work.Written, 4*t.states())
 }
 
-// giveStates sets those of a layer, after position tokens, to a slot's.
+// giveStates sets a layer's states, after position tokens, to a slot's.
 func (t *tails) giveStates(all []float32, slot int32, l *layer, position int) {
 	t.restore(all, device.View[float32](t.q.mem, t.statesAt(slot, l), t.states()), l, position)
 	t.q.count(&t.q.work.Read, 4*t.states())

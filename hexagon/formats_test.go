@@ -133,7 +133,7 @@ func TestHalvesAreMultipliedAsTheyAre(t *testing.T) {
 	}
 }
 
-// F32 of a file that was F16 or BF16 is what that file's matrix is; with a scale a row it is exact too; other
+// F32 of a file that was F16 or BF16 is the same matrix as that file's. With a scale a row it is exact too. Other
 // F32 is the CPU's, or rounded.
 func TestF32ThatFitsHalvesIsMultipliedAsThese(t *testing.T) {
 	r := rand.New(rand.NewPCG(24, 1))

@@ -23,8 +23,8 @@ type gatedExpert struct {
 	unit         unit
 }
 
-// gatedPlan is the gated experts of all layers, and what launches of them share: the rows of a chunk, which
-// experts collect theirs of, and what becomes of each row of a launch.
+// gatedPlan holds the gated experts of all layers, and the memory that their launches share: the rows of a chunk,
+// from which experts collect theirs, and the result of each row of a launch.
 type gatedPlan struct {
 	of     [][]*gatedExpert // [layer][expert] nil: the host has what is between its products
 	shared []*gatedExpert   // [layer]

@@ -6,8 +6,8 @@ import (
 	"github.com/lutra-lm/lutra/models"
 )
 
-// keyMask says which keys rows see: those before them, or of rows with models.RowPos.All those behind
-// them too, or a window of these. What lies behind the last key is left out by OpSoftmax's counts. A
+// keyMask says which keys rows see: the keys before them, with models.RowPos.All the keys after them too, or a
+// window of these. OpSoftmax's counts leave out everything after the last key. A
 // tile of queries begins at the tile of keys that its first row's window begins in; keys before the
 // windows of its other rows lie in that tile and in the next one. These are masked: after soft caps,
 // which would make a score of any mask, the tile unit adds the least fp16 to them,
@@ -21,7 +21,7 @@ type keyMask struct {
 	both   bool
 }
 
-// mostMasks is how many tiles of keys 32 queries have to have masked at most.
+// mostMasks is the largest number of tiles of keys that 32 queries need masked.
 const mostMasks = 2
 
 // first returns the first key that a row sees, and end the one behind the last.

@@ -10,8 +10,8 @@ import (
 	"github.com/lutra-lm/lutra/models/kv"
 )
 
-// keys is what the device has of a KV cache, in the order in which the tile unit reads it:
-// a row's keys and values are put there once, when the row is computed, and stay. A slot
+// keys is the device's part of a KV cache, in the order in which the tile unit reads it.
+// A row's keys and values are put there once, when the row is computed, and stay. A slot
 // has 32 positions of a layer that follow one another:
 //
 //	[KV heads]( keys [dim] tiles, a key in each column; values [dim] tiles, a value in each row )
@@ -38,7 +38,7 @@ type slotKey struct {
 	block       int32
 }
 
-// mostBlocks is how many blocks of a cache 32 positions have at most.
+// mostBlocks is the largest number of blocks of a cache that 32 positions have.
 const mostBlocks = 4
 
 var noBlocks = [mostBlocks]int32{-1, -1, -1, -1}
@@ -150,7 +150,7 @@ func (k *keys) slot(seq *kv.Sequence, layer, t int) (int32, bool) {
 	return s, true
 }
 
-// fits reports whether the slot is that of the blocks, as far as both have them.
+// fits reports whether the slot belongs to the blocks, as far as both have them.
 func (s *slot) fits(blocks *[mostBlocks]int32, taken *[mostBlocks]uint32) bool {
 	for i, b := range blocks {
 		if b >= 0 && s.blocks[i] >= 0 && (s.blocks[i] != b || s.taken[i] != taken[i]) {

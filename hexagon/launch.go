@@ -2,9 +2,9 @@ package hexagon
 
 import "github.com/lutra-lm/lutra/hexagon/layout"
 
-// launch computes products of one after the other in one run, each of as many rows as
-// its capacity says: what it asks of the device depends on matrices and capacities
-// alone, so that it could be a graph that was made before. An error leaves results
+// launch computes products one after the other in one run, each of as many rows as its
+// capacity. Its packets depend on matrices and capacities alone, so that it could be a graph
+// that was made before. An error leaves results
 // undefined.
 func (ps *products) launch(products []product) error {
 	x, y := ps.plan.launch.x.at, ps.plan.launch.y.at

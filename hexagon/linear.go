@@ -150,8 +150,8 @@ func (l *linear) at(strip int) (codes, scales, offsets uint32) {
 // lookupRows is the most rows whose tables are in TCM at once.
 const lookupRows = 32
 
-// tableBytes returns what the tables and sums of a row take, and tableRows how many rows'
-// are in TCM at once, before what OpGEMV wants: at least a column of tiles.
+// tableBytes returns the size of the tables and sums of a row, and tableRows the number of rows whose tables are in
+// TCM at once, beside the scratch of OpGEMV: at least a column of tiles.
 func (l *linear) tableBytes() int { return device.TableStride(l.K, l.InBytes()) }
 func (l *linear) tableRows() int {
 	n := lookupRows
@@ -212,8 +212,8 @@ func (l *linear) lookUp(q *request, first, strips, n int, y uint32) {
 // spilled is where the scratch of the last product by lookups lies in TCM.
 type spilled struct{ begin, end int }
 
-// spill places the scratch of a product, of size bytes, from the end of tables on: at the end of TCM, or below the scratch
-// of the product before it, whose end the first tiles of this one then come beside (dispatch/flow.c).
+// spill places the scratch of a product, of size bytes, after the end of tables: at the end of TCM, or below the scratch
+// of the product before it. There the first tiles of this one come beside that product's end (dispatch/flow.c).
 func (q *request) spill(size, tables int) uint32 {
 	at := tcmEnd - size
 	if last := &q.spilled; at < last.end && last.begin-size >= tables {
@@ -292,7 +292,7 @@ func (c activationCodes) activations(row []float32) (inverse, scale float32) {
 	return 1, 1
 }
 
-// integer returns what a number of a row becomes, inverse being that of activations.
+// integer quantises a number of a row; inverse is 1 divided by the scale of the activations.
 func (c activationCodes) integer(f, inverse float32) int32 {
 	if f != f {
 		return 0

@@ -12,7 +12,7 @@ import (
 	"github.com/lutra-lm/lutra/models"
 )
 
-// mixturePlan is how the experts of a model are computed.
+// mixturePlan says where and in which groups the experts of a model are computed.
 type mixturePlan struct {
 	plan  *experts.Plan
 	dense int // layers without experts, the first
@@ -20,7 +20,7 @@ type mixturePlan struct {
 }
 
 // leastChunk is the fewest rows of a sequence in a step that are a chunk of a prompt.
-// Fewer are not worth a launch: the host computes them, and those of a stream with
+// Fewer are not worth a launch: the host computes them, and rows of a stream with
 // the tokens that are guessed for it.
 const leastChunk = 32
 

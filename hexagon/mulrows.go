@@ -93,8 +93,8 @@ func (q *request) mulTiledRows(w *rowBuffers, s *stack, x, y span, n int) {
 	}
 }
 
-// toRows returns what queues the results of strips of part i, multiplied in parts of k columns, as numbers of
-// n rows of y: more than those before it, or with biases.
+// toRows returns a function that queues the results of strips of part i, multiplied in parts of k columns, as
+// numbers of n rows of y. They are added to the parts before, or to biases.
 func (q *request) toRows(w *rowBuffers, s *stack, i int, y span, n, k int, more bool) func(strip, strips int, out uint32) {
 	scale := math.Float32bits(1 / s.parts[i].outScale(k))
 	return func(strip, strips int, out uint32) {
@@ -115,7 +115,7 @@ type unit struct {
 	ref.Clamp
 }
 
-// units are those that the device has.
+// units are the units that the device has.
 var units = map[models.GatedUnit]unit{
 	models.UnitSiLU: {kind: ref.GLUSiLU}, models.UnitGELU: {kind: ref.GLUGELU}, models.UnitReLU2: {kind: ref.GLUReLU2}, models.UnitErfGELU: {kind: ref.GLUErfGELU},
 	models.UnitClampedSiLU: {ref.GLUClamped, ref.Clamp{Limit: vector.ClampedLimit, Alpha: 1}},

@@ -38,9 +38,9 @@ func (p Path) levels() float32 {
 	return device.MaxActivation
 }
 
-// rowsByLookup says up to how many rows products by lookups take less modelled time than by the tile unit, of
-// matrices of that many bits a code and columns a scale (0: the row). beside is the same where the tile unit
-// multiplies bytes. A test of lab/npu/soc holds the rows to the model of a chip.
+// rowsByLookup holds the largest number of rows for which products by lookups take less modelled time than by the
+// tile unit, for matrices of that many bits a code and columns a scale (0: the row). beside is the same where the
+// tile unit multiplies bytes. A test of lab/npu/soc holds the rows to the model of a chip.
 var rowsByLookup = []struct{ bits, group, rows, beside int }{
 	{1, 0, 14, 10}, {1, 128, 10, 10},
 	{2, 0, 9, 6}, {2, 64, 6, 6}, {2, 128, 7, 7},
@@ -51,8 +51,8 @@ var rowsByLookup = []struct{ bits, group, rows, beside int }{
 // fewRows is the same for formats that are not in the table, and for codes of four bits that stand for values.
 const fewRows = 4
 
-// LookupRows returns up to how many rows PathAuto multiplies a matrix of a format, whose group is 0 for whole
-// rows, by lookups, or PathInt8, if bytes, before it takes the tile unit.
+// LookupRows returns the largest number of rows that PathAuto, or if bytes PathInt8, multiplies by lookups before it
+// takes the tile unit. A format's group is 0 for whole rows.
 func LookupRows(f layout.Format, bytes bool) int {
 	for _, x := range rowsByLookup {
 		if x.bits == f.Bits && x.group == f.Group && f.Values == nil {
@@ -98,9 +98,9 @@ const (
 	unevenSixteens = 17 // a worker may have a sixteenth more strips than it must
 )
 
-// LookupTiles returns the size of the tiles that a matrix [m][k] is brought to TCM in for lookups, and how many
-// workers have some at once: the most strips of which all tiles are whole and evenly shared, and then the
-// longest rows.
+// LookupTiles returns the size of the tiles in which a matrix [m][k] is brought to TCM for lookups, and the number of
+// workers that have tiles at once. It takes the most strips of which all tiles are whole and evenly shared, and then
+// the longest rows.
 func LookupTiles(m, k int) (strips, cols, workers int) {
 	all := m / layout.Strip
 	least := (all + lookupWorkers - 1) / lookupWorkers
@@ -119,7 +119,7 @@ func LookupTiles(m, k int) (strips, cols, workers int) {
 	return strips, cols, lookupWorkers
 }
 
-// tiles returns the size of a matrix's tiles of lookups, and how many workers have some at once;
+// tiles returns the size of a matrix's tiles of lookups, and the number of workers that have tiles at once;
 // they and the sums of its rows take at most half of TCM.
 func tiles(w *layout.Weights) (strips, cols, workers int) {
 	strips, cols, workers = LookupTiles(w.M, w.K)

@@ -64,7 +64,7 @@ type places struct {
 	probed                 [2]uint32 // a product's row and what was made of it
 }
 
-// mostStates is how many tiles of queries, with some keys each, a step may have.
+// mostStates is the largest number of tiles of queries, with some keys each, in a step.
 const mostStates = 1 << 10
 
 // Layers implements models.Accelerator: it takes layers all of whose matrices the device has.
@@ -215,7 +215,7 @@ func (d *layerPlan) stackMatrices(a *arena, l *layer) {
 	}
 }
 
-// share makes the layer's rotation, window and soft cap those of the layers behind it.
+// share gives the layer's rotation, window and soft cap to the layers after it.
 func (d *layerPlan) share(l *layer) {
 	if l.Rotated > 0 {
 		d.rotations[l.Rope] = l.rotation()
@@ -410,8 +410,8 @@ func alike(of []kernels.Linear) bool {
 	})
 }
 
-// atOnce returns how many rows of a step of n are one request: those of a product by lookups
-// have tables in TCM, and those of an encoder's sequence are together.
+// atOnce returns the number of rows of a step of n that are one request. Rows of a product by lookups have tables in
+// TCM, and the rows of an encoder's sequence stay together.
 func (d *layerPlan) atOnce(n, first, end int) int {
 	if d.m.Bidirectional {
 		return d.tiledRows

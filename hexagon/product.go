@@ -5,8 +5,8 @@ import (
 	"github.com/lutra-lm/lutra/kernels"
 )
 
-// product is rows that a matrix multiplies, and where the results go. Rows are those
-// of acts, or rows from[i] of x, whose results are rows to[i] of y.
+// product holds the rows that a matrix multiplies, and the place of the results. Rows are acts',
+// or rows from[i] of x, whose results are rows to[i] of y.
 type product struct {
 	*linear
 	n    int // rows

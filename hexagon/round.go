@@ -12,11 +12,11 @@ import (
 	"github.com/lutra-lm/lutra/kernels/meter"
 )
 
-// Rounding says how weights are stored that the device does not hold exactly: weights with
+// Rounding is a way to store weights that the device does not hold exactly: weights with
 // scales of 16 columns, and of float32. Weights of four bits are codes in super-groups
 // (Test-Time Scaling on NPUs, §5.1): 32 that follow one another in a tile, two rows by
-// 16 columns, share a scale. They are multiplied by tiles alone. Those of eight are what
-// a file's Q8_0 are.
+// 16 columns, share a scale. They are multiplied by tiles alone. Weights of eight bits are
+// stored as a file's Q8_0.
 type Rounding string
 
 // The roundings.

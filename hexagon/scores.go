@@ -38,8 +38,8 @@ func softCaps(table []uint16, limit float64) {
 	}
 }
 
-// sink returns what a row has gathered before its first key: a maximum, the largest fp16 that is
-// at most its sink, and a sum of weights, which is at least 1 then.
+// sink returns the state of a row before its first key: a maximum, the largest fp16 that is at
+// most its sink, and a sum of weights, which is at least 1 then.
 func sink(s float32) (most uint16, sum float64) {
 	score := float64(s) * math.Log2E
 	if most = layout.F16(float32(score)); float64(layout.F32(most)) > score && most != lowest {
@@ -65,9 +65,8 @@ func sinksFit(sinks []float32) bool {
 	return true
 }
 
-// sinkStates are what sinks make of the states of OpSoftmax that tiles begin with, for OpFold: of
-// each head that a tile may begin with 32 states, those of its heads of one group in turn; then of each
-// head 32 of its own.
+// sinkStates are the states of OpSoftmax with which tiles begin because of sinks, for OpFold. Each head with
+// which a tile may begin has 32 states, of its heads of one group in turn. Then each head has 32 of its own.
 func sinkStates(sinks []float32, kvHeads int) []float32 {
 	if sinks == nil {
 		return nil

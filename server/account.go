@@ -14,8 +14,8 @@ import (
 	"github.com/lutra-lm/lutra/tts"
 )
 
-// account is what a request's log line and metrics report of its answer. Its handler alone
-// changes it; mu is for those who look at it meanwhile.
+// account holds the figures of an answer that the log line and the metrics report. Its handler alone
+// changes it; mu protects readers meanwhile.
 type account struct {
 	mu sync.Mutex
 	metrics.Request
@@ -27,7 +27,7 @@ type account struct {
 	prompt   func() batcher.Timing // of the first prompt; nil: its sequence is yet to be opened
 }
 
-// record is what a request's log line and metrics report.
+// record holds the figures of a request that the log line and the metrics report.
 type record struct {
 	id      string
 	start   time.Time

@@ -50,7 +50,7 @@ func adapted(t *testing.T) *fixture {
 	return f
 }
 
-// adaptedText is what a model writes, and the receipt.
+// adaptedText returns a model's text and the receipt.
 type adaptedText struct {
 	Fingerprint string `json:"system_fingerprint"`
 	Choices     []struct {

@@ -88,8 +88,8 @@ func (a *admitter) enter(k *admission.Key) (leave func(), err error) {
 	return func() { out(); free() }, nil
 }
 
-// reserve sets aside what a request may take of its key's tokens: those of its body, at four
-// bytes each, and as many more as it allows for. settle charges what was spent.
+// reserve sets aside tokens of a request's key: a token for four bytes of the body, and the most tokens that
+// the request allows for. settle charges the tokens that were spent.
 func (r *runner) reserve(c *api.Call, allowed int) (settle func(spent int), err error) {
 	settle, err = c.Key.Reserve(c.Size/4 + allowed)
 	r.apis.showRates(c)

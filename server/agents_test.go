@@ -12,8 +12,8 @@ import (
 	"github.com/lutra-lm/lutra/tts/toolcall"
 )
 
-// agent makes a toy model whose turn is chosen by the number of results of tools that
-// it has read: a model that calls tools of its own accord, and knows when to stop.
+// agent makes a toy model whose turn is chosen by the number of results of tools that it has read. So it
+// calls tools of its own accord, and knows when to stop.
 func agent(t *testing.T, turns ...string) *toy.Model {
 	t.Helper()
 	tok := words(t)

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// BenchmarkStreams is what a token costs above the model: HTTP, events, text
+// BenchmarkStreams measures a token's cost above the model: HTTP, events, text
 // decoding and the engine around a toy model, 200 tokens a stream.
 func BenchmarkStreams(b *testing.B) {
 	for _, streams := range []int{1, 8, 32} {

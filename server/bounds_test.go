@@ -47,7 +47,7 @@ type bound struct {
 	body      func(n int) string
 }
 
-// bounds returns all of them but those of headers and bodies.
+// bounds returns all bounds except the ones of headers and bodies.
 func bounds() []bound {
 	const chat, text = "/v1/chat/completions", "/v1/completions"
 	field := func(name string, value func(n int) string) func(int) string {

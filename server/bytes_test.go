@@ -21,9 +21,9 @@ import (
 )
 
 // The answers of all APIs are held to their bytes, so that work inside of the server shows
-// what it changes outside. With -update the hashes in bytesFile are those of today. With
-// LUTRA_BYTES, a folder, all answers are written there, for diff, with those of an embedded
-// model, whose numbers depend on the machine.
+// what it changes outside. With -update the hashes in bytesFile become today's. With
+// LUTRA_BYTES, a folder, all answers are written there, for diff. Answers of an embedded model,
+// whose numbers depend on the machine, are written too.
 var updateBytes = flag.Bool("update", false, "rewrite "+bytesFile)
 
 const bytesFile = "testdata/bytes.txt"

@@ -11,18 +11,18 @@ import (
 )
 
 const (
-	// acceptAgain is how long a listener waits for a file descriptor to become free.
+	// acceptAgain is the time that a listener waits for a file descriptor to become free.
 	acceptAgain = 50 * time.Millisecond
-	// warnAgain is how often it says so.
+	// warnAgain is the time between two warnings about it.
 	warnAgain = 10 * time.Second
-	// otherFiles is how many files a server has open besides its connections: those of
-	// models, of the poller and of the log.
+	// otherFiles is the number of files that a server has open besides its connections: models,
+	// the poller and the log.
 	otherFiles = 64
 )
 
-// patientListener accepts connections. Where the process or the system has run out of
-// file descriptors it waits until one is free, and says so now and then: to close would
-// end the server, and to try again at once would fill the log.
+// patientListener accepts connections. Where the process or the system has run out of file
+// descriptors it waits until one is free, with a warning now and then. To close would end the
+// server, and to try again at once would fill the log.
 type patientListener struct {
 	net.Listener
 	log    zerolog.Logger

@@ -9,10 +9,12 @@
 // a stream. The request's context ends with its client, its time limit or the server, and
 // takes the work in the engine with it.
 //
-// Invariants: every answer that is not a success carries an error as its API writes
-// it, from the one map in errors.go; a streamed answer concatenates to
-// the unstreamed one; prompts are never logged below level Trace; no client,
-// however slow, holds up another.
+// Invariants:
+//   - Every answer that is not a success carries an error as its API writes it, from the one map in
+//     errors.go.
+//   - A streamed answer concatenates to the unstreamed one.
+//   - Prompts are never logged below level Trace.
+//   - No client, however slow, holds up another.
 //
 // The package knows nothing of tokens beyond counting them, nor of batches.
 package server

@@ -25,7 +25,7 @@ import (
 	"github.com/lutra-lm/lutra/tts/embed"
 )
 
-// rerankTemplate is like that of Qwen3-Reranker.
+// rerankTemplate resembles Qwen3-Reranker's template.
 const rerankTemplate = "<|im_start|>user\nQuery: {query}\nDocument: {document}<|im_end|>\n<|im_start|>assistant\n"
 
 // reading returns a server of a generator, "toy", of a model whose vectors count a text's
@@ -63,8 +63,8 @@ func reading(t *testing.T) *fixture {
 	return f
 }
 
-// wireVectors is the answer of /v1/embeddings, written down apart from the server's own
-// types; readTokens that of all routes here.
+// wireVectors is the answer of /v1/embeddings, written down apart from the server's own types.
+// readTokens is the usage of all routes here.
 type wireVectors struct {
 	Object string `json:"object"`
 	Data   []struct {

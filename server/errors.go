@@ -54,7 +54,7 @@ func toFault(err error) *api.Fault {
 	return broken("internal_error", "The server had an error while processing your request.")
 }
 
-// faults are what clients see of errors; nil: of others.
+// faults maps errors to the faults that clients see; the row of nil is for all other errors.
 var faults = []func(error) *api.Fault{
 	as(func(f *api.Fault) *api.Fault { return f }),
 	as(func(e *jsonread.Error) *api.Fault { return api.Invalid(e.Code, e.Param, "%s", e.Message) }),

@@ -198,7 +198,7 @@ func spelling(t *testing.T, source string, marks, texts []string) (s *scripted, 
 	return s, id
 }
 
-// answer is what a client has of one answer.
+// answer holds the parts of one answer that a client reads.
 type answer struct {
 	text, reasoning string
 	calls           []called
@@ -239,7 +239,7 @@ func (s *scripted) streamed(t *testing.T, req goopenai.ChatCompletionRequest) (a
 	return a
 }
 
-// toolsOfFamilies returns those of the tests of families: arguments are texts.
+// toolsOfFamilies returns the tools of the families' tests, whose arguments are texts.
 func toolsOfFamilies() []goopenai.Tool {
 	var list []goopenai.Tool
 	for _, name := range []string{"get_weather", "now"} {
@@ -249,7 +249,7 @@ func toolsOfFamilies() []goopenai.Tool {
 	return list
 }
 
-// sayings are what the models of the tests say, in the terms of a client.
+// sayings lists the answers of the tests' models, in the terms of a client.
 var sayings = []struct {
 	name, text string
 	calls      []called
@@ -262,7 +262,7 @@ var sayings = []struct {
 		{"get_weather", `{"city": "\"}]\\ </tool_call> {[<｜tool▁call▁end｜> <|call|> [TOOL_CALLS] >>> \ud83e\udda6"}`}, {"now", `{"unit": "a; {b}"}`}}},
 }
 
-// same tells whether a family's arguments are those of a saying: what is no JSON is read and written as JSON.
+// same tells whether a family's arguments equal a saying's. Arguments that are no JSON are read and written as JSON.
 func same(family, got, want string) bool {
 	if slices.Contains(exact, family) {
 		return got == want
@@ -436,7 +436,7 @@ func TestSeveralStrictCallsArriveAsTheyWereWritten(t *testing.T) {
 	for family, source := range callFormats {
 		for _, marks := range [][]string{nil, formatOf(t, source).Marks} {
 			message, ok := written(t, family, "", calls...)
-			if !ok || slices.Contains([]string{"qwen3-coder", "glm", "seed", "invoke", "typed"}, family) { // their elements are those of other tools
+			if !ok || slices.Contains([]string{"qwen3-coder", "glm", "seed", "invoke", "typed"}, family) { // their elements name other tools
 				continue
 			}
 			s, _ := spelling(t, source, marks, nil)

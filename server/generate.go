@@ -13,7 +13,7 @@ import (
 	"github.com/lutra-lm/lutra/tts"
 )
 
-// interactiveChoices is how many choices an interactive request may have. One with
+// interactiveChoices is the largest number of choices of an interactive request. A request with
 // more is a search in all but name, and must not make others wait.
 const interactiveChoices = 8
 

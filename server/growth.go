@@ -18,7 +18,7 @@ type growth struct {
 	uncounted int64
 }
 
-// add counts an event, and its text if that is kept. Errors: those of Lease.Grow.
+// add counts an event, and its text if that is kept. It returns errors of Lease.Grow.
 func (g *growth) add(e tts.Event, text bool) error {
 	if text {
 		g.uncounted += held(e)

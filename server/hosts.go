@@ -21,7 +21,7 @@ type hosts struct {
 	names []string // Options.AllowedHosts, in small letters
 }
 
-// newHosts returns those of a server of these options that listens on addr.
+// newHosts returns the hosts of a server with these options that listens on addr.
 func newHosts(opt *Options, addr string) *hosts {
 	h := &hosts{local: listensLocally(addr)}
 	for _, name := range opt.AllowedHosts {
@@ -65,11 +65,11 @@ func splitHost(header string) (name, port string) {
 }
 
 // ownPage tells whether a request comes from the server's own page behind a proxy that
-// has changed the Host header. Over plain http a browser sends no Sec-Fetch-Site, and
+// has changed the Host header. Over plain http a browser sends no Sec-Fetch-Site.
 // Host and Origin differ where the proxy drops the port (nginx's $host) or puts its own
 // name for the server (nginx's default). A page cannot forge its Origin, so one under a
-// configured name is not foreign, wherever the proxy sent the request; without one, the
-// names must agree, and a port that Host does have is that of another server's page.
+// configured name is not foreign, wherever the proxy sent the request. Without a configured name, the
+// names must agree, and a port in Host belongs to another server's page.
 // Whatever passes here must still be JSON, which a page of another origin cannot send
 // unless the server answers its preflight.
 func (h *hosts) ownPage(r *http.Request) bool {

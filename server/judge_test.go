@@ -17,7 +17,7 @@ func withJudges(o *Options) {
 	o.Scorers = map[string]tts.Scorer{"strict": judge.New(rubric, nil)}
 }
 
-// judgedAnswer is what an answer tells of its candidates.
+// judgedAnswer holds an answer's report of its candidates.
 type judgedAnswer struct {
 	Usage struct {
 		Search struct {

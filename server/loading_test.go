@@ -284,6 +284,6 @@ func TestAClientThatLeavesWhileItsModelLoadsEndsTheLoad(t *testing.T) {
 	cancel()
 	resp.Body.Close()
 	for st := must(must(f.models.known()).State("late")); st.Status != residency.Unloaded; st = must(must(f.models.known()).State("late")) {
-		runtime.Gosched() // the server hears of it by and by
+		runtime.Gosched() // the server learns of it after a while
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/lutra-lm/lutra/tts/toolcall"
 )
 
-// oneAnswer is what the report of a search says in APIs whose answers have one choice.
+// oneAnswer is the report of a search in APIs whose answers have one choice.
 type oneAnswer struct {
 	Method     string
 	N          int

@@ -47,9 +47,8 @@ var theOpenAPI = sync.OnceValues(func() (*openAPI, error) {
 	return a, a.compiler.AddResource("openapi.json", current(doc))
 })
 
-// current makes of what former versions of OpenAPI and of JSON Schema say what its
-// present one says: nullable values, recursion, and alternatives that a field tells
-// apart, of which several may hold.
+// current rewrites keywords of former versions of OpenAPI and of JSON Schema into today's: nullable
+// values, recursion, and alternatives that a field tells apart, of which several may hold.
 func current(v any) any {
 	switch v := v.(type) {
 	case map[string]any:

@@ -49,7 +49,7 @@ type Exposure struct {
 	APIKeys     []string `yaml:"api_keys"`      // accepted bearer keys
 	APIKeysFile string   `yaml:"api_keys_file"` // a file of them, with names; with no keys at all none is needed
 	CORSOrigins []string `yaml:"cors_origins"`  // origins, besides the server's own, whose pages may call; "*" for all
-	// AllowedHosts are names by which the server may be called, besides those of
+	// AllowedHosts are names by which the server may be called, besides the names of
 	// this machine; "*" for all. With none, a server that listens on this
 	// machine alone answers to no other name, and any other server to all. Pages
 	// under these names are the server's own.
@@ -214,12 +214,12 @@ func (o *Options) Validate() error {
 	return errors.Join(errs...)
 }
 
-// limits returns those of keys that have none of their own.
+// limits returns the limits of keys that have none of their own.
 func (o *Options) limits() admission.Limits {
 	return admission.Limits{Requests: o.RequestsPerMinute, Tokens: o.TokensPerMinute}
 }
 
-// readKeys returns the keys that are configured, those of the file first: they have limits.
+// readKeys returns the keys that are configured. Keys of the file, which have limits, come first.
 func (o *Options) readKeys() (list []admission.Credential, err error) {
 	if o.APIKeysFile != "" {
 		list, err = admission.ReadKeys(o.APIKeysFile, o.limits())

@@ -10,9 +10,8 @@ import (
 	"github.com/lutra-lm/lutra/server/jsonread"
 )
 
-// A web page can make its visitor's browser send requests to any server, even one on
-// the visitor's own machine, and its host name can be made to point to that machine
-// (DNS rebinding). So requests from other sites' pages are refused, and a server that
+// A web page can make its visitor's browser send requests to any server, even one on the visitor's
+// own machine. The page's host name can also be made to point to that machine (DNS rebinding). So requests from other sites' pages are refused, and a server that
 // listens on this machine alone answers to this machine's names alone.
 
 // site refuses requests under a name that is not the server's on addr, and requests from pages
@@ -36,7 +35,7 @@ func site(opt *Options, apis apis, addr string) func(next http.Handler) http.Han
 	}
 }
 
-// crossSite returns the answer to a page of another site, or to one that seems to be: where no
+// crossSite returns the answer to a page of another site, or to a page that seems to be of one. Where no
 // browser has said so, a proxy may have changed the Host header.
 func crossSite(r *http.Request) *api.Fault {
 	origin := r.Header.Get("Origin")

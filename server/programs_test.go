@@ -82,8 +82,8 @@ var programs = []struct {
 		[]string{"ANTHROPIC_BASE_URL=SERVER", "ANTHROPIC_AUTH_TOKEN=none", "ANTHROPIC_MODEL=toy", "ANTHROPIC_DEFAULT_HAIKU_MODEL=toy", "CLAUDE_CODE_MAX_CONTEXT_TOKENS=131072", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1"}},
 }
 
-// TestAgentsThatWriteCodeRunWithTheirDefaults runs those of the folder of programs that
-// LUTRA_PROGRAMS names: each asks, is told to call its shell, and ends with the model's answer.
+// TestAgentsThatWriteCodeRunWithTheirDefaults runs the programs in the folder that
+// LUTRA_PROGRAMS names. Each asks, is told to call its shell, and ends with the model's answer.
 func TestAgentsThatWriteCodeRunWithTheirDefaults(t *testing.T) {
 	folder := os.Getenv("LUTRA_PROGRAMS")
 	if folder == "" {

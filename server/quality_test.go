@@ -42,7 +42,7 @@ func profiled(t *testing.T, tune func(*Options)) *fixture {
 	return f
 }
 
-// reported is what an answer says of its search.
+// reported is an answer's report of its search.
 type reported struct {
 	Model   string
 	Choices []struct{ Message struct{ Content string } }

@@ -12,7 +12,7 @@ import (
 	"github.com/lutra-lm/lutra/tts/embed"
 )
 
-// perText is how many bytes a text holds besides itself, its tokens and its numbers.
+// perText is the number of bytes that a text holds besides itself, its tokens and its numbers.
 const perText = 1 << 10
 
 // read answers a request for what a model makes of texts.

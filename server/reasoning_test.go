@@ -17,7 +17,7 @@ import (
 // thoughtful answers after thinking.
 const thoughtful = "<think>\nWhat is 3*4?\n</think>\n\nAnswer: 12"
 
-// streamParts is what go-openai reads of a stream.
+// streamParts holds the parts of a stream that go-openai reads.
 type streamParts struct{ reasoning, content, order string }
 
 // streamOf streams a chat through go-openai; order has an r and a c where

@@ -17,9 +17,9 @@ import (
 	"github.com/lutra-lm/lutra/server/jsonread"
 )
 
-// receive completes a call by its body, of which the route's factor of bytes is made of a byte, and then
-// answers it. A request is admitted before its body is received, and again before it costs more
-// than memory: a body may take a minute to arrive, and has no place until then.
+// receive completes a call by its body, of which the route makes a factor of bytes, and then answers it. A
+// request is admitted before its body is received, and again before it costs more than memory. A body may
+// take a minute to arrive, and has no place until then.
 func (a *admitter) receive(c *api.Call, route *api.Route, answer func(*api.Call) error) error {
 	if err := wantJSON(c.Request); err != nil {
 		return err
@@ -104,9 +104,9 @@ func wantJSON(r *http.Request) error {
 	return nil
 }
 
-// unreadBody is how long the rest of an unread body may take to arrive. net/http
-// waits for it before it sends the answer, because some clients read nothing until
-// they have sent all; by itself it would wait forever.
+// unreadBody is the time in which the rest of an unread body may arrive. net/http waits for it
+// before it sends the answer, because some clients read nothing until they have sent all. Without
+// this bound it would wait forever.
 const unreadBody = 500 * time.Millisecond
 
 // awaitBody sets the time for a request's body to arrive. Only tests have writers

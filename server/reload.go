@@ -12,7 +12,7 @@ import (
 	"github.com/lutra-lm/lutra/server/admission"
 )
 
-// checkInterval is how often files are looked at that are read again when they change.
+// checkInterval is the time between two looks at files that are read again when they change.
 // Looking works on every file system, and where a mounted secret is a link to a folder that
 // is exchanged.
 const checkInterval = 5 * time.Second

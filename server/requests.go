@@ -9,10 +9,10 @@ import (
 	"github.com/lutra-lm/lutra/tts"
 )
 
-// mostRecent is how many requests are remembered that have ended.
+// mostRecent is the number of ended requests that are remembered.
 const mostRecent = 256
 
-// requests are those that have a place of Options.MaxRequests, and the last that had one.
+// requests lists the requests that have a place of Options.MaxRequests, and the last ones that had a place.
 type requests struct {
 	mu     sync.Mutex
 	begun  map[*record]struct{}
@@ -21,7 +21,7 @@ type requests struct {
 }
 
 // requestState is a request as /debug/requests shows it: never what it asks or is answered.
-// Times are of its first prompt and answer; those of a stage that is under way go on.
+// Times are of its first prompt and answer. The time of a stage that is under way goes on.
 type requestState struct {
 	ID         string    `json:"id"`
 	Key        string    `json:"key,omitempty"`

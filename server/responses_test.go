@@ -11,7 +11,7 @@ import (
 	"github.com/lutra-lm/lutra/tts/toolcall"
 )
 
-// answered is what is read of a response.
+// answered holds the parts of a response that the tests read.
 type answered struct {
 	ID, Object, Status string
 	Incomplete         *struct{ Reason string } `json:"incomplete_details"`

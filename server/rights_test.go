@@ -13,7 +13,7 @@ import (
 	"github.com/lutra-lm/lutra/server/residency"
 )
 
-// withKeys has a server without keys ask for those of a file.
+// withKeys has a server without keys ask for the keys of a file.
 func (f *fixture) withKeys(t *testing.T, text string) {
 	t.Helper()
 	list, err := admission.ReadKeys(keyFile(t, text, 0o600), admission.Limits{})

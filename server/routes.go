@@ -21,8 +21,8 @@ import (
 	"github.com/lutra-lm/lutra/web"
 )
 
-// apis are what the server speaks. Of the ones that have a route, or whose clients a request may come
-// from, the first counts: OpenAI's, which asks for no more, is the last.
+// apis are the APIs of the server. The first that has the route, or whose client the request may come
+// from, counts. OpenAI's, which asks for no more, is the last.
 type apis []api.Protocol
 
 // protocols returns the APIs of a server.

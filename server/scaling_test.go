@@ -12,8 +12,8 @@ import (
 	"github.com/lutra-lm/lutra/models/toy"
 )
 
-// wireCandidate is what a search reports of one candidate, written down apart
-// from the server's own types.
+// wireCandidate is a search's report of one candidate, written down apart from the server's own
+// types.
 type wireCandidate struct {
 	Candidate    int       `json:"candidate"`
 	Text         string    `json:"text"`

@@ -8,7 +8,7 @@ import (
 	"github.com/lutra-lm/lutra/models/tokenizer"
 )
 
-// wireRanked is the answer of /v1/rerank, and wireScores that of /v1/score.
+// wireRanked is the answer of /v1/rerank, and wireScores the answer of /v1/score.
 type wireRanked struct {
 	ID      string `json:"id"`
 	Object  string `json:"object"`

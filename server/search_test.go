@@ -68,7 +68,7 @@ func TestAStreamedSearchEqualsTheUnstreamedOne(t *testing.T) {
 	}
 }
 
-// streamedSearch is what a search's stream said.
+// streamedSearch holds the text and the reports of a search's stream.
 type streamedSearch struct {
 	texts      []string
 	choices    []*wireCandidate

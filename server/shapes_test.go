@@ -6,8 +6,7 @@ import (
 )
 
 // The wire types are OpenAI's objects as its reference lists them, written
-// down apart from the server's own: a field that is missing or too much on
-// either side fails a test.
+// down apart from the server's own. A field that is missing on either side fails a test.
 
 type wireUsage struct {
 	Prompt     int `json:"prompt_tokens"`

@@ -6,9 +6,8 @@ import (
 	"time"
 )
 
-// Chunks that gather must not wait for what the model has yet to compute: the
-// first step lasts until the client has seen the role, the second until it
-// has seen the first text.
+// Chunks that gather must not wait for later steps of the model. The first step lasts until the client
+// has seen the role, the second until it has seen the first text.
 func TestTheRoleAndTheFirstTextDoNotWaitForWhatFollows(t *testing.T) {
 	seen := make(chan struct{}, 2)
 	steps := 0

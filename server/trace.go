@@ -14,7 +14,7 @@ import (
 // traceScope names the instrumentation.
 const traceScope = "github.com/lutra-lm/lutra/server"
 
-// beginSpan begins the span of a request, which continues that of its traceparent header, unless
+// beginSpan begins the span of a request, which continues the span of its traceparent header, unless
 // nothing is traced. Probes, scrapes and the page's files have none.
 func (o *observer) beginSpan(r *http.Request) (*http.Request, trace.Span) {
 	if o.tracer == nil || o.quiet(r.URL.Path) {

@@ -5,7 +5,7 @@ import (
 	"github.com/lutra-lm/lutra/server/api"
 )
 
-// keyUsage is what clients have had with a key, and what it may take.
+// keyUsage holds a key's use since the start, and its limits.
 type keyUsage struct {
 	Object     string           `json:"object"`
 	Key        string           `json:"key"`
@@ -17,7 +17,7 @@ type keyUsage struct {
 	Limits     keyLimits        `json:"limits"`
 }
 
-// keyLimits are those of a key; null: there is none.
+// keyLimits holds the limits of a key; null: there is none.
 type keyLimits struct {
 	Requests *rateLeft `json:"requests_per_minute"`
 	Tokens   *rateLeft `json:"tokens_per_minute"`

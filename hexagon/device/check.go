@@ -313,7 +313,7 @@ func (c *checker) delta(a *[15]uint32) {
 	c.memory(a[4], 4*uint64(heads)*width*width)
 }
 
-// tilesOf is how many columns of tiles have n rows.
+// tilesOf returns the number of columns of tiles that have n rows.
 func tilesOf(n uint32) uint64 { return (uint64(n) + layout.Tile - 1) / layout.Tile }
 
 // rows checks the counts of rows, of their parts and of a part's numbers.

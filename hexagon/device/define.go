@@ -78,7 +78,7 @@ func Define(memory []byte, p Packet) {
 	}
 }
 
-// rowTables returns those of row i of an OpPrecompute, and its sums.
+// rowTables returns the tables of row i of an OpPrecompute, and its sums.
 func rowTables(memory []byte, at, i uint32, k int, bytes bool) ([]int16, []int32) {
 	at += i * uint32(TableStride(k, bytes))
 	size := TableBytes(k, bytes)

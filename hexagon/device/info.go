@@ -1,6 +1,6 @@
 package device
 
-// Info is what a device says of itself. Zero and empty fields are unknown.
+// Info describes a device in its own words. Zero and empty fields are unknown.
 type Info struct {
 	Arch                 string  `json:"arch"`
 	Contexts             int     `json:"contexts"`               // threads with vector registers

@@ -9,9 +9,9 @@
 //	HVX            unpack 0  unpack 1    unpack 2    unpack 3
 //
 // Order is that schedule for a device that runs packets. It begins copies and products without
-// waiting for them, and waits where an operand is still under way; so within a step what
-// begins comes first, and what is waited for, the product of the step before, behind it. It knows nothing
-// of what a tile holds.
+// waiting for them, and waits where an operand is still under way. So within a step new copies and
+// products come first, and the wait for the product of the step before comes after them. It knows
+// nothing of a tile's contents.
 package pipeline
 
 // Stage is a unit's part of the work on a tile.

@@ -74,7 +74,7 @@ func Gates(dst, src Rows, weights []float32, n, width int) {
 	}
 }
 
-// Delta is the sizes of an OpDelta: Keys heads of queries and keys, each for Share heads of values; and the
+// Delta holds the sizes of an OpDelta: Keys heads of queries and keys, each for Share heads of values; and the
 // columns of gates where decays and betas of these begin.
 type Delta struct {
 	Keys, Share, Width int

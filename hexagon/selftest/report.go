@@ -17,7 +17,7 @@ const (
 	Format = 1
 )
 
-// Report is what a self-test found. It is saved before each part of the test runs, so that the report
+// Report holds the findings of a self-test. It is saved before each part of the test runs, so that the report
 // of a device that takes the program or the phone down names the part.
 type Report struct {
 	Kind       string      `json:"kind"`
@@ -53,7 +53,7 @@ type Coherence struct {
 	Error     string `json:"error,omitempty"`
 }
 
-// Operation is what the device computed of an operation's packets, beside hexagon/ref's definition.
+// Operation holds the device's results of an operation's packets, beside hexagon/ref's definition.
 type Operation struct {
 	Name    string  `json:"name"`
 	Cases   int     `json:"cases"`

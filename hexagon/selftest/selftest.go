@@ -66,7 +66,7 @@ type test struct {
 }
 
 // Run tests a device. It returns the report of a device that fails, and an error where the report could not be
-// saved, or ctx has ended: the report says how far the test came.
+// saved, or ctx has ended. The report names the last part of the test.
 func Run(ctx context.Context, o Options) (*Report, error) {
 	if o.Rounds == 0 {
 		o.Rounds = DefaultRounds
@@ -327,7 +327,7 @@ func (t *test) try(ctx context.Context, of *Operation, g *exercise.Generator, p 
 	return nil
 }
 
-// difference is how some bytes differ from those that they should be.
+// difference describes how some bytes differ from the expected ones.
 type difference struct {
 	numbers int
 	offset  int // of the first

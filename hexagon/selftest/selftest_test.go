@@ -16,8 +16,8 @@ import (
 	"github.com/lutra-lm/lutra/kernels/cpu"
 )
 
-// chip is a device in Go whose memory the host does not share: what either side writes is copied to the other
-// side before a run and after it, unless a fault withholds it. The host's view of TCM is nonsense.
+// chip is a device in Go whose memory the host does not share. Bytes that either side writes are copied to the
+// other side before a run and after it, unless a fault withholds them. The host's view of TCM is nonsense.
 type chip struct {
 	*device.Go
 	host  []byte

@@ -74,7 +74,7 @@ func samplingTable() string {
 	return b.String()
 }
 
-// planTable lists the settings of a section; of none: those of no section that has a table.
+// planTable lists the settings of a section, or without one the settings of all sections that have no table.
 func planTable(section string) string {
 	own := []string{"verify", "judge", "adaptive", "deepconf", "particles"}
 	var b strings.Builder

@@ -23,7 +23,7 @@ import (
 	"github.com/lutra-lm/lutra/tts"
 )
 
-// memory is what fake models take.
+// memory is the memory of a fake model.
 type memory struct {
 	t     testing.TB
 	words *tokenizer.Tokenizer

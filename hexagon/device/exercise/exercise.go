@@ -24,7 +24,7 @@ const Table = 0
 
 const tile = layout.TileBytes / 2 // numbers
 
-// Memory is what a generator's packets need.
+// Memory is the memory that a generator's packets need.
 const Memory = device.TCMBytes + 1<<20
 
 // New returns a generator over a memory, and puts the table there.

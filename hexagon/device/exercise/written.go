@@ -81,7 +81,7 @@ func writtenRows(p device.Packet, n func(int) int) [][2]int {
 	return nil
 }
 
-// Scratch is what a packet that Check takes leaves undefined: offsets and sizes.
+// Scratch lists the memory that a valid packet leaves undefined, as offsets and sizes.
 func Scratch(p device.Packet) [][2]int {
 	n := func(i int) int { return int(p.Args[i]) }
 	switch p.Op {

@@ -13,8 +13,8 @@ import "time"
 type Options struct {
 	// Memory in bytes, more than device.TCMBytes and at most MaxMemory; 0 means 256 MiB.
 	Memory int
-	// Limit is how long Run waits for one request before the DSP is taken for hung; 0
-	// means ten seconds.
+	// Limit is the time that Run waits for one request before the DSP is taken for hung; 0 means ten
+	// seconds.
 	Limit time.Duration
 	// Library is the file to load; empty means "libcdsprpc.so".
 	Library string

@@ -9,8 +9,8 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// library is libcdsprpc.so. The functions are those of the public headers remote.h,
-// rpcmem.h and dspqueue.h; all but the three of rpcmem return 0 or an error's number.
+// library is libcdsprpc.so. The public headers remote.h, rpcmem.h and
+// dspqueue.h declare its functions; all but the three of rpcmem return 0 or an error's number.
 type library struct {
 	rpcmemAlloc  func(heap int32, flags uint32, size int32) unsafe.Pointer
 	rpcmemFree   func(p unsafe.Pointer)
@@ -56,7 +56,7 @@ func load(path string) (*library, error) {
 	return l, nil
 }
 
-// codes are names of errors, as AEEStdErr.h numbers them; those of the DSP's side have remote added.
+// codes are names of errors, as AEEStdErr.h numbers them; errors of the DSP's side have remote added.
 var codes = map[uint32]string{
 	1: "AEE_EFAILED", 2: "AEE_ENOMEMORY", 3: "AEE_ECLASSNOTSUPPORT", 4: "AEE_EVERSIONNOTSUPPORT", 6: "AEE_EUNABLETOLOAD",
 	12: "AEE_EEXPIRED", 13: "AEE_EBADSTATE", 14: "AEE_EBADPARM", 16: "AEE_EBADITEM", 20: "AEE_EUNSUPPORTED", 21: "AEE_EPRIVLEVEL",

@@ -20,8 +20,8 @@ var faults = flag.Int("faults", 0, "seed one in so many faults into hexagon/dsp,
 
 const program = "build/lutra-emulator.elf"
 
-// concerns are the operations that the code of a file computes: its faults show in these. Those of
-// other files show wherever.
+// concerns are the operations that the code of a file computes: its faults show in these. Faults of other
+// files show wherever.
 var concerns = map[string][]device.Op{
 	"kernels/precompute.c": {device.OpPrecompute, device.OpGEMV},
 	"kernels/gemv.c":       {device.OpPrecompute, device.OpGEMV},

@@ -173,8 +173,8 @@ func (d *Device) Name() string { return "qemu" }
 // Memory returns what the child shares.
 func (d *Device) Memory() []byte { return d.memory }
 
-// Run computes packets, in requests of at most device.MaxRequest: the child those of the vector unit, this
-// process those of the tile unit, when the child wants them.
+// Run computes packets, in requests of at most device.MaxRequest. The child computes packets of the vector unit, this
+// process packets of the tile unit when the child wants them.
 func (d *Device) Run(ctx context.Context, packets []device.Packet) (device.Counts, error) {
 	var total device.Counts
 	if d.lost != nil {
@@ -252,7 +252,7 @@ func (d *Device) kill() {
 	d.out.SetDeadline(past)
 }
 
-// busy is how long a child that dies may take to say how, on a machine that has much to do.
+// busy is the time in which a dying child must report its end, on a machine that has much to do.
 const busy = 20 * time.Second
 
 // wait gives the child time to end by itself.

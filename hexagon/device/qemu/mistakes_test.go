@@ -49,7 +49,7 @@ func mistake(t *testing.T, program, name string, limit time.Duration) (out, said
 	return out, stderr.Bytes()
 }
 
-// Each is what a chip would not forgive: hexagon/dsp/emulator/mistakes.c makes it.
+// Each is a mistake that a chip would not forgive; hexagon/dsp/emulator/mistakes.c makes it.
 func TestTheMachineForgivesNoMistakeThatAChipDoesNot(t *testing.T) {
 	program := made(t, "build/mistakes.elf")
 	make := func(name string) (out, said []byte) { return mistake(t, program, name, patient) }
@@ -78,7 +78,7 @@ func TestTheMachineForgivesNoMistakeThatAChipDoesNot(t *testing.T) {
 	}
 }
 
-// rights is what the cases that are no mistakes say.
+// rights holds the outputs of the cases that are no mistakes.
 var rights = map[string][]byte{
 	"0": {7}, "s": {0xa5}, "t": {0xa5}, // nothing wrong; DMA that is not waited for; what a request left in TCM
 	"y": {7}, "z": sumsOfThreads, // vectors of their own; threads that are waited for
@@ -90,7 +90,7 @@ var rights = map[string][]byte{
 	"u": binary.LittleEndian.AppendUint64(nil, 20), // packets of the 24 that were waited for a gather
 }
 
-// sumsOfThreads is what 1 to 6 threads have added up, a shard each of 20 operations that have 2 to 6.
+// sumsOfThreads holds the sums of 1 to 6 threads, a shard each of 20 operations that have 2 to 6.
 var sumsOfThreads = []byte{20, 40, 56, 68, 76, 80}
 
 func TestTCMIsLostBetweenRuns(t *testing.T) {
