@@ -66,9 +66,9 @@ func Alike(a, b *matrix.Matrix) bool {
 	return a.Offsets == nil || Alike(a.Offsets, b.Offsets)
 }
 
-// Add puts a copy of m beneath the rows so far. It reports ErrUnsupported when
-// m has another packing, other levels or another width than they, or when they do not end with a
-// unit of the packing (PieceRows do); ErrShape for too many rows; and ErrMemory.
+// Add puts a copy of m beneath the rows so far. It reports ErrUnsupported when m has another packing, other levels
+// or another width, or when the rows so far do not end with a unit of the packing (PieceRows do). Too many rows
+// are ErrShape; without memory it reports ErrMemory.
 func (b *Builder) Add(m *matrix.Matrix) (err error) {
 	w := b.m
 	unit, size := unit(m.Packing, m.Cols)

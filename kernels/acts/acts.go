@@ -25,7 +25,7 @@ type Rows struct {
 }
 
 // Pin makes the products of these rows run on the calling goroutine alone, in
-// the name of one worker of the backend's pool: for tasks that divide rows,
+// the name of one worker of the backend's pool. It serves tasks that divide rows,
 // not matrices, among the workers. Products of rows that are pinned to
 // different workers may run at the same time. Results do not depend on it.
 func (a *Rows) Pin(worker int) { a.pinned, a.worker = true, worker }

@@ -27,7 +27,7 @@ const (
 
 // Gather makes rows of from the current rows, in that order. Both lists are read
 // until the next Set or Gather, and from must keep its rows so long. Quantised forms
-// are copied from the forms of from, which are made if they are not there: before
+// are copied from the forms of from, which are made if they are not there. Before
 // several Rows gather from one at the same time, it must have them.
 func (a *Rows) Gather(from *Rows, rows []int32) {
 	a.n, a.k, a.x = len(rows), from.k, nil

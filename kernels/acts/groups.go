@@ -51,9 +51,9 @@ func (l Limit) flat() int32 { return [limits]int32{Limited: flatHalf, Tight: fla
 
 // mostHalf bounds Σ|q| of half a group where it is Limited. Where d = absmax/127
 // gives more, as it does for some groups in a hundred of gaussian values, the largest
-// code is flatHalf/Σ|q|, rounded down, instead of 127: with the roundings of both
-// passes, a half a code each, Σ|q| is then at most 1006·(1+8/1024) + 8 < mostHalf, and of
-// what is Tight at most 746·(1+8/763) + 8 < mostTight, of which 43 times fit int16.
+// code is flatHalf/Σ|q|, rounded down, instead of 127. Both passes round by half a code. So
+// Σ|q| is at most 1006·(1+8/1024) + 8 < mostHalf, and of Tight groups at most
+// 746·(1+8/763) + 8 < mostTight, of which 43 times fit int16.
 const (
 	mostHalf  = 1023
 	flatHalf  = 127 * 1006
@@ -111,9 +111,8 @@ func (g *groups) reset() {
 	g.pairs = g.pairs[:0]
 }
 
-// GroupStride returns the distance of rows in bytes: their records, and as many
-// more as make it 1 KiB off a multiple of 2 KiB, so that a panel's groups of a
-// tile of four tokens lie in different sets of L1 and not all in the same.
+// GroupStride returns the distance of rows in bytes: their records, and padding up to 1 KiB off a
+// multiple of 2 KiB. So a panel's groups of a tile of four tokens lie in different sets of L1.
 func (a *Rows) GroupStride() int {
 	records := (a.k + GroupCols - 1) / GroupCols
 	return ((records+15)&^31 + 16) * RecordBytes

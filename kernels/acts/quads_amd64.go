@@ -8,8 +8,8 @@ import (
 )
 
 // QuadBytes is the size of a quad record: what weights of one bit look up. Quad 2b+h of a group is
-// columns 16h+4i+b, i = 0..3. Its table has, for each number n of four bits, the sum of the
-// |q| of columns whose bit i is set in n and q is positive, or is not and q is negative: as
+// columns 16h+4i+b, i = 0..3. Its table has a sum for each number n of four bits, of the |q| of
+// columns whose bit i is set in n and q is positive, or is not set and q is negative. Sums stand as
 // low + 32·high, so that the sums of eight quads fit a byte, low and high alike.
 //
 //	  0  uint8[8][2][16]  the tables, low parts in front of high ones

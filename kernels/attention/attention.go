@@ -198,14 +198,14 @@ func quantizeQ8(dst []int8, x []float32, top float32) (scale float32) {
 }
 
 // Softmax is the running state of a softmax over blocks of scores (Milakov
-// and Gimelshein, "Online normalizer calculation for softmax", §3): Max is the
+// and Gimelshein, "Online normalizer calculation for softmax", §3). Max is the
 // largest score seen, Sum the sum of exp(score - Max).
 type Softmax struct{ Max, Sum float32 }
 
 // NewSoftmax returns the state before any score.
 func NewSoftmax() Softmax { return Softmax{Max: float32(math.Inf(-1))} }
 
-// SoftmaxBlock adds a block of scores of each row to its softmax: the first n[i]
+// SoftmaxBlock adds a block of scores of each row to its softmax. The first n[i]
 // scores of row i become weights exp(score - Max) in place, after raising Max and
 // rescaling the sum and the row's accumulator in acc[rows][d]. Rows of scores are ld
 // apart and have room for n[i] rounded up to 8; what follows the weights there is lost.

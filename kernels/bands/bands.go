@@ -13,8 +13,8 @@ import (
 )
 
 // Rows is the number of rows of a band. All packings but the ternary ones store a
-// matrix as bands of rows side by side, so that a vector element is a row and no
-// product needs a horizontal sum. Rows beyond the matrix are zero.
+// matrix as bands of rows side by side. So a vector element is a row, and no product
+// needs a horizontal sum. Rows beyond the matrix are zero.
 const Rows = 16
 
 // A tile is MostTileTokens tokens or fewer by tileBands bands. Sums are written to the
@@ -235,10 +235,10 @@ func (m *Task) oneToken(scratch *Scratch, s, n int) {
 	}
 }
 
-// start sets y[tok][16·n] to what the sums of bands [s, s+n) and tokens [t, tEnd) begin with: the products
-// of the offsets with the sums of the columns that they are added to. The sums are of the same int8
-// activations as the codes are multiplied with, so that a rounding error of an activation counts by the
-// weight, which is small, and not by the distance of the weight from the middle of its codes.
+// start sets y[tok][16·n] to the initial sums of bands [s, s+n) and tokens [t, tEnd): the products of
+// the offsets with the sums of their columns. These are sums of the int8 activations that the codes are
+// multiplied with. So a rounding error of an activation counts by the weight, which is small, and not by
+// the distance of the weight from the middle of its codes.
 func (m *Task) start(scratch *Scratch, y []float32, ld, s, n, t, tEnd int) {
 	clear(y)
 	if m.l.begin == nil {
@@ -250,7 +250,7 @@ func (m *Task) start(scratch *Scratch, y []float32, ld, s, n, t, tEnd int) {
 	}
 }
 
-// manyTokens does the tokens from one on, tile by tile: rows of y can be so far apart that they compete
+// manyTokens computes the tokens from one on, tile by tile. Rows of y can be so far apart that they compete
 // for a few sets of the caches, and the last band may have fewer than 16 rows.
 func (m *Task) manyTokens(scratch *Scratch, s, n, from int) {
 	kb, most, row, ld := m.l.kern.KBlock(), m.l.kern.TileTokens(), s*Rows, n*Rows

@@ -218,8 +218,8 @@ func TestPackersRefuseSizesThatDoNotFit(t *testing.T) {
 	}
 }
 
-// Wherever a matrix ends, in a tile, a band or a row, and however many workers
-// there are for how few tiles, one token has the bits it has among others.
+// A token alone has the same bits as among others, wherever a matrix ends (in a tile, a band or a row),
+// and for any number of workers and tiles.
 func TestOneTokenHasTheBitsOfManyAtAllNumbersOfRows(t *testing.T) {
 	pool := pool.New(3)
 	defer pool.Close()

@@ -326,10 +326,10 @@ func sum(times []time.Duration) (total time.Duration) {
 	return max(total, 1)
 }
 
-// bestTimes returns the shortest runs of f(0) to f(n-1) on threads, run in rotation: other
-// work on the machine only adds time, and a short run is likely to escape it. One thread is
-// timed by its processor time, which leaves out most of that. Of such times the tenth part is
-// taken, for a system takes off what its hypervisor took, and at times too much.
+// bestTimes returns the shortest runs of f(0) to f(n-1) on threads, run in rotation. Other work on
+// the machine only adds time, and a short run is likely to escape it. One thread is timed by its
+// processor time, which leaves out most of that work. Of such times the lowest tenth counts, since a
+// system subtracts its hypervisor's time, and at times too much.
 func bestTimes(threads int, budget time.Duration, n int, f func(i int)) []time.Duration {
 	times := make([][]time.Duration, n)
 	rounds := func(clock func() time.Duration) {

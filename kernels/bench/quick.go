@@ -9,8 +9,8 @@ import (
 	"github.com/lutra-lm/lutra/kernels/pool"
 )
 
-// Memory measures how fast memory is read by one thread and by all that a pool has, in 10^9
-// bytes a second, for about the budget and the writing of most bytes at most.
+// Memory measures the rate at which one thread and all threads of a pool read memory, in 10^9 bytes a
+// second. It takes about the budget, and the time of writing most bytes at most.
 func Memory(budget time.Duration, most int64) (one, all float64) {
 	data := cpu.Aligned[uint8](max(16*readPart, int(min(most, int64(uncached)))))
 	for i := 0; i < len(data); i += 64 {

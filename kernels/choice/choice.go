@@ -1,5 +1,5 @@
-// Package choice chooses among methods of multiplying, all of which give the same bits, by the
-// number of tokens: as an earlier run of the program measured, or as this one does.
+// Package choice chooses among methods of multiplying by the number of tokens, as an earlier run of
+// the program or this one measured. All methods give the same bits.
 //
 //	grouped ─┐  Of: rules of a packing         Recall, Note
 //	ternary ─┴──────────▶ choice ◀───────────────────────▶ kept

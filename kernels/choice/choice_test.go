@@ -51,8 +51,8 @@ func TestEachWidthGetsTheMethodThatWasMeasuredToBeFastest(t *testing.T) {
 	}
 }
 
-// Each number of tokens of a machine whose methods differ as much as they like is within what the
-// measure can tell of the best, where one method is best in a width.
+// Whatever the methods of a machine take, each number of tokens gets a method within the measure's error
+// of the best, where one method is best in a width.
 func TestNoWidthLosesMoreThanTheMarginToTheBestMethod(t *testing.T) {
 	for _, usual := range []string{"mad", "gfni"} {
 		for factor := 0.5; factor < 2; factor += 0.01 {

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// hopeless is by how much a method with fewer tokens may be slower than another one is
-// with more, to be timed with more as well: more tokens never take less time.
+// hopeless bounds the slowness of a method that is still timed with more tokens: its time with fewer tokens,
+// divided by another method's time with more. More tokens never take less time.
 const hopeless = 1.5
 
 // rounds are timed, the first included; too few of them say nothing.
@@ -71,9 +71,9 @@ func again(timings []timing, first []time.Duration, product func(method string, 
 	return all
 }
 
-// compare sets what timings took, in each round in units of what the usual method took with as many tokens. The
-// upper quarter of the rounds counts: who is to replace the usual method must be faster in most of them, since
-// a machine that others share is at times slow, and a system takes off what its hypervisor took, at times too much.
+// compare sets the times of timings, in each round in units of the usual method's time with as many tokens. The
+// upper quarter of the rounds counts: a method that is to replace the usual one must be faster in most rounds.
+// A shared machine is slow at times, and a system subtracts its hypervisor's time, at times too much.
 func (q *Question) compare(timings []timing, all [][]time.Duration) []timing {
 	for i, t := range timings {
 		unit := slices.IndexFunc(timings, func(u timing) bool { return u.n == t.n && u.method == q.Usual.For(t.n) })

@@ -84,7 +84,7 @@ func (a *Arena) Mark() Mark {
 	return Mark{a.free, len(a.regions), a.total}
 }
 
-// Reset takes the arrays since m back, which nothing may use any more. Those of regions that came since
+// Reset takes the arrays since m back, which nothing may use any more. Arrays of regions that came since m
 // stay.
 func (a *Arena) Reset(m Mark) {
 	if a == nil || len(a.regions) != m.regions {

@@ -7,10 +7,10 @@ import (
 )
 
 // preferHugePages asks the kernel to back the memory, whose pages must not
-// have been touched yet, by pages of 2 MiB: a stream through weights then
+// have been touched yet, by pages of 2 MiB. A stream through weights then
 // misses the TLB 512 times less often, and the hardware's prefetchers, which
-// stop at page borders, run on. Rounded outwards, so that arrays that follow
-// one another share the pages at their borders. It is advice: if the system
+// stop at page borders, run on. The range is rounded outwards, so that arrays that
+// follow one another share the pages at their borders. It is advice: if the system
 // refuses, nothing changes.
 func preferHugePages(p unsafe.Pointer, bytes int) {
 	first := uintptr(p) &^ (hugePage - 1)

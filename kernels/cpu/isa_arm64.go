@@ -28,10 +28,9 @@ var HasI8MM = here.i8mm
 // pfI8MM is PF_ARM_V82_I8MM_INSTRUCTIONS_AVAILABLE of winnt.h.
 const pfI8MM = 66
 
-// completed adds to f, which x/sys/cpu found, what it does not look for: Windows says of
-// SMMLA by present, and macOS 11 has no word for SDOT, which every Mac with arm64 has. On
-// Linux and Android f is of HWCAP, on Apple's systems of sysctl; elsewhere of nothing, so
-// only the base is used.
+// completed adds to f, which x/sys/cpu found, features that it does not look for. Windows reports SMMLA by
+// present, and macOS 11 has no word for SDOT, which every Mac with arm64 has. f comes from HWCAP on Linux
+// and Android and from sysctl on Apple's systems. Elsewhere it is empty, so only the base is used.
 func completed(f features, goos string, present func(id uint32) bool) features {
 	switch goos {
 	case "windows":

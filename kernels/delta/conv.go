@@ -12,11 +12,10 @@ const Channels = vector.MostOnes
 // MostTaps bounds the taps of a convolution.
 const MostTaps = 8
 
-// Conv replaces x, [n] rows stride elements apart of channels, by their causal
-// convolution, or with silu by the SiLU of it, with w, [taps] rows of ld: the last tap is a row's own. A bias of channels,
-// if not nil, is added to it. tail
-// has the taps-1 rows of ld that stand before x, and gets those that stand before
-// what follows x; mark, if not nil, gets those before row markAt of x, 1 to n.
+// Conv replaces x, [n] rows of channels that are stride elements apart, by their causal convolution with w, or with
+// silu by its SiLU. w has [taps] rows of ld, of which the last belongs to a row itself. A bias of channels, if not
+// nil, is added to the convolution. tail has the taps-1 rows of ld before x, and gets the last taps-1 rows for the
+// rows that follow x. mark, if not nil, gets the rows before row markAt of x, 1 to n.
 func Conv(x []float32, n, stride, channels int, w, bias, tail []float32, ld, taps int, silu bool, mark []float32, markAt int) {
 	if n < 1 || channels < 1 || channels > Channels || taps < 2 || taps > MostTaps || len(x) < (n-1)*stride+channels {
 		panic(fmt.Sprintf("kernels: convolution of %d rows of %d channels with %d taps", n, channels, taps))

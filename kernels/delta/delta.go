@@ -52,8 +52,8 @@ type Tokens struct {
 //	state = decay·state + k·dᵀ
 //	output = stateᵀq
 //
-// With S the state before the token's chunk, i its tokens so far, and from what stood
-// there to now the decays r0 of S and r[i] of token i, these are the same:
+// S is the state before the token's chunk, i counts the chunk's tokens so far, and r0 and r[i] are the decays
+// of S and of token i since then. So the same is:
 //
 //	d = beta·(v - r0·Sᵀk - Σ r[i]·(k[i]·k)·d[i])
 //	output = r0·Sᵀq + Σ r[i]·(k[i]·q)·d[i] + (k·q)·d

@@ -1,11 +1,11 @@
-// Package delta holds what linear attention by the gated delta rule computes
+// Package delta computes linear attention by the gated delta rule
 // (Yang et al. 2024, "Gated Delta Networks"): a short causal convolution, and the
 // state of a head, which each token decays, corrects and reads.
 //
 // Tokens go through a state in chunks (Yang et al. 2024, "Parallelizing Linear
-// Transformers with the Delta Rule", §3.2): the tokens of a chunk read the state as it
-// stood before the chunk, and what each of them adds is kept apart, a key and a
-// correction, until the chunk is full and its corrections are added all at once. So
+// Transformers with the Delta Rule", §3.2). The tokens of a chunk read the state as it
+// stood before the chunk. A token's addition, a key and a correction, is kept apart until the
+// chunk is full and all its corrections are added at once. So
 // a state is read once a token and written once a chunk, and the work of a prompt is
 // products of matrices.
 //

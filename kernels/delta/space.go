@@ -9,8 +9,8 @@ import (
 // SpaceTokens is the most tokens that Space takes.
 const SpaceTokens = 4
 
-// SpaceSize returns the numbers of the state of a head of a state space, of dim numbers and a memory of
-// length each: [tiles][length][Tile], of which those beyond dim stay zero. A new sequence has zeros.
+// SpaceSize returns the size of the state of a head of a state space, of dim numbers and a memory of length
+// each: [tiles][length][Tile]. Numbers beyond dim stay zero. A new sequence has zeros.
 func SpaceSize(dim, length int) int { return SpaceDim(dim) * length }
 
 // SpaceDim returns dim, as a multiple of Tile.

@@ -136,9 +136,9 @@ func weightAt(p matrix.Packing, b []byte) float32 {
 	return vector.FromBF16(binary.LittleEndian.Uint16(b))
 }
 
-// kBlock bounds the columns summed in one chain of float32 additions:
-// blocks of it are summed apart, which keeps the error near √256
-// roundings instead of √K, and a band's block of weights within L1.
+// kBlock bounds the columns summed in one chain of float32 additions.
+// Blocks are summed apart, which keeps the error near √256 roundings instead
+// of √K, and a band's block of weights within L1.
 const kBlock = 256
 
 // kernel multiplies dense bands with float32 activations.

@@ -83,9 +83,8 @@ func Parse(name string) (Packing, error) {
 	return 0, fmt.Errorf("kernels: unknown packing %q (have %s)", name, strings.Join(have, ", "))
 }
 
-// Kind returns the kind of product that multiplies a valid packing: Ternary for
-// weights of {-1, 0, +1} × scale, Grouped for integer codes with scales along K,
-// Dense for floating-point weights.
+// Kind returns the kind of product that multiplies a valid packing. It is Ternary for weights of
+// {-1, 0, +1} × scale, Grouped for integer codes with scales along K, Dense for floats.
 func (p Packing) Kind() meter.Kind { return packings[p].kind }
 
 // Ternary reports whether the packing holds weights of {-1, 0, +1} × scale.

@@ -11,8 +11,8 @@ import (
 	"github.com/lutra-lm/lutra/kernels/cpu"
 )
 
-// spare are the memories of matrices that were given back, by the logarithm of their size: fresh
-// memory is cleared twice, by the system and by Go, which takes longer than packing does.
+// spare holds the memories of matrices that were given back, by the logarithm of their size. Fresh memory
+// is cleared twice, by the system and by Go, which takes longer than packing.
 var spare [64]sync.Pool
 
 // Data returns n bytes on a cache line for a matrix that is packed. They may hold anything.

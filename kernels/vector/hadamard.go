@@ -6,7 +6,7 @@ import (
 )
 
 // Hadamard replaces each block of x by its normalised Walsh-Hadamard transform, in
-// natural (Sylvester's) order: element i becomes Σ ±x[j]/√block, with a minus where
+// natural (Sylvester's) order. Element i becomes Σ ±x[j]/√block, with a minus where
 // i and j have an odd number of bits in common. It is its own inverse. block is a
 // power of two that divides len(x).
 func Hadamard(x []float32, block int) {

@@ -3,7 +3,7 @@ package vector
 import "fmt"
 
 // RopePairs rotates adjacent pairs (Su et al., "RoFormer", §3.4.2; GGUF's NORM
-// order): in each head of x[heads][headDim] the pair (2i, 2i+1) turns by the
+// order). In each head of x[heads][headDim] the pair (2i, 2i+1) turns by the
 // angle whose cosine and sine are cos[i] and sin[i]. Elements from 2·len(cos)
 // on stay as they are.
 func RopePairs(x []float32, headDim int, cos, sin []float32) {
