@@ -274,7 +274,7 @@ func (m *decoder) wholeLayers(s *rowShard, first int) int {
 		first = next + 1
 		m.layers[next].ffnNorm.run(s)
 		chosen = m.layers[next].ffn.(*mixture)
-		if chosen.pass.choose(&chosen.expertSet, s); chosen.pass.joined() == nil {
+		if chosen.pass.choose(&chosen.expertSet, s); chosen.pass.fusedRequest() == nil {
 			m.finish(s, chosen)
 			chosen = nil
 		}
@@ -293,7 +293,7 @@ func (m *decoder) wholeStep(s *rowShard, first int, chosen *mixture) *DenseStep 
 		step.Cos[i], step.Sin[i] = s.angles[i].cos, s.angles[i].sin
 	}
 	if chosen != nil {
-		step.Experts = chosen.pass.joined()
+		step.Experts = chosen.pass.fusedRequest()
 	}
 	return step
 }

@@ -145,7 +145,7 @@ func (e *executor) run() {
 	case len(e.shards) == 1:
 		e.shards[0].workspace = &e.whole
 		e.through(&e.shards[0])
-	case !e.joined():
+	case !e.exchangesKeys():
 		e.pool.Run(e, len(e.shards))
 	default:
 		for i := range n {
@@ -171,8 +171,8 @@ func (e *executor) through(sh *rowShard) {
 	}
 }
 
-// joined tells whether shards need one another's keys and values.
-func (e *executor) joined() bool {
+// exchangesKeys tells whether shards need one another's keys and values.
+func (e *executor) exchangesKeys() bool {
 	end := 0
 	for i := range e.shards[:len(e.shards)-1] {
 		end += e.shards[i].rows

@@ -398,8 +398,8 @@ func (x *expertPass) ask() {
 	}
 }
 
-// joined returns the request where it has all that the rows have chosen, nil: it has not.
-func (x *expertPass) joined() *Experts {
+// fusedRequest returns the request if it has all experts that the rows have chosen, else nil.
+func (x *expertPass) fusedRequest() *Experts {
 	if x.request.set == nil || x.untaken > 0 || x.m.shared.width > 0 && x.request.Shared == nil {
 		return nil
 	}

@@ -59,7 +59,7 @@ func (r *searchRun) answers(n int, over settled) (StopReason, error) {
 		ready[b] = make(chan struct{})
 	}
 	r.grow.begin(beams, first, true)
-	r.grow.grant(len(beams))
+	r.grow.shareCritiques(len(beams))
 	r.steps = 1 // before beams, whose traces say it
 	ended := make(chan struct{})
 	wait := parallel.Start([][]*beam{beams}, func(_ int, beams []*beam) error {

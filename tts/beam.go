@@ -30,12 +30,12 @@ type beam struct {
 
 // decodingRun says what a beam is generating.
 type decodingRun struct {
-	run    iter.Seq2[sampling.Token, error] // under way
-	params sampling.Params                  // of it
-	limit  int                              // tokens at most, with those before the run
-	grant  int                              // of them, those that the budget has granted so far
-	paused bool                             // it has used up its grant without coming to an end
-	whole  bool                             // it ends with the answer, else with the solution step
+	run     iter.Seq2[sampling.Token, error] // under way
+	params  sampling.Params                  // of it
+	limit   int                              // tokens at most, with those before the run
+	granted int                              // tokens of the limit that the budget has granted so far
+	paused  bool                             // it has used up its granted tokens without coming to an end
+	whole   bool                             // it ends with the answer, else with the solution step
 }
 
 // place says how far a beam has come in the tree.

@@ -30,9 +30,9 @@ type Critique struct {
 	Labels []bool
 }
 
-// grant divides what critiques may still take among n judgements to come. What has been
-// written before them does not depend on their speed, so that neither does what they get.
-func (g *grower) grant(n int) {
+// shareCritiques divides the critiques' remaining tokens among n judgements to come. The tokens written before
+// do not depend on the judgements' speed, so their shares do not either.
+func (g *grower) shareCritiques(n int) {
 	if g.critic != nil && n > 0 {
 		_, spent := g.critic.Written()
 		g.critic.Grant(max(0, g.plan.Judge.TotalTokens-spent) / n)

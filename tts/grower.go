@@ -193,9 +193,9 @@ func (g *grower) extend(ctx context.Context, beams []*beam, done func(b *beam) e
 func (g *grower) share(beams []*beam) []*beam {
 	n, extra := g.left/len(beams), g.left%len(beams)
 	for i, b := range beams {
-		b.grant = len(b.cand.IDs) + min(n, b.limit-len(b.cand.IDs))
-		if i < extra && b.grant < b.limit {
-			b.grant++
+		b.granted = len(b.cand.IDs) + min(n, b.limit-len(b.cand.IDs))
+		if i < extra && b.granted < b.limit {
+			b.granted++
 		}
 	}
 	if n == 0 {
@@ -208,7 +208,7 @@ func (g *grower) share(beams []*beam) []*beam {
 // machines, which leave ends.
 func (g *grower) startAll(ctx context.Context, beams []*beam) (leave func()) {
 	for _, b := range beams {
-		b.params.MaxTokens = b.grant - len(b.cand.IDs)
+		b.params.MaxTokens = b.granted - len(b.cand.IDs)
 	}
 	beams, leave = g.remote.send(ctx, beams)
 	seqs := make([]*batcher.Sequence, len(beams))
@@ -236,7 +236,7 @@ func (g *grower) generate(ctx context.Context, b *beam) error {
 			if b.cand.Finish != "" || b.cand.Filtered || !b.whole && g.breaksAfter(b, tok.ID) {
 				return nil
 			}
-			if n := len(b.cand.IDs); n >= b.grant {
+			if n := len(b.cand.IDs); n >= b.granted {
 				if n >= b.limit && !b.whole && b.shape.calling() {
 					b.limit = g.longest()
 				}
@@ -244,7 +244,7 @@ func (g *grower) generate(ctx context.Context, b *beam) error {
 				return nil
 			}
 		}
-		b.params.MaxTokens = b.grant - len(b.cand.IDs) // a blank line has ended the run, or other machines have
+		b.params.MaxTokens = b.granted - len(b.cand.IDs) // a blank line has ended the run, or other machines have
 	}
 }
 
@@ -314,7 +314,7 @@ func (g *grower) score(ctx context.Context, b *beam) error {
 // scoreAll judges what beams have gained, but for those within whose solution step the budget has
 // ended.
 func (g *grower) scoreAll(beams []*beam) error {
-	g.grant(len(beams))
+	g.shareCritiques(len(beams))
 	ctx, end := g.traced(g.work, "verifier", len(beams))
 	defer end()
 	return parallel.Each(beams, func(_ int, b *beam) error {

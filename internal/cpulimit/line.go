@@ -17,13 +17,13 @@ const (
 	shortWork = 50 * time.Millisecond
 	// muchWork is the time of a request's work after which all others' work goes first.
 	muchWork = 8 * time.Second
-	// patience is the time that a request waits, all in all, for others' long work. One that has lived
+	// mostWait is the time that a request waits, all in all, for others' long work. One that has lived
 	// for more than twice as long waits for half of its life.
-	patience = 30 * time.Second
+	mostWait = 30 * time.Second
 )
 
 // RetryAfter is when to try again after ErrBusy.
-const RetryAfter = patience
+const RetryAfter = mostWait
 
 // requests counts the requests, for their order.
 var requests atomic.Uint64
@@ -81,7 +81,7 @@ func (r *request) rank() (rank int, left time.Duration) {
 	case r.worked >= shortWork:
 		rank = 1
 	}
-	return rank, max(patience, time.Since(r.began)/2) - r.waited
+	return rank, max(mostWait, time.Since(r.began)/2) - r.waited
 }
 
 // line lets the long work of a few requests at once compete with short work for places: what is begun

@@ -119,7 +119,7 @@ func TestARequestThatHasLivedForLongWaitsForHalfOfItsLife(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := New(4).withLine(4)
 		var all sync.WaitGroup
-		for range 6 { // they come first, and together they take longer than patience
+		for range 6 { // they come first, and together they take longer than mostWait
 			all.Go(func() { _, _ = toil(t.Context(), l, muchWork-time.Second) })
 		}
 		time.Sleep(time.Second) // until their work is long

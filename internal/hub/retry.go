@@ -22,14 +22,14 @@ type later struct {
 
 func (l later) Unwrap() error { return temporary{l.error} }
 
-// patience counts failures in a row.
-type patience struct {
+// retries counts failures in a row, after which a request is tried again.
+type retries struct {
 	failures int
 	tell     func(err error, pause time.Duration) // before waiting; nil: nobody is told
 }
 
 // failed waits until it is time to try again, or says that it is not worth it.
-func (p *patience) failed(ctx context.Context, c *client, err error) error {
+func (p *retries) failed(ctx context.Context, c *client, err error) error {
 	var again temporary
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -53,7 +53,7 @@ func (p *patience) failed(ctx context.Context, c *client, err error) error {
 
 // retry does something until it goes well, or no longer.
 func (c *client) retry(ctx context.Context, do func() error) error {
-	p := patience{tell: c.retrying}
+	p := retries{tell: c.retrying}
 	for {
 		err := do()
 		if err == nil {

@@ -89,7 +89,7 @@ func (t *transfer) parts(ctx context.Context) error {
 // part brings one, in as many attempts as it takes. Those that bring something
 // are no failures.
 func (t *transfer) part(ctx context.Context, i int) error {
-	var p patience
+	var p retries
 	lo, hi := t.j.bounds(i)
 	for {
 		from := lo + t.j.have(i)
@@ -98,7 +98,7 @@ func (t *transfer) part(ctx context.Context, i int) error {
 		}
 		err := t.fetch(ctx, from, hi, false, func(n int64) error { return t.j.came(i, n) })
 		if t.j.have(i) > from-lo {
-			p = patience{}
+			p = retries{}
 		}
 		if err != nil {
 			if err := p.failed(ctx, t.c, err); err != nil {

@@ -262,7 +262,7 @@ func (in *interpreter) instance(ctx context.Context, p *pace) (*machine, error) 
 	}
 	vm.module = m
 	vm.fuel = m.ExportedGlobal("lutra_fuel").(api.MutableGlobal)
-	vm.grant(math.MaxInt64)
+	vm.giveSteps(math.MaxInt64)
 	return vm, nil
 }
 
@@ -281,8 +281,8 @@ func (vm *machine) call(name string, args ...uint64) (uint64, error) {
 	return results[0], nil
 }
 
-// grant gives an instance that is ready its steps, a slice at a time.
-func (vm *machine) grant(steps int64) {
+// giveSteps gives an instance that is ready its steps, a slice at a time.
+func (vm *machine) giveSteps(steps int64) {
 	vm.left = steps
 	vm.fuel.Set(0)
 }

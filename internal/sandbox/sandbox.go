@@ -138,7 +138,7 @@ func (in *interpreter) run(ctx context.Context, p *pace, code, test string, step
 		return r, err
 	}
 	defer vm.close()
-	vm.grant(steps)
+	vm.giveSteps(steps)
 	r.fault, err = in.language.test(vm, code, test)
 	r.tested, r.left = vm.tested, max(0, vm.left)
 	switch {

@@ -160,7 +160,7 @@ func used(t *testing.T, p *pace, statements string, steps int64) int64 {
 		t.Fatal(err)
 	}
 	defer vm.close()
-	vm.grant(steps)
+	vm.giveSteps(steps)
 	if _, err := (python{}).execute(vm, statements); err != nil && !errors.Is(err, errSteps) {
 		t.Fatal(err)
 	}
@@ -193,7 +193,7 @@ func TestAProgramPausesByTheTimeThatItsStepsTake(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		vm.grant(slices * slice)
+		vm.giveSteps(slices * slice)
 		pauses = 0
 		if _, err := (python{}).execute(vm, "while True: pass"); !errors.Is(err, errSteps) {
 			t.Errorf("an endless loop ends with %v", err)
@@ -226,7 +226,7 @@ func TestAContextEndsAProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer vm.close()
-	vm.grant(1 << 50)
+	vm.giveSteps(1 << 50)
 	cancel()
 	if _, err := interpreters[0].language.test(vm, "for (;;);", "true"); !errors.Is(err, context.Canceled) {
 		t.Errorf("an endless loop ended with %v, want %v", err, context.Canceled)

@@ -208,7 +208,7 @@ func (a *attempt) run(ctx context.Context) {
 	})
 	defer silent.Stop()
 	late := time.AfterFunc(timeout+a.expected(), func() {
-		cancel(&fault{Slow, 0, fmt.Errorf("its tokens take more than %d times as long as here and %v", patience, timeout)})
+		cancel(&fault{Slow, 0, fmt.Errorf("its tokens take more than %d times as long as here and %v", slownessFactor, timeout)})
 	})
 	defer late.Stop()
 	a.worker.begin(a)
@@ -227,8 +227,8 @@ func (a *attempt) run(ctx context.Context) {
 	a.settle(ctx, err)
 }
 
-// patience is the factor by which a worker's tokens may take longer than here, beyond Options.Timeout.
-const patience = 4
+// slownessFactor is the factor by which a worker's tokens may take longer than here, beyond Options.Timeout.
+const slownessFactor = 4
 
 // expected returns after how long the longest job must have one more token.
 func (a *attempt) expected() time.Duration {
@@ -239,7 +239,7 @@ func (a *attempt) expected() time.Duration {
 	for i := range a.jobs {
 		most = max(most, len(a.jobs[i].got))
 	}
-	return patience * a.work.Pace * time.Duration(most+1)
+	return slownessFactor * a.work.Pace * time.Duration(most+1)
 }
 
 // request makes the worker's request, and returns the most tokens of its answer.

@@ -191,13 +191,13 @@ func (p *Publisher) subscribe(s *subscriber, topic []byte, on bool) error {
 
 // Close gives subscribers so long to take what they have not yet taken, and ends their
 // connections.
-func (p *Publisher) Close(patience time.Duration) {
+func (p *Publisher) Close(timeout time.Duration) {
 	const looks = 100 // are counted, not the clock: subscribers' goroutines run no less than this one
 	for range looks {
 		if !p.queued() {
 			break
 		}
-		time.Sleep(patience / looks)
+		time.Sleep(timeout / looks)
 	}
 	p.peers.stop()
 }

@@ -42,7 +42,7 @@ var order = [][]string{{"attn_q", "attn_k", "attn_v"}, {"attn_output"}, {"ffn_ga
 // to counts.
 func aLayer(t *testing.T, dev device.Device, path hexagon.Path) (*hexagon.Backend, map[string]kernels.Linear) {
 	x, _ := Shape(stepModel)
-	b := hexagon.New("test", func(int) (device.Device, error) { return dev, nil }, hexagon.Options{Path: path, Keys: 1 << 20, Timeout: patience})
+	b := hexagon.New("test", func(int) (device.Device, error) { return dev, nil }, hexagon.Options{Path: path, Keys: 1 << 20, Timeout: runLimit})
 	sizes, all := map[[2]int]kernels.Linear{}, map[string]kernels.Linear{}
 	for _, m := range x.Matrices[:len(x.Matrices)-1] {
 		size := [2]int{m.M, m.K}
@@ -66,7 +66,7 @@ func aLayer(t *testing.T, dev device.Device, path hexagon.Path) (*hexagon.Backen
 
 const (
 	stepMemory = 128 << 20
-	patience   = 10 * time.Minute // a run of 128 rows is long where others compute, too
+	runLimit   = 10 * time.Minute // a run of 128 rows is long where others compute, too
 )
 
 // run computes a layer's products of batch rows, and calls after behind each.
@@ -138,7 +138,7 @@ func TestPacketsOfALayerThatExecutesAreAsRecorded(t *testing.T) {
 	chip, _ := soc.Named("8gen3")
 	var text strings.Builder
 	execute := func(by hexagon.Path, tiles soc.Path, batches ...int) {
-		dev, err := qemu.Open(qemu.Options{Memory: stepMemory, Workers: int(chip.Threads.Value), KeepTCM: true, Limit: patience})
+		dev, err := qemu.Open(qemu.Options{Memory: stepMemory, Workers: int(chip.Threads.Value), KeepTCM: true, Limit: runLimit})
 		if err != nil {
 			t.Fatal(err)
 		}

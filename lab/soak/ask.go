@@ -29,10 +29,10 @@ func (e end) String() string { return [...]string{"answered", "refused", "cancel
 type clients struct {
 	base       string
 	fast, slow *http.Client
-	patience   time.Duration
+	timeout    time.Duration
 }
 
-func newClients(base string, n int, patience time.Duration) *clients {
+func newClients(base string, n int, timeout time.Duration) *clients {
 	narrow := func(ctx context.Context, network, addr string) (net.Conn, error) {
 		var d net.Dialer
 		c, err := d.DialContext(ctx, network, addr)
@@ -42,7 +42,7 @@ func newClients(base string, n int, patience time.Duration) *clients {
 		return c, err
 	}
 	return &clients{
-		base: base, patience: patience,
+		base: base, timeout: timeout,
 		fast: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: n}},
 		slow: &http.Client{Transport: &http.Transport{DialContext: narrow, DisableKeepAlives: true}},
 	}
@@ -56,7 +56,7 @@ func (c *clients) close() {
 
 // do carries a request out and says how it ended, and of a fault what was wrong.
 func (c *clients) do(ctx context.Context, k *kind, r *rand.Rand) (end, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.patience)
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	sent := k.body(r)
 	body, isRaw := sent.(raw)
@@ -91,7 +91,7 @@ func (c *clients) do(ctx context.Context, k *kind, r *rand.Rand) (end, error) {
 	case goes.Err() != nil && ctx.Err() == nil:
 		return cancelled, nil
 	case ctx.Err() != nil:
-		return faulty, fmt.Errorf("it has not ended within %v", c.patience)
+		return faulty, fmt.Errorf("it has not ended within %v", c.timeout)
 	case err != nil:
 		return faulty, err
 	}

@@ -49,9 +49,9 @@ func TestWhatNeverEndsAndWhatIsBadButAnsweredAreFaults(t *testing.T) {
 	defer s.Close()
 	for _, k := range []struct {
 		name, want string
-		patience   time.Duration
+		timeout    time.Duration
 	}{{"unknown key", "what is bad was answered", time.Hour}, {"chat", "it has not ended within", 50 * time.Millisecond}} {
-		c := newClients(s.URL, 1, k.patience)
+		c := newClients(s.URL, 1, k.timeout)
 		e, err := c.do(context.Background(), named(k.name), rand.New(rand.NewPCG(1, 1)))
 		if e != faulty || err == nil || !strings.Contains(err.Error(), k.want) {
 			t.Errorf("%s: %v, %v, want %q", k.name, e, err, k.want)

@@ -171,8 +171,8 @@ type vote struct {
 // critique reads what a sequence writes up to its decision, and has it decide.
 func (w *writing) critique(ctx context.Context, seq *batcher.Sequence, run iter.Seq2[sampling.Token, error]) (v vote, err error) {
 	var ids []int32
-	var said []byte
-	lengths := []int{0} // of said, behind each token
+	var text []byte
+	lengths := []int{0} // of text, behind each token
 	at, decides, ended := 0, false, false
 	for tok, err := range tokens(run) {
 		if err != nil {
@@ -185,9 +185,9 @@ func (w *writing) critique(ctx context.Context, seq *batcher.Sequence, run iter.
 		if len(piece) == 0 {
 			piece = w.model.Mark(tok.ID)
 		}
-		ids, said = append(ids, tok.ID), append(said, piece...)
-		lengths = append(lengths, len(said))
-		if at, decides = w.form.decision(string(said)); decides {
+		ids, text = append(ids, tok.ID), append(text, piece...)
+		lengths = append(lengths, len(text))
+		if at, decides = w.form.decision(string(text)); decides {
 			break
 		}
 	}
@@ -197,14 +197,14 @@ func (w *writing) critique(ctx context.Context, seq *batcher.Sequence, run iter.
 	w.mu.Unlock()
 	lead := ""
 	if !decides {
-		open := w.inThought && !bytes.Contains(said, []byte("</think>"))
-		at, lead = len(said), w.form.closing(string(said), open)
+		open := w.inThought && !bytes.Contains(text, []byte("</think>"))
+		at, lead = len(text), w.form.closing(string(text), open)
 	}
 	kept := 0
 	for kept < len(ids) && lengths[kept+1] <= at {
 		kept++
 	}
-	lead = string(said[lengths[kept]:at]) + lead
+	lead = string(text[lengths[kept]:at]) + lead
 	if kept < len(ids) || ended { // it goes on otherwise than it was written
 		seq = nil
 	}
@@ -218,7 +218,7 @@ func (w *writing) critique(ctx context.Context, seq *batcher.Sequence, run iter.
 		}
 		v.Score += float32(share * w.form.values[i])
 	}
-	v.Text = w.form.begin + string(said[:lengths[kept]]) + lead + w.form.words[likeliest] + w.form.end
+	v.Text = w.form.begin + string(text[:lengths[kept]]) + lead + w.form.words[likeliest] + w.form.end
 	if w.opt.Format == FormatThink && w.form.schema == "" {
 		v.Labels = readLabels(v.Text, w.step)
 	}

@@ -92,17 +92,17 @@ func (w *writing) spell(ctx context.Context, ids []int32) (shares []float64, rea
 	defer forks[0].Close()
 	forks[0].Append(ids...)
 	p := sampling.Params{Temperature: 0, Constraint: w.model.HeldTo(format), Stop: sampling.NewTokenSet(w.model.Tokenizer.EOGs())}
-	said := ""
+	text := ""
 	for tok, err := range forks[0].Generate(ctx, p) {
 		if err != nil {
 			return nil, 0, err
 		}
 		if tok.Finish != sampling.FinishStop {
-			said += string(w.model.Tokenizer.Piece(tok.ID))
+			text += string(w.model.Tokenizer.Piece(tok.ID))
 		}
 	}
 	shares = make([]float64, len(w.form.words))
-	i := slices.Index(w.form.words, said)
+	i := slices.Index(w.form.words, text)
 	if i < 0 { // the context's end
 		return nil, 0, batcher.ErrTooLong
 	}

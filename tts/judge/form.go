@@ -55,26 +55,26 @@ func graded(scale int) form {
 
 // decision returns where the decision's words stand in a critique: behind the mark. No string in
 // JSON holds a mark, whose quotes would be escaped there.
-func (f *form) decision(said string) (at int, ok bool) {
-	i := strings.Index(said, f.mark)
+func (f *form) decision(answer string) (at int, ok bool) {
+	i := strings.Index(answer, f.mark)
 	return i + len(f.mark), i >= 0
 }
 
 // closing returns what leads from a critique without a decision to it.
-func (f *form) closing(said string, inThought bool) string {
+func (f *form) closing(answer string, inThought bool) string {
 	if f.schema == "" {
 		if inThought {
 			return "\n</think>" + f.lead
 		}
 		return f.lead
 	}
-	said = strings.TrimSpace(said)
+	answer = strings.TrimSpace(answer)
 	const reason = `"reason": "",`
-	if rest, ok := unwritten(said, reason+f.lead, func(before string) bool { return before == "{" }); ok {
+	if rest, ok := unwritten(answer, reason+f.lead, func(before string) bool { return before == "{" }); ok {
 		return rest
 	}
 	for _, lead := range []string{f.lead, strings.TrimSpace(f.lead)} {
-		rest, ok := unwritten(said, lead, func(before string) bool {
+		rest, ok := unwritten(answer, lead, func(before string) bool {
 			reason, ok := strings.CutSuffix(before, ",")
 			return ok && json.Valid([]byte(reason+"}"))
 		})
@@ -83,21 +83,21 @@ func (f *form) closing(said string, inThought bool) string {
 		}
 	}
 	for _, close := range []string{`"`, `\"`, `0"`, `00"`, `000"`, `0000"`} { // an escape may be half written
-		if json.Valid([]byte(said + close + `}`)) {
+		if json.Valid([]byte(answer + close + `}`)) {
 			return close + "," + f.lead
 		}
 	}
-	if json.Valid([]byte(said + `}`)) {
+	if json.Valid([]byte(answer + `}`)) {
 		return "," + f.lead
 	}
 	return "\n{" + reason + f.lead // not begun
 }
 
-// unwritten returns what follows the beginning of text with which said ends, where it ends with one
+// unwritten returns what follows the beginning of text with which answer ends, where it ends with one
 // behind what is whole.
-func unwritten(said, text string, whole func(before string) bool) (rest string, ok bool) {
+func unwritten(answer, text string, whole func(before string) bool) (rest string, ok bool) {
 	for n := len(text) - 1; n >= 0; n-- {
-		if before, ok := strings.CutSuffix(said, text[:n]); ok && whole(strings.TrimSpace(before)) {
+		if before, ok := strings.CutSuffix(answer, text[:n]); ok && whole(strings.TrimSpace(before)) {
 			return text[n:], true
 		}
 	}
@@ -108,27 +108,27 @@ func unwritten(said, text string, whole func(before string) bool) (rest string, 
 var labels = regexp.MustCompile(`\\boxed\{\s*(?:\\text\{)?\s*(correct|incorrect)\s*\}`)
 
 // readLabels returns what a critique says of the solution steps, in their order: of at most steps.
-func readLabels(said string, steps int) []bool {
+func readLabels(answer string, steps int) []bool {
 	var out []bool
-	for _, m := range labels.FindAllStringSubmatch(strings.ToLower(said), steps) {
+	for _, m := range labels.FindAllStringSubmatch(strings.ToLower(answer), steps) {
 		out = append(out, m[1] == "correct")
 	}
 	return out
 }
 
 // steps divides an answer where one of stops ends a solution step. Blank ones do not count.
-func steps(said string, stops []string) (out []string) {
-	for said != "" {
-		end := len(said)
+func steps(answer string, stops []string) (out []string) {
+	for answer != "" {
+		end := len(answer)
 		for _, stop := range stops {
-			if i := strings.Index(said, stop); i >= 0 {
+			if i := strings.Index(answer, stop); i >= 0 {
 				end = min(end, i+len(stop))
 			}
 		}
-		if step := strings.TrimSpace(said[:end]); step != "" {
+		if step := strings.TrimSpace(answer[:end]); step != "" {
 			out = append(out, step)
 		}
-		said = said[end:]
+		answer = answer[end:]
 	}
 	return out
 }

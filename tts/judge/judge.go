@@ -77,8 +77,8 @@ func (s *planned) Open(ctx context.Context, m *tts.Model, req *tts.Request, prom
 	return &judge{desk: d}, nil
 }
 
-// conversation returns what is answered: the user's only message, else all that was said, and what
-// of the answer the prompt holds.
+// conversation returns the question, which is the user's only message, else all messages, and the part of
+// the answer that the prompt holds.
 func conversation(m *tts.Model, p *tts.Prompt, prompt []int32) (asked, begun string) {
 	messages := p.Messages
 	if messages == nil {
@@ -91,13 +91,13 @@ func conversation(m *tts.Model, p *tts.Prompt, prompt []int32) (asked, begun str
 		begun, _ = messages[len(messages)-1].Content.(string)
 		messages = messages[:len(messages)-1]
 	}
-	said := slices.DeleteFunc(slices.Clone(messages), func(m template.Message) bool { return m.Role == "system" || m.Role == "developer" })
-	if len(said) == 1 {
-		asked, _ = said[0].Content.(string)
+	turns := slices.DeleteFunc(slices.Clone(messages), func(m template.Message) bool { return m.Role == "system" || m.Role == "developer" })
+	if len(turns) == 1 {
+		asked, _ = turns[0].Content.(string)
 		return asked, begun
 	}
 	var all strings.Builder
-	for _, m := range said {
+	for _, m := range turns {
 		if content, ok := m.Content.(string); ok {
 			all.WriteString(m.Role + ": " + content + "\n")
 		}
@@ -105,18 +105,18 @@ func conversation(m *tts.Model, p *tts.Prompt, prompt []int32) (asked, begun str
 	return all.String(), begun
 }
 
-// said returns what a candidate answers; while it thinks, what it thinks.
-func (d *desk) said(c *tts.Candidate) string {
+// currentText returns a candidate's answer; while it thinks, its thought.
+func (d *desk) currentText(c *tts.Candidate) string {
 	all := d.begun + c.Text
-	if said := strings.TrimSpace(d.marks.Answer(all, d.thinking)); said != "" {
-		return said
+	if answer := strings.TrimSpace(d.marks.Answer(all, d.thinking)); answer != "" {
+		return answer
 	}
 	return strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(all), d.marks.Begin))
 }
 
 // Score implements tts.Judge.
 func (j *judge) Score(ctx context.Context, c *tts.Candidate) error {
-	askings := j.askings(j.said(c))
+	askings := j.askings(j.currentText(c))
 	rulings := make([]*ruling, len(askings))
 	err := parallel.Each(askings, func(i int, a asking) (err error) {
 		rulings[i], err = j.ask(ctx, &a, int(j.granted.Load())/len(askings))
@@ -137,9 +137,9 @@ func (j *judge) Score(ctx context.Context, c *tts.Candidate) error {
 	return nil
 }
 
-// askings returns what is to be asked of an answer so far.
-func (j *judge) askings(said string) (all []asking) {
-	divided := steps(said, j.stops)
+// askings returns the questions to ask of an answer so far.
+func (j *judge) askings(currentText string) (all []asking) {
+	divided := steps(currentText, j.stops)
 	switch j.opt.Format {
 	case FormatGen:
 		j.judged = max(j.judged, len(divided)-mostSteps)
@@ -150,7 +150,7 @@ func (j *judge) askings(said string) (all []asking) {
 	case FormatThink:
 		return []asking{checks(j.asked, divided)}
 	}
-	return []asking{j.opt.grades(j.asked, said, len(divided))}
+	return []asking{j.opt.grades(j.asked, currentText, len(divided))}
 }
 
 // Fork implements tts.Judge.

@@ -112,13 +112,13 @@ Answer:
 Reply with JSON: {"reason": why, in a sentence or two, "score": a whole number from 0 (worst) to {scale} (best)}`
 
 // grades asks for a score by a rubric.
-func (o *Options) grades(asked, said string, step int) asking {
+func (o *Options) grades(asked, currentText string, step int) asking {
 	prompt := rubricPrompt
 	if o.Template != "" {
 		prompt = o.Template
 	}
 	return asking{form: graded(o.Scale), step: step, turns: user(prompt, map[string]part{
-		questionPlace: {asked, question}, answerPlace: {said, answer}, rubricPlace: {o.Rubric, own}, scalePlace: {strconv.Itoa(o.Scale), own},
+		questionPlace: {asked, question}, answerPlace: {currentText, answer}, rubricPlace: {o.Rubric, own}, scalePlace: {strconv.Itoa(o.Scale), own},
 	})}
 }
 
@@ -161,8 +161,8 @@ func (a *asking) encode(ctx context.Context, m *tts.Model) (head, rest []int32, 
 		begin, inThought = "\n"+marks.End+"\n\n", false
 	}
 	dst, from := &head, 0
-	add := func(said string, foreign, first bool) error {
-		ids, err := m.Encode(ctx, &tts.Prompt{Text: said, NoBOS: !first || m.Template != nil, NoSpecialTokens: foreign})
+	add := func(text string, foreign, first bool) error {
+		ids, err := m.Encode(ctx, &tts.Prompt{Text: text, NoBOS: !first || m.Template != nil, NoSpecialTokens: foreign})
 		*dst = append(*dst, ids...)
 		return err
 	}

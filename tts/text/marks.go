@@ -107,7 +107,7 @@ func shown(t *template.Template) (Marks, bool) {
 		if marks, ok := apart(with, without, header); ok {
 			return marks, true
 		}
-		if marks, ok := around(before, after, without, header); ok {
+		if marks, ok := marksBetween(before, after, without, header); ok {
 			return marks, true
 		}
 	}
@@ -127,9 +127,9 @@ func apart(with, without, header string) (m Marks, ok bool) {
 		strings.HasSuffix(end, before) && m.Begin != "" && len(template.Marks(m.End)) > 1
 }
 
-// around returns the marks between which a thought stands in a turn. without is the turn without it, header
+// marksBetween returns the marks between which a thought stands in a turn. without is the turn without it, header
 // what the prompt ends with.
-func around(before, after, without, header string) (m Marks, ok bool) {
+func marksBetween(before, after, without, header string) (m Marks, ok bool) {
 	begins, ends := template.MarkPattern.FindAllStringIndex(before, -1), template.MarkPattern.FindAllStringIndex(after, -1)
 	if len(ends) == 0 || strings.TrimSpace(after[:ends[0][0]]) != "" {
 		return m, false

@@ -36,9 +36,9 @@ func (m Marks) NewThought(inThought, midway bool) Thought {
 	}
 	switch {
 	case m.Before == "":
-		t.around = behind
+		t.place = behind
 	case midway:
-		t.around = inside
+		t.place = inside
 	}
 	return t
 }
@@ -63,11 +63,11 @@ const (
 
 // Thought divides one answer's text as it comes.
 type Thought struct {
-	marks  Marks
-	state  thinkingState
-	around place
-	begun  bool   // the part under way has had more than white space
-	held   string // not divided yet
+	marks Marks
+	state thinkingState
+	place place
+	begun bool   // the part under way has had more than white space
+	held  string // not divided yet
 
 	answered bool // the answer has begun
 }
@@ -76,7 +76,7 @@ type Thought struct {
 // space, of which it is not known whether it ends a part, and the beginning
 // of a mark.
 func (t *Thought) Push(text string, last bool) (reasoning, answer string) {
-	if t.state == answering && t.begun && t.around == behind && !t.marks.Again {
+	if t.state == answering && t.begun && t.place == behind && !t.marks.Again {
 		return "", text
 	}
 	t.held += text
@@ -154,20 +154,20 @@ func (t *Thought) answer(last bool) (out string, more bool) {
 
 // unwrapped takes from held what is certainly of the answer, without the marks around it.
 func (t *Thought) unwrapped(last bool) (out string) {
-	if t.around == ahead {
+	if t.place == ahead {
 		head := strings.TrimLeft(t.held, " \t\r\n")
 		rest, marked := strings.CutPrefix(head, t.marks.Before)
 		switch {
 		case marked:
-			t.held, t.around = rest, inside
+			t.held, t.place = rest, inside
 		case strings.HasPrefix(t.marks.Before, head) && !last:
 			return ""
 		default:
-			t.around = behind
+			t.place = behind
 		}
 	}
 	out, t.held = t.held, ""
-	if t.around == behind || t.marks.After == "" {
+	if t.place == behind || t.marks.After == "" {
 		return out
 	}
 	mark := template.Marks(t.marks.After)[0]
@@ -191,7 +191,7 @@ func (t *Thought) unwrapped(last bool) (out string) {
 	if n < len(t.held) { // something else follows: marks of After that are whole
 		n = template.MarkStart(t.marks.After, n)
 	}
-	out, t.held, t.around = out+t.held[n:], "", behind
+	out, t.held, t.place = out+t.held[n:], "", behind
 	return out
 }
 

@@ -92,7 +92,7 @@ func derive(t *template.Template) (*Format, error) {
 	if err != nil {
 		return nil, err
 	}
-	said, err := p.turn(probeText)
+	plain, err := p.turn(probeText)
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +100,7 @@ func derive(t *template.Template) (*Format, error) {
 	if err != nil {
 		both = ""
 	}
-	d := &derivation{probe: p, one: one, two: two, said: said, both: both}
+	d := &derivation{probe: p, one: one, two: two, plain: plain, both: both}
 	f, err := d.form()
 	if err != nil {
 		return nil, err
@@ -115,9 +115,9 @@ func derive(t *template.Template) (*Format, error) {
 // derivation is the work on a template's turns.
 type derivation struct {
 	*probe
-	one, two, said, both string // turns with one call, two, a text, and a text before one call
-	header               int    // bytes of a turn before the answer
-	ending               string // what stands behind a text
+	one, two, plain, both string // turns with one call, two, a text, and a text before one call
+	header                int    // bytes of a turn before the answer
+	ending                string // what stands behind a text
 }
 
 // shown is a call in a turn.
@@ -129,14 +129,14 @@ type shown struct {
 }
 
 func (d *derivation) form() (f form, err error) {
-	at := strings.Index(d.said, probeText)
+	at := strings.Index(d.plain, probeText)
 	if at < 0 {
 		return f, unclear("it does not show texts")
 	}
-	if d.ending = d.said[at+len(probeText):]; strings.TrimSpace(d.ending) == "" {
+	if d.ending = d.plain[at+len(probeText):]; strings.TrimSpace(d.ending) == "" {
 		d.ending = d.behindText()
 	}
-	d.header = tagStart(d.one, common(d.one, d.said[:at]))
+	d.header = tagStart(d.one, common(d.one, d.plain[:at]))
 	if begun, err := d.t.Header(); err == nil && strings.HasPrefix(d.one, begun) && strings.HasPrefix(d.two, begun) {
 		n := len(begun)
 		for _, mark := range template.MarkPattern.FindAllStringIndex(d.one[:max(d.header, n)], -1) {
@@ -145,7 +145,7 @@ func (d *derivation) form() (f form, err error) {
 		d.header = n // what a text and a call have alike behind the prompt are marks alone
 	}
 	if before := text.MarksOf(d.t).Before; before != "" {
-		f.all = d.said[strings.LastIndex(d.said[:at], before):at]
+		f.all = d.plain[strings.LastIndex(d.plain[:at], before):at]
 	}
 
 	first, kind, err := d.call(d.two[d.header:], firstName, argumentA, &f)

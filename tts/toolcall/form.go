@@ -141,7 +141,7 @@ func (out *Format) opening() (preamble, open string) {
 			out.nameMark = out.nameMark[at+len(hole):]
 		}
 	}
-	around := strings.TrimRight(strings.TrimSpace(f.open), "[{ \n")
+	opening := strings.TrimRight(strings.TrimSpace(f.open), "[{ \n")
 	switch marks := template.Marks(written); {
 	case f.open+f.begin == "":
 		out.opens, out.unmarked, out.first = []string{strings.TrimSpace(f.between)}, true, inRecipient
@@ -157,8 +157,8 @@ func (out *Format) opening() (preamble, open string) {
 		return "", f.open + f.begin
 	case strings.HasPrefix(begin, "<"):
 		out.opens = []string{out.nameMark}
-	case around != "":
-		out.opens = []string{around}
+	case opening != "":
+		out.opens = []string{opening}
 		out.closing = strings.Trim(f.close, "] \n")
 		return "", f.open + f.begin
 	default:

@@ -151,25 +151,25 @@ func (m *marked) text(held *string, b *strings.Builder, last bool) bool {
 	if m.quoted {
 		at = closingQuote(*held)
 	}
-	said, whole := *held, at >= 0
+	value, whole := *held, at >= 0
 	switch {
 	case whole:
-		said = said[:at]
-	case !last && m.quoted && strings.HasSuffix(said, `\`):
-		said = said[:len(said)-1]
+		value = value[:at]
+	case !last && m.quoted && strings.HasSuffix(value, `\`):
+		value = value[:len(value)-1]
 	case !m.quoted: // of what is cut off, too
-		n := min(len(end)-1, len(said))
-		for n > 0 && !strings.HasSuffix(said, end[:n]) {
+		n := min(len(end)-1, len(value))
+		for n > 0 && !strings.HasSuffix(value, end[:n]) {
 			n--
 		}
-		said = said[:len(said)-n]
+		value = value[:len(value)-n]
 	}
 	if m.quoted {
-		b.WriteString(said)
+		b.WriteString(value)
 	} else {
-		writeEscaped(b, said)
+		writeEscaped(b, value)
 	}
-	if *held = (*held)[len(said):]; !whole {
+	if *held = (*held)[len(value):]; !whole {
 		return false
 	}
 	*held = (*held)[len(end):]
@@ -225,17 +225,17 @@ func (m *marked) word(held *string, b *strings.Builder, last bool) bool {
 		at = most
 	}
 	m.begin(b)
-	said := (*held)[:max(at, 1)]
-	*held, m.at = (*held)[len(said):], markedAfter
-	if word, ok := pythonWords[said]; ok {
-		said = word
+	value := (*held)[:max(at, 1)]
+	*held, m.at = (*held)[len(value):], markedAfter
+	if word, ok := pythonWords[value]; ok {
+		value = word
 	}
-	if json.Valid([]byte(said)) {
-		b.WriteString(said)
+	if json.Valid([]byte(value)) {
+		b.WriteString(value)
 		return true
 	}
 	b.WriteByte('"')
-	writeEscaped(b, said)
+	writeEscaped(b, value)
 	b.WriteByte('"')
 	return true
 }

@@ -58,10 +58,10 @@ func inKeywords(p *Parser, last bool) bool {
 	if n < 0 {
 		return p.cutOff(last)
 	}
-	said := strings.TrimSpace(value[1 : 1+n])
-	written, ok := fromPython(said)
+	literal := strings.TrimSpace(value[1 : 1+n])
+	written, ok := fromPython(literal)
 	if !ok {
-		written = string(jsonText(said))
+		written = string(jsonText(literal))
 	}
 	p.argument(strings.TrimSpace(head[:at]), []byte(written))
 	p.held = value[1+n:]
@@ -156,12 +156,12 @@ func (r *pythonReader) value(b *strings.Builder, depth int) bool {
 		if n < 0 {
 			return false
 		}
-		said := r.rest[:n]
-		if r.rest = r.rest[n:]; c == '"' && json.Valid([]byte(said)) {
-			b.WriteString(said)
+		literal := r.rest[:n]
+		if r.rest = r.rest[n:]; c == '"' && json.Valid([]byte(literal)) {
+			b.WriteString(literal)
 			return true
 		}
-		b.Write(jsonText(unescaped(said[1 : n-1])))
+		b.Write(jsonText(unescaped(literal[1 : n-1])))
 		return true
 	case '[', '(', '{':
 		return r.container(b, c, depth)
