@@ -70,8 +70,12 @@ func (d *Drift) at(mean []float32, head, position int) {
 	vector.RopePairs(mean, d.dim, turn[:n], turn[n:])
 }
 
-// Drifts tells whether keys in that cache are stored without their drift.
-func (m *Mask) Drifts(cache *kv.Cache) bool { return m.Drift != nil && cache.Type().Keys() == kv.Int4 }
+// Drifts tells whether keys in that cache are stored without their drift. Caches of int8 alone keep the bits that they
+// had before there were drifts.
+func (m *Mask) Drifts(cache *kv.Cache) bool {
+	t := cache.Type()
+	return m.Drift != nil && (t.Keys() == kv.Int4 || t == kv.TypeOf(kv.Int8, kv.Int4))
+}
 
 // Settle takes the drift from the keys [KVHeads*dim] of a position.
 func (d *Drift) Settle(keys []float32, position int) {
