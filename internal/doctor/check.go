@@ -64,13 +64,14 @@ func (m *Machine) instructions(Setting) Finding {
 	if len(m.Features) > 0 {
 		f.Says += " (" + strings.Join(m.Features, " ") + ")"
 	}
+	if m.NoTiles != "" {
+		f.Says += "; " + m.NoTiles
+	}
 	switch {
 	case m.ISA != m.Best:
 		f.Level, f.Do, f.Run = Slow, "this processor has "+m.Best+", which LUTRA_KERNEL forbids", "unset LUTRA_KERNEL"
 	case m.ISA == "generic" && m.Arch == "amd64":
 		f.Level, f.Do = Slow, "portable kernels are ten times slower: give a virtual machine the host's processor (QEMU: -cpu host), or take one with AVX2"
-	case m.NoTiles != "":
-		f.Level, f.Do = Slow, m.NoTiles+": the matrix unit (AMX) stands idle; Linux 5.16 or later grants it, unless a sandbox forbids arch_prctl"
 	}
 	return f
 }

@@ -15,7 +15,7 @@ import (
 const (
 	MAD  = "mad"  // the tiles of the instruction set
 	GFNI = "gfni" // those for two ports of 512 bits
-	AMX  = "amx"  // tiles of AMX for several tokens, GFNI for the others
+	AMX  = "amx"  // tiles of AMX for several tokens, GFNI for the others; where LUTRA_KERNEL says so
 )
 
 // widths are the numbers of tokens that one method multiplies: one stream, a few, 8 streams, and
@@ -46,11 +46,9 @@ func question(p matrix.Packing) choice.Question {
 	q := choice.Question{Name: p.String(), Usual: usual, Widths: widths[:]}
 	q.Prepare = func(on *pool.Pool) ([]byte, func(string, int), error) { return prepare(on, p) }
 	for _, name := range Methods(p) {
-		m := choice.Method{Name: name}
-		if name == AMX {
-			m.Least, q.Usual = 5, append(slices.Clip(usual), choice.Rule{From: 9, Method: AMX})
+		if name != AMX { // which gains on one thread what whole models on all threads do not (ADR 135)
+			q.Methods = append(q.Methods, choice.Method{Name: name})
 		}
-		q.Methods = append(q.Methods, m)
 	}
 	return q
 }

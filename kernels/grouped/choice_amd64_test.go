@@ -46,7 +46,7 @@ func TestWithoutGFNIThereIsNothingToChoose(t *testing.T) {
 	}
 }
 
-func TestWithoutAMXThereAreTheOtherMethods(t *testing.T) {
+func TestAMXIsAMethodWhereItIsButNeverChosenByItself(t *testing.T) {
 	if !cpu.HasGFNI {
 		t.Skip("AMX is beside GFNI")
 	}
@@ -55,10 +55,11 @@ func TestWithoutAMXThereAreTheOtherMethods(t *testing.T) {
 	for _, has := range []bool{false, true} {
 		cpu.HasAMX = has
 		for p, multiplied := range map[matrix.Packing]bool{matrix.Q4: true, matrix.Q4M: true, matrix.Q2G64: false} {
-			q := question(p)
-			amx := slices.Contains(Methods(p), AMX)
-			if amx != (has && multiplied) || (q.Usual.For(32) == AMX) != amx || q.Usual.For(1) == AMX {
-				t.Errorf("%v, AMX %t: methods %v, usually %v", p, has, Methods(p), q.Usual)
+			if amx := slices.Contains(Methods(p), AMX); amx != (has && multiplied) {
+				t.Errorf("%v, AMX %t: methods %v", p, has, Methods(p))
+			}
+			if q := question(p); len(q.Methods) != 2 || q.Usual.For(32) == AMX {
+				t.Errorf("%v: chooses among %v, usually %v", p, q.Methods, q.Usual)
 			}
 		}
 	}
