@@ -34,6 +34,12 @@ func groupedQ4AVXVNNIx1x3(y *float32, ld int, codes *byte, scales *byte, stride 
 //go:noescape
 func groupedQ4AVXVNNIx1x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
+// groupedQ4AVXVNNIx1x5 adds to y[5][16] (ld values a token) the products of bands of Q4 that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
+//
+//go:noescape
+func groupedQ4AVXVNNIx1x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+
 // groupedQ4AVXVNNIx1x6 adds to y[6][16] (ld values a token) the products of bands of Q4 that are
 // stride bytes apart with rows of activation records that are lda bytes apart.
 //
@@ -75,6 +81,12 @@ func groupedQ4MAVXVNNIx1x3(y *float32, ld int, codes *byte, scales *byte, stride
 //
 //go:noescape
 func groupedQ4MAVXVNNIx1x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+
+// groupedQ4MAVXVNNIx1x5 adds to y[5][16] (ld values a token) the products of bands of Q4M that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
+//
+//go:noescape
+func groupedQ4MAVXVNNIx1x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
 // groupedQ4MAVXVNNIx1x6 adds to y[6][16] (ld values a token) the products of bands of Q4M that are
 // stride bytes apart with rows of activation records that are lda bytes apart.
@@ -118,6 +130,12 @@ func groupedQ41AVXVNNIx1x3(y *float32, ld int, codes *byte, scales *byte, stride
 //go:noescape
 func groupedQ41AVXVNNIx1x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
+// groupedQ41AVXVNNIx1x5 adds to y[5][16] (ld values a token) the products of bands of Q41 that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
+//
+//go:noescape
+func groupedQ41AVXVNNIx1x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+
 // groupedQ41AVXVNNIx1x6 adds to y[6][16] (ld values a token) the products of bands of Q41 that are
 // stride bytes apart with rows of activation records that are lda bytes apart.
 //
@@ -160,11 +178,23 @@ func groupedQ6AVXVNNIx1x3(y *float32, ld int, codes *byte, scales *byte, stride 
 //go:noescape
 func groupedQ6AVXVNNIx1x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
+// groupedQ6AVXVNNIx1x5 adds to y[5][16] (ld values a token) the products of bands of Q6 that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
+//
+//go:noescape
+func groupedQ6AVXVNNIx1x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+
 // groupedQ6AVXVNNIx1x6 adds to y[6][16] (ld values a token) the products of bands of Q6 that are
 // stride bytes apart with rows of activation records that are lda bytes apart.
 //
 //go:noescape
 func groupedQ6AVXVNNIx1x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+
+// groupedQ6AVXVNNIx1x7 adds to y[7][16] (ld values a token) the products of bands of Q6 that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
+//
+//go:noescape
+func groupedQ6AVXVNNIx1x7(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
 // groupedQ6AVXVNNIx1x8 adds to y[8][16] (ld values a token) the products of bands of Q6 that are
 // stride bytes apart with rows of activation records that are lda bytes apart.
@@ -201,6 +231,18 @@ func groupedQ8AVXVNNIx1x3(y *float32, ld int, codes *byte, scales *byte, stride 
 //
 //go:noescape
 func groupedQ8AVXVNNIx1x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+
+// groupedQ8AVXVNNIx1x5 adds to y[5][16] (ld values a token) the products of bands of Q8 that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
+//
+//go:noescape
+func groupedQ8AVXVNNIx1x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+
+// groupedQ8AVXVNNIx1x6 adds to y[6][16] (ld values a token) the products of bands of Q8 that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
+//
+//go:noescape
+func groupedQ8AVXVNNIx1x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
 // groupedFP4AVXVNNIx2x1 adds to y[32] the products of bands of FP4 that are stride bytes apart with a row of
 // activation records. It prefetches as many bytes at next, which need not be memory at all.

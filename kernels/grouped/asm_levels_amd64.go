@@ -58,6 +58,12 @@ func groupedNL3KAVXVNNIx1x3(y *float32, ld int, codes *byte, scales *byte, strid
 //go:noescape
 func groupedNL3KAVXVNNIx1x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, levels *int8)
 
+// groupedNL3KAVXVNNIx1x5 adds to y[5][16] (ld values a token) the products of bands of NL3K that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
+//
+//go:noescape
+func groupedNL3KAVXVNNIx1x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, levels *int8)
+
 // groupedNL3KAVXVNNIx1x6 adds to y[6][16] (ld values a token) the products of bands of NL3K that are
 // stride bytes apart with rows of activation records that are lda bytes apart.
 //

@@ -26,7 +26,10 @@ var dotAVXVNNI = madKernels{madStreams[cpu.AVXVNNI], madTiles[cpu.AVXVNNI]}
 // dotWidth returns the width of tiles for n tokens. Eight of I2 are five and three,
 // for two tiles of four wait longer (_gen/ternary/dot.go counts the cycles).
 func dotWidth(p matrix.Packing, n int) int {
-	if p == matrix.I2 && n == 8 {
+	switch {
+	case n == 5, n == 7 && p == matrix.I1:
+		return n
+	case n == 8 && p == matrix.I2:
 		return 5
 	}
 	return dotAVXVNNI.width(p, n)

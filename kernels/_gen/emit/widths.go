@@ -2,8 +2,10 @@ package emit
 
 import "slices"
 
-// Widths returns the numbers of tokens from least to most that tiles have. Other numbers take two tiles: a
-// routine for each was needed by no column of docs/data/kernels-routines.csv.
-func Widths(least, most int) []int {
-	return slices.DeleteFunc([]int{1, 2, 3, 4, 6, 8, 12}, func(n int) bool { return n < least || n > most })
+// Widths returns the numbers of tokens from least to most that tiles have, and those of more. Other numbers take two
+// tiles: a routine for each was needed by no column of docs/data/kernels-routines.csv.
+func Widths(least, most int, more ...int) []int {
+	widths := append([]int{1, 2, 3, 4, 6, 8, 12}, more...)
+	slices.Sort(widths)
+	return slices.DeleteFunc(widths, func(n int) bool { return n < least || n > most })
 }

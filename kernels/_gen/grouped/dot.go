@@ -20,8 +20,7 @@ import (
 // has 19 bits, so d·(sc·Σ) may be (d·sc)·Σ, rounded once), Q6's as int16.
 //
 // Some tokens take both vectors together and share the broadcasts; more take one
-// after the other, which shares what unfolds codes among more tokens. Q8 unfolds
-// little: 6 tokens as 3 and 3 take 2 % longer, and have no tile. Cycles of a
+// after the other, which shares what unfolds codes among more tokens. Cycles of a
 // group (llvm-mca 19, alderlake), and of the AVX2 tiles and panels:
 //
 //	tokens   1     2     3     4     5     6     7     8     AVX2, 1     4     panel, 4
@@ -30,9 +29,21 @@ import (
 //	Q6       32.8  41.5  50.3  59.3  73.3  83.4  94.4  106         39.5  83.3  53.2
 //	Q8       15.1  24.2  35.8  47.2  58.7  70.2                    36.2  126
 
-// dotWidths are the most tokens that take both vectors, as registers allow, and
-// the most of a tile.
-var dotWidths = map[string]struct{ both, all int }{"Q4": {4, 8}, "Q4M": {4, 8}, "Q41": {4, 8}, "Q6": {4, 8}, "Q8": {4, 4}, "FP4": {4, 8}, "NL3K": {4, 8}, "NL4S": {4, 8}}
+// dotWidths are the most tokens that take both vectors, as registers allow, the most of a tile, and numbers of tokens
+// whose tile is at least 1.05 times as fast as two others (docs/data/kernels-avxvnni-f.csv).
+var dotWidths = map[string]struct {
+	both, all int
+	more      []int
+}{
+	"Q4": {4, 8, []int{5}}, "Q4M": {4, 8, []int{5}}, "Q41": {4, 8, []int{5}}, "Q6": {4, 8, []int{5, 7}}, "Q8": {6, 6, []int{5}},
+	"FP4": {4, 8, nil}, "NL3K": {4, 8, []int{5}}, "NL4S": {4, 8, nil},
+}
+
+// dotTokens returns the numbers of tokens that tiles have.
+func (p packing) dotTokens() []int {
+	w := dotWidths[p.name]
+	return emit.Widths(1, w.all, w.more...)
+}
 
 func Dot() {
 	for f := range dotPairs {
@@ -40,7 +51,7 @@ func Dot() {
 	}
 	for _, p := range packings {
 		dotGroup(p, streamBands, 1)
-		for _, t := range emit.Widths(1, dotWidths[p.name].all) {
+		for _, t := range p.dotTokens() {
 			dotGroup(p, 1, t)
 		}
 	}

@@ -34,7 +34,7 @@ func Levels() {
 		}
 		panelWriter(p)
 		dotGroup(p, streamBands, 1)
-		for _, t := range emit.Widths(1, dotWidths[p.name].all) {
+		for _, t := range p.dotTokens() {
 			dotGroup(p, 1, t)
 		}
 		wide(p, "AVX512")

@@ -27,7 +27,7 @@ func Dot() {
 		dotDigits
 		g      int
 		tokens []int
-	}{{&dotBitPairs{newBitPairs()}, 4, []int{1, 2, 3, 4, 5, 6}}, {&dotBase3{newBase3(), emit.Table("odd", emit.Words(16, 0xff00))}, 5, emit.Widths(1, 8)}} {
+	}{{&dotBitPairs{newBitPairs()}, 4, emit.Widths(1, 6, 5)}, {&dotBase3{newBase3(), emit.Table("odd", emit.Words(16, 0xff00))}, 5, emit.Widths(1, 8, 5, 7)}} {
 		for _, n := range d.tokens {
 			dotTile(d, d.g, n)
 		}
