@@ -36,6 +36,7 @@ var families = map[string]func(){
 	"ternary_vnni":   ternary.VNNI,
 	"ternary_hybrid": ternary.Hybrid,
 	"ternary_gfni":   ternary.GFNI,
+	"ternary_amx":    ternary.AMX,
 	"peak":           bench.Peak,
 	"pause":          pool.Pause,
 	"evict":          choice.Evict,
@@ -93,7 +94,7 @@ var rooms = map[string]struct {
 }{
 	"dense":   {dense.RoutineTables, []string{kernels + "bands", kernels + "cpu", kernels + "matrix"}, []string{"dense"}},
 	"grouped": {grouped.RoutineTables, []string{kernels + "bands", kernels + "matrix"}, []string{"grouped", "grouped_dot", "grouped_low", "grouped_gfni", "grouped_amx", "grouped_halves", "grouped_levels"}},
-	"ternary": {ternary.RoutineTables, []string{kernels + "cpu"}, []string{"ternary_mad", "ternary_dot", "ternary_vnni", "ternary_gfni"}},
+	"ternary": {ternary.RoutineTables, []string{kernels + "cpu"}, []string{"ternary_mad", "ternary_dot", "ternary_vnni", "ternary_gfni", "ternary_amx"}},
 }
 
 const kernels = "github.com/lutra-lm/lutra/kernels/"

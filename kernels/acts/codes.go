@@ -83,7 +83,7 @@ func (a *Rows) Codes(pool *pool.Pool) *Codes {
 		return t
 	}
 	t.rows, t.n, t.k, t.Stride = a, a.n, a.k, rowStride(a.k)
-	t.Q = cpu.Grow(t.Q, cpu.RoundUp(t.n, LaneTokens)*t.Stride) // whole tiles, for kernels that read them so
+	t.Q = grow(t.Q, cpu.RoundUp(t.n, LaneTokens)*t.Stride) // whole tiles, for kernels that read them so
 	t.Scale = cpu.Grow(t.Scale, t.n)
 	t.NegSum = cpu.Grow(t.NegSum, t.n)
 	if a.gather.from != nil {
@@ -96,6 +96,9 @@ func (a *Rows) Codes(pool *pool.Pool) *Codes {
 	return t
 }
 
+// grow returns memory for n codes that can be read beyond: tiles of AMX end behind a row.
+func grow(s []int8, n int) []int8 { return cpu.Grow(s, n+5*cpu.CacheLine)[:n] }
+
 // Quads returns the quads of tokens [lo, hi) for bytes of g trits, in tiles of
 // width tokens. What is left of the last tile is one narrower tile where anyWidth
 // says so, or several whose widths are powers of two.
@@ -106,7 +109,7 @@ func (t *Codes) Quads(pool *pool.Pool, g, lo, hi, width int, anyWidth bool) []in
 	}
 	kp := cpu.RoundUp(t.k, BlockBytes*g)
 	f.lo, f.hi, f.width, f.anyWidth = lo, hi, width, anyWidth
-	f.data = cpu.Grow(f.data, (hi-lo)*kp)
+	f.data = grow(f.data, (hi-lo)*kp)
 	t.prep = arranging{t: t, what: prepQuads, g: g, kp: kp, form: *f}
 	t.prep.run(pool, (hi-lo+width-1)/width, width)
 	return f.data

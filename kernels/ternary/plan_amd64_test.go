@@ -31,7 +31,7 @@ func TestTilesOfTokensLeaveTheRestToAnotherKernel(t *testing.T) {
 		{lutKernel, 17, much, [maxSegments]segment{{lutKernel, 0, 17}}},
 	} {
 		for _, p := range []matrix.Packing{matrix.I1, matrix.I2} {
-			if got := makePlan(rulesOf(false), c.only, p, c.n, c.work); got != c.want {
+			if got := makePlan(rulesOf(false, false), c.only, p, c.n, c.work); got != c.want {
 				t.Errorf("makePlan(%v, %d tokens, work %d) = %v, want %v", p, c.n, c.work, got, c.want)
 			}
 		}
@@ -46,18 +46,32 @@ func TestTwoPortsMultiplyDigitsThatGFNIUnpacks(t *testing.T) {
 			if p == matrix.I1 && n == 1 {
 				want[0].kernel = vnniKernel
 			}
-			if got := makePlan(rulesOf(true), nil, p, n, n<<10); got != want {
+			if got := makePlan(rulesOf(true, false), nil, p, n, n<<10); got != want {
 				t.Errorf("makePlan(%v, %d tokens) = %v, want %v", p, n, got, want)
 			}
 		}
 	}
 }
 
-func TestAKernelThatNeedsGFNIIsLeftOutWithoutIt(t *testing.T) {
-	if slices.Contains(kernelsOf(false), gfniKernel) || !slices.Contains(kernelsOf(true), gfniKernel) {
+func TestTilesMultiplyManyTokensWhereThereIsAMX(t *testing.T) {
+	defer cpu.Override(cpu.AVX512)()
+	for _, p := range []matrix.Packing{matrix.I1, matrix.I2} {
+		for n, want := range map[int]*kernel{4: gfniKernel, 7: gfniKernel, 12: amxKernel, 64: amxKernel, 130: amxKernel} {
+			if got := makePlan(rulesOf(true, true), nil, p, n, n<<10); got != [maxSegments]segment{{want, 0, n}} {
+				t.Errorf("makePlan(%v, %d tokens) = %v, want %s", p, n, got, want.name)
+			}
+		}
+	}
+}
+
+func TestAKernelThatNeedsGFNIOrAMXIsLeftOutWithoutIt(t *testing.T) {
+	if slices.Contains(kernelsOf(false, false), gfniKernel) || !slices.Contains(kernelsOf(true, false), gfniKernel) {
 		t.Error("gfniKernel is not among the kernels of a processor with GFNI alone")
 	}
-	for _, r := range rulesOf(false) {
+	if slices.Contains(kernelsOf(true, false), amxKernel) || !slices.Contains(kernelsOf(true, true), amxKernel) {
+		t.Error("amxKernel is not among the kernels of a processor with AMX alone")
+	}
+	for _, r := range rulesOf(false, false) {
 		if r.kernel == gfniKernel {
 			t.Errorf("%v from %d tokens goes to gfniKernel", r.packing, r.from)
 		}

@@ -109,3 +109,15 @@ var gfniPanels = []vnniFunc{
 	8:  gfniPanel32x8AVX512,
 	12: gfniPanel32x12AVX512,
 }
+
+// amxTiles multiply one and two tiles of tokens, of I2 and I1.
+var amxTiles = [2][]amxFunc{
+	0: {
+		1: amx4x64x16AVX512,
+		2: amx4x32x32AVX512,
+	},
+	1: {
+		1: amx5x64x16AVX512,
+		2: amx5x32x32AVX512,
+	},
+}

@@ -8,6 +8,8 @@ package ternary
 //go:generate go -C ../_gen run . -family ternary_vnni -pkg ternary -out ../ternary/asm_vnni_amd64.s -stubs ../ternary/asm_vnni_amd64.go
 //go:generate go -C ../_gen run . -family ternary_hybrid -pkg ternary -out ../ternary/asm_hybrid_amd64.s -stubs ../ternary/asm_hybrid_amd64.go
 //go:generate go -C ../_gen run . -family ternary_gfni -pkg ternary -out ../ternary/asm_gfni_amd64.s -stubs ../ternary/asm_gfni_amd64.go
+//go:generate go -C ../_gen run . -family ternary_amx -pkg ternary -out ../ternary/asm_amx_amd64.s -stubs ../ternary/asm_amx_amd64.go
+//go:generate go -C ../_gen run . -header amx_amd64.h -to ../ternary
 //go:generate go -C ../_gen run . -tables ternary -to ../ternary
 //go:generate go -C ../_gen run . -header vex_amd64.h -to ../ternary
 //go:generate go -C ../_gen run . -header neon_arm64.h -to ../ternary
@@ -138,6 +140,7 @@ type scratch struct {
 	edge   []float32 // [tokens][64 rows] of a strip that y has not room for
 	tile   []int32   // [4][64 rows] of a multiply-add under way
 	panel  []byte    // digits of a few rows
+	digits []byte    // of a few columns, in tiles of AMX
 	sums   [genericRows]int32
 	table  [acts.BlockBytes][256]int32
 }
@@ -148,6 +151,7 @@ func (s *scratch) init() {
 	s.acc32 = cpu.Aligned[int32](maxPartStrips * StripRows * acts.WideLanes)
 	s.edge = cpu.Aligned[float32](edgeTokens * StripRows)
 	s.tile = cpu.Aligned[int32](acts.QuadTokens * StripRows)
+	s.digits = cpu.Aligned[byte](maxDigits)
 }
 
 // Sizes of the scratch memory.
@@ -156,6 +160,7 @@ const (
 	maxTables     = 8 * 185 * 64   // bytes of 32 tokens for 8 groups of I2; the others take less
 	edgeTokens    = acts.WideLanes // tokens of the widest tile
 	genericRows   = 16 * StripRows
+	maxDigits     = 2 * 16 * 5 * StripRows * acts.BlockBytes // two chunks of 16 blocks of I1
 )
 
 // segment is a range of tokens that one kernel multiplies.

@@ -36,7 +36,7 @@ func rulesFor(p matrix.Packing) (list []rule) {
 // The matrix that is multiplied to choose. Constant rules are for parts of as many rows.
 const (
 	tuneRows = 1024
-	tuneCols = 512
+	tuneCols = 1024
 )
 
 // tuneTokens are the batch sizes measured; between them the last one counts.
