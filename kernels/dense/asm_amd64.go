@@ -142,6 +142,12 @@ func denseF32AVX512x1x3(y *float32, ld int, w *byte, stride int, x *float32, ldx
 //go:noescape
 func denseF32AVX512x1x4(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 
+// denseF32AVX512x1x5 adds to y[5][16] (ld values a token) the products of k ≥ 1 columns
+// of 1 band(s) of F32, stride bytes apart, with rows of x that are ldx values apart.
+//
+//go:noescape
+func denseF32AVX512x1x5(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
+
 // denseF32AVX512x1x6 adds to y[6][16] (ld values a token) the products of k ≥ 1 columns
 // of 1 band(s) of F32, stride bytes apart, with rows of x that are ldx values apart.
 //
@@ -184,6 +190,12 @@ func denseF16AVX512x1x3(y *float32, ld int, w *byte, stride int, x *float32, ldx
 //go:noescape
 func denseF16AVX512x1x4(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 
+// denseF16AVX512x1x5 adds to y[5][16] (ld values a token) the products of k ≥ 1 columns
+// of 1 band(s) of F16, stride bytes apart, with rows of x that are ldx values apart.
+//
+//go:noescape
+func denseF16AVX512x1x5(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
+
 // denseF16AVX512x1x6 adds to y[6][16] (ld values a token) the products of k ≥ 1 columns
 // of 1 band(s) of F16, stride bytes apart, with rows of x that are ldx values apart.
 //
@@ -225,6 +237,12 @@ func denseBF16AVX512x1x3(y *float32, ld int, w *byte, stride int, x *float32, ld
 //
 //go:noescape
 func denseBF16AVX512x1x4(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
+
+// denseBF16AVX512x1x5 adds to y[5][16] (ld values a token) the products of k ≥ 1 columns
+// of 1 band(s) of BF16, stride bytes apart, with rows of x that are ldx values apart.
+//
+//go:noescape
+func denseBF16AVX512x1x5(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 
 // denseBF16AVX512x1x6 adds to y[6][16] (ld values a token) the products of k ≥ 1 columns
 // of 1 band(s) of BF16, stride bytes apart, with rows of x that are ldx values apart.

@@ -2702,6 +2702,98 @@ done:
 	VZEROUPPER
 	RET
 
+// func denseF32AVX512x1x5(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
+// Requires: AVX, AVX512F
+TEXT ·denseF32AVX512x1x5(SB), NOSPLIT, $0-56
+	PCALIGN $0x40
+
+	// denseF32AVX512x1x5 adds to y[5][16] (ld values a token) the products of k ≥ 1 columns
+	// of 1 band(s) of F32, stride bytes apart, with rows of x that are ldx values apart.
+	MOVQ   w+16(FP), AX
+	MOVQ   k+48(FP), CX
+	MOVQ   x+32(FP), DX
+	MOVQ   ldx+40(FP), BX
+	SHLQ   $0x02, BX
+	LEAQ   (DX)(BX*2), SI
+	ADDQ   BX, SI
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+
+	// four columns a turn, then one
+	SUBQ $0x04, CX
+	JLT  rest
+
+loop:
+	VMOVUPS          (AX), Z5
+	VFMADD231PS.BCST (DX), Z5, Z0
+	VFMADD231PS.BCST (DX)(BX*1), Z5, Z1
+	VFMADD231PS.BCST (DX)(BX*2), Z5, Z2
+	VFMADD231PS.BCST (SI), Z5, Z3
+	VFMADD231PS.BCST (SI)(BX*1), Z5, Z4
+	VMOVUPS          64(AX), Z5
+	VFMADD231PS.BCST 4(DX), Z5, Z0
+	VFMADD231PS.BCST 4(DX)(BX*1), Z5, Z1
+	VFMADD231PS.BCST 4(DX)(BX*2), Z5, Z2
+	VFMADD231PS.BCST 4(SI), Z5, Z3
+	VFMADD231PS.BCST 4(SI)(BX*1), Z5, Z4
+	VMOVUPS          128(AX), Z5
+	VFMADD231PS.BCST 8(DX), Z5, Z0
+	VFMADD231PS.BCST 8(DX)(BX*1), Z5, Z1
+	VFMADD231PS.BCST 8(DX)(BX*2), Z5, Z2
+	VFMADD231PS.BCST 8(SI), Z5, Z3
+	VFMADD231PS.BCST 8(SI)(BX*1), Z5, Z4
+	VMOVUPS          192(AX), Z5
+	VFMADD231PS.BCST 12(DX), Z5, Z0
+	VFMADD231PS.BCST 12(DX)(BX*1), Z5, Z1
+	VFMADD231PS.BCST 12(DX)(BX*2), Z5, Z2
+	VFMADD231PS.BCST 12(SI), Z5, Z3
+	VFMADD231PS.BCST 12(SI)(BX*1), Z5, Z4
+	ADDQ             $0x00000100, AX
+	ADDQ             $0x00000010, DX
+	ADDQ             $0x00000010, SI
+	SUBQ             $0x04, CX
+	JGE              loop
+
+rest:
+	ADDQ $0x04, CX
+	JE   done
+
+one:
+	VMOVUPS          (AX), Z5
+	VFMADD231PS.BCST (DX), Z5, Z0
+	VFMADD231PS.BCST (DX)(BX*1), Z5, Z1
+	VFMADD231PS.BCST (DX)(BX*2), Z5, Z2
+	VFMADD231PS.BCST (SI), Z5, Z3
+	VFMADD231PS.BCST (SI)(BX*1), Z5, Z4
+	ADDQ             $0x00000040, AX
+	ADDQ             $0x00000004, DX
+	ADDQ             $0x00000004, SI
+	DECQ             CX
+	JNE              one
+
+done:
+	// y += sums
+	MOVQ    y+0(FP), AX
+	MOVQ    ld+8(FP), CX
+	SHLQ    $0x02, CX
+	LEAQ    (AX)(CX*2), DX
+	ADDQ    CX, DX
+	VADDPS  (AX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	VADDPS  (AX)(CX*1), Z1, Z1
+	VMOVUPS Z1, (AX)(CX*1)
+	VADDPS  (AX)(CX*2), Z2, Z2
+	VMOVUPS Z2, (AX)(CX*2)
+	VADDPS  (DX), Z3, Z3
+	VMOVUPS Z3, (DX)
+	VADDPS  (DX)(CX*1), Z4, Z4
+	VMOVUPS Z4, (DX)(CX*1)
+	VZEROUPPER
+	RET
+
 // func denseF32AVX512x1x6(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 // Requires: AVX, AVX512F
 TEXT ·denseF32AVX512x1x6(SB), NOSPLIT, $0-56
@@ -3288,6 +3380,98 @@ done:
 	VMOVUPS Z2, (AX)(CX*2)
 	VADDPS  (DX), Z3, Z3
 	VMOVUPS Z3, (DX)
+	VZEROUPPER
+	RET
+
+// func denseF16AVX512x1x5(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
+// Requires: AVX, AVX512F
+TEXT ·denseF16AVX512x1x5(SB), NOSPLIT, $0-56
+	PCALIGN $0x40
+
+	// denseF16AVX512x1x5 adds to y[5][16] (ld values a token) the products of k ≥ 1 columns
+	// of 1 band(s) of F16, stride bytes apart, with rows of x that are ldx values apart.
+	MOVQ   w+16(FP), AX
+	MOVQ   k+48(FP), CX
+	MOVQ   x+32(FP), DX
+	MOVQ   ldx+40(FP), BX
+	SHLQ   $0x02, BX
+	LEAQ   (DX)(BX*2), SI
+	ADDQ   BX, SI
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+
+	// four columns a turn, then one
+	SUBQ $0x04, CX
+	JLT  rest
+
+loop:
+	VCVTPH2PS        (AX), Z5
+	VFMADD231PS.BCST (DX), Z5, Z0
+	VFMADD231PS.BCST (DX)(BX*1), Z5, Z1
+	VFMADD231PS.BCST (DX)(BX*2), Z5, Z2
+	VFMADD231PS.BCST (SI), Z5, Z3
+	VFMADD231PS.BCST (SI)(BX*1), Z5, Z4
+	VCVTPH2PS        32(AX), Z5
+	VFMADD231PS.BCST 4(DX), Z5, Z0
+	VFMADD231PS.BCST 4(DX)(BX*1), Z5, Z1
+	VFMADD231PS.BCST 4(DX)(BX*2), Z5, Z2
+	VFMADD231PS.BCST 4(SI), Z5, Z3
+	VFMADD231PS.BCST 4(SI)(BX*1), Z5, Z4
+	VCVTPH2PS        64(AX), Z5
+	VFMADD231PS.BCST 8(DX), Z5, Z0
+	VFMADD231PS.BCST 8(DX)(BX*1), Z5, Z1
+	VFMADD231PS.BCST 8(DX)(BX*2), Z5, Z2
+	VFMADD231PS.BCST 8(SI), Z5, Z3
+	VFMADD231PS.BCST 8(SI)(BX*1), Z5, Z4
+	VCVTPH2PS        96(AX), Z5
+	VFMADD231PS.BCST 12(DX), Z5, Z0
+	VFMADD231PS.BCST 12(DX)(BX*1), Z5, Z1
+	VFMADD231PS.BCST 12(DX)(BX*2), Z5, Z2
+	VFMADD231PS.BCST 12(SI), Z5, Z3
+	VFMADD231PS.BCST 12(SI)(BX*1), Z5, Z4
+	ADDQ             $0x00000080, AX
+	ADDQ             $0x00000010, DX
+	ADDQ             $0x00000010, SI
+	SUBQ             $0x04, CX
+	JGE              loop
+
+rest:
+	ADDQ $0x04, CX
+	JE   done
+
+one:
+	VCVTPH2PS        (AX), Z5
+	VFMADD231PS.BCST (DX), Z5, Z0
+	VFMADD231PS.BCST (DX)(BX*1), Z5, Z1
+	VFMADD231PS.BCST (DX)(BX*2), Z5, Z2
+	VFMADD231PS.BCST (SI), Z5, Z3
+	VFMADD231PS.BCST (SI)(BX*1), Z5, Z4
+	ADDQ             $0x00000020, AX
+	ADDQ             $0x00000004, DX
+	ADDQ             $0x00000004, SI
+	DECQ             CX
+	JNE              one
+
+done:
+	// y += sums
+	MOVQ    y+0(FP), AX
+	MOVQ    ld+8(FP), CX
+	SHLQ    $0x02, CX
+	LEAQ    (AX)(CX*2), DX
+	ADDQ    CX, DX
+	VADDPS  (AX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	VADDPS  (AX)(CX*1), Z1, Z1
+	VMOVUPS Z1, (AX)(CX*1)
+	VADDPS  (AX)(CX*2), Z2, Z2
+	VMOVUPS Z2, (AX)(CX*2)
+	VADDPS  (DX), Z3, Z3
+	VMOVUPS Z3, (DX)
+	VADDPS  (DX)(CX*1), Z4, Z4
+	VMOVUPS Z4, (DX)(CX*1)
 	VZEROUPPER
 	RET
 
@@ -3917,6 +4101,103 @@ done:
 	VMOVUPS Z2, (AX)(CX*2)
 	VADDPS  (DX), Z3, Z3
 	VMOVUPS Z3, (DX)
+	VZEROUPPER
+	RET
+
+// func denseBF16AVX512x1x5(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
+// Requires: AVX, AVX512F
+TEXT ·denseBF16AVX512x1x5(SB), NOSPLIT, $0-56
+	PCALIGN $0x40
+
+	// denseBF16AVX512x1x5 adds to y[5][16] (ld values a token) the products of k ≥ 1 columns
+	// of 1 band(s) of BF16, stride bytes apart, with rows of x that are ldx values apart.
+	MOVQ   w+16(FP), AX
+	MOVQ   k+48(FP), CX
+	MOVQ   x+32(FP), DX
+	MOVQ   ldx+40(FP), BX
+	SHLQ   $0x02, BX
+	LEAQ   (DX)(BX*2), SI
+	ADDQ   BX, SI
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+
+	// four columns a turn, then one
+	SUBQ $0x04, CX
+	JLT  rest
+
+loop:
+	VPMOVZXWD        (AX), Z5
+	VPSLLD           $0x10, Z5, Z5
+	VFMADD231PS.BCST (DX), Z5, Z0
+	VFMADD231PS.BCST (DX)(BX*1), Z5, Z1
+	VFMADD231PS.BCST (DX)(BX*2), Z5, Z2
+	VFMADD231PS.BCST (SI), Z5, Z3
+	VFMADD231PS.BCST (SI)(BX*1), Z5, Z4
+	VPMOVZXWD        32(AX), Z5
+	VPSLLD           $0x10, Z5, Z5
+	VFMADD231PS.BCST 4(DX), Z5, Z0
+	VFMADD231PS.BCST 4(DX)(BX*1), Z5, Z1
+	VFMADD231PS.BCST 4(DX)(BX*2), Z5, Z2
+	VFMADD231PS.BCST 4(SI), Z5, Z3
+	VFMADD231PS.BCST 4(SI)(BX*1), Z5, Z4
+	VPMOVZXWD        64(AX), Z5
+	VPSLLD           $0x10, Z5, Z5
+	VFMADD231PS.BCST 8(DX), Z5, Z0
+	VFMADD231PS.BCST 8(DX)(BX*1), Z5, Z1
+	VFMADD231PS.BCST 8(DX)(BX*2), Z5, Z2
+	VFMADD231PS.BCST 8(SI), Z5, Z3
+	VFMADD231PS.BCST 8(SI)(BX*1), Z5, Z4
+	VPMOVZXWD        96(AX), Z5
+	VPSLLD           $0x10, Z5, Z5
+	VFMADD231PS.BCST 12(DX), Z5, Z0
+	VFMADD231PS.BCST 12(DX)(BX*1), Z5, Z1
+	VFMADD231PS.BCST 12(DX)(BX*2), Z5, Z2
+	VFMADD231PS.BCST 12(SI), Z5, Z3
+	VFMADD231PS.BCST 12(SI)(BX*1), Z5, Z4
+	ADDQ             $0x00000080, AX
+	ADDQ             $0x00000010, DX
+	ADDQ             $0x00000010, SI
+	SUBQ             $0x04, CX
+	JGE              loop
+
+rest:
+	ADDQ $0x04, CX
+	JE   done
+
+one:
+	VPMOVZXWD        (AX), Z5
+	VPSLLD           $0x10, Z5, Z5
+	VFMADD231PS.BCST (DX), Z5, Z0
+	VFMADD231PS.BCST (DX)(BX*1), Z5, Z1
+	VFMADD231PS.BCST (DX)(BX*2), Z5, Z2
+	VFMADD231PS.BCST (SI), Z5, Z3
+	VFMADD231PS.BCST (SI)(BX*1), Z5, Z4
+	ADDQ             $0x00000020, AX
+	ADDQ             $0x00000004, DX
+	ADDQ             $0x00000004, SI
+	DECQ             CX
+	JNE              one
+
+done:
+	// y += sums
+	MOVQ    y+0(FP), AX
+	MOVQ    ld+8(FP), CX
+	SHLQ    $0x02, CX
+	LEAQ    (AX)(CX*2), DX
+	ADDQ    CX, DX
+	VADDPS  (AX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	VADDPS  (AX)(CX*1), Z1, Z1
+	VMOVUPS Z1, (AX)(CX*1)
+	VADDPS  (AX)(CX*2), Z2, Z2
+	VMOVUPS Z2, (AX)(CX*2)
+	VADDPS  (DX), Z3, Z3
+	VMOVUPS Z3, (DX)
+	VADDPS  (DX)(CX*1), Z4, Z4
+	VMOVUPS Z4, (DX)(CX*1)
 	VZEROUPPER
 	RET
 

@@ -73,6 +73,13 @@ func groupedQ4GFNIAVX512x3(y *float32, ld int, codes *byte, scales *byte, stride
 //go:noescape
 func groupedQ4GFNIAVX512x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 
+// groupedQ4GFNIAVX512x5 adds to y[5][32] (ld values a token) the products of two bands of Q4 that are
+// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+// next, which need not be memory at all.
+//
+//go:noescape
+func groupedQ4GFNIAVX512x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+
 // groupedQ4GFNIAVX512x6 adds to y[6][32] (ld values a token) the products of two bands of Q4 that are
 // stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 // next, which need not be memory at all.
@@ -120,6 +127,13 @@ func groupedQ4MGFNIAVX512x3(y *float32, ld int, codes *byte, scales *byte, strid
 //
 //go:noescape
 func groupedQ4MGFNIAVX512x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+
+// groupedQ4MGFNIAVX512x5 adds to y[5][32] (ld values a token) the products of two bands of Q4M that are
+// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+// next, which need not be memory at all.
+//
+//go:noescape
+func groupedQ4MGFNIAVX512x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 
 // groupedQ4MGFNIAVX512x6 adds to y[6][32] (ld values a token) the products of two bands of Q4M that are
 // stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
@@ -169,6 +183,13 @@ func groupedQ41GFNIAVX512x3(y *float32, ld int, codes *byte, scales *byte, strid
 //go:noescape
 func groupedQ41GFNIAVX512x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 
+// groupedQ41GFNIAVX512x5 adds to y[5][32] (ld values a token) the products of two bands of Q41 that are
+// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+// next, which need not be memory at all.
+//
+//go:noescape
+func groupedQ41GFNIAVX512x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+
 // groupedQ41GFNIAVX512x6 adds to y[6][32] (ld values a token) the products of two bands of Q41 that are
 // stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 // next, which need not be memory at all.
@@ -217,6 +238,13 @@ func groupedQ6GFNIAVX512x3(y *float32, ld int, codes *byte, scales *byte, stride
 //go:noescape
 func groupedQ6GFNIAVX512x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 
+// groupedQ6GFNIAVX512x5 adds to y[5][16] (ld values a token) the products of a band of Q6 that are
+// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+// next, which need not be memory at all.
+//
+//go:noescape
+func groupedQ6GFNIAVX512x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+
 // groupedQ6GFNIAVX512x6 adds to y[6][16] (ld values a token) the products of a band of Q6 that are
 // stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 // next, which need not be memory at all.
@@ -257,6 +285,13 @@ func groupedQ8GFNIAVX512x3(y *float32, ld int, codes *byte, scales *byte, stride
 //
 //go:noescape
 func groupedQ8GFNIAVX512x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+
+// groupedQ8GFNIAVX512x5 adds to y[5][32] (ld values a token) the products of two bands of Q8 that are
+// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+// next, which need not be memory at all.
+//
+//go:noescape
+func groupedQ8GFNIAVX512x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 
 // groupedQ8GFNIAVX512x6 adds to y[6][32] (ld values a token) the products of two bands of Q8 that are
 // stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
@@ -306,6 +341,13 @@ func groupedFP4GFNIAVX512x3(y *float32, ld int, codes *byte, scales *byte, strid
 //go:noescape
 func groupedFP4GFNIAVX512x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 
+// groupedFP4GFNIAVX512x5 adds to y[5][32] (ld values a token) the products of two bands of FP4 that are
+// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+// next, which need not be memory at all.
+//
+//go:noescape
+func groupedFP4GFNIAVX512x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+
 // groupedFP4GFNIAVX512x6 adds to y[6][32] (ld values a token) the products of two bands of FP4 that are
 // stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
 // next, which need not be memory at all.
@@ -340,6 +382,13 @@ func groupedQ1G128GFNIAVX512x3(y *float32, ld int, codes *byte, scales *byte, st
 //
 //go:noescape
 func groupedQ1G128GFNIAVX512x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+
+// groupedQ1G128GFNIAVX512x5 adds to y[5][32] (ld values a token) the products of two bands of Q1G128 that are
+// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+// next, which need not be memory at all.
+//
+//go:noescape
+func groupedQ1G128GFNIAVX512x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 
 // groupedQ1G128GFNIAVX512x6 adds to y[6][32] (ld values a token) the products of two bands of Q1G128 that are
 // stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
@@ -382,6 +431,13 @@ func groupedQ2GFNIAVX512x3(y *float32, ld int, codes *byte, scales *byte, stride
 //
 //go:noescape
 func groupedQ2GFNIAVX512x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr, unit int)
+
+// groupedQ2GFNIAVX512x5 adds to y[5][32] (ld values a token) the products of two bands of Q2 that are
+// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+// next, which need not be memory at all.
+//
+//go:noescape
+func groupedQ2GFNIAVX512x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr, unit int)
 
 // groupedQ2GFNIAVX512x6 adds to y[6][32] (ld values a token) the products of two bands of Q2 that are
 // stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at

@@ -2202,6 +2202,268 @@ loop:
 	VZEROUPPER
 	RET
 
+// func groupedQ4GFNIAVX512x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+// Requires: AVX, AVX512F, AVX512VNNI, GFNI, MMX+
+TEXT ·groupedQ4GFNIAVX512x5(SB), NOSPLIT, $0-72
+	PCALIGN $0x40
+
+	// groupedQ4GFNIAVX512x5 adds to y[5][32] (ld values a token) the products of two bands of Q4 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+	// next, which need not be memory at all.
+	MOVQ        codes+16(FP), AX
+	MOVQ        scales+24(FP), CX
+	MOVQ        next+64(FP), DX
+	MOVQ        stride+32(FP), BX
+	MOVQ        acts+40(FP), SI
+	MOVQ        lda+48(FP), DI
+	LEAQ        (SI)(DI*2), R8
+	ADDQ        DI, R8
+	VMOVDQU64   (AX), Z10
+	VPANDD.BCST gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z10, Z10
+	VMOVDQU64   (AX)(BX*1), Z11
+	VPANDD.BCST gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z11, Z11
+	MOVQ        y+0(FP), R9
+	MOVQ        ld+8(FP), R10
+	SHLQ        $0x02, R10
+	VMOVUPS     (R9), Z0
+	VMOVUPS     64(R9), Z5
+	ADDQ        R10, R9
+	VMOVUPS     (R9), Z1
+	VMOVUPS     64(R9), Z6
+	ADDQ        R10, R9
+	VMOVUPS     (R9), Z2
+	VMOVUPS     64(R9), Z7
+	ADDQ        R10, R9
+	VMOVUPS     (R9), Z3
+	VMOVUPS     64(R9), Z8
+	ADDQ        R10, R9
+	VMOVUPS     (R9), Z4
+	VMOVUPS     64(R9), Z9
+	MOVQ        groups+56(FP), R9
+
+loop:
+	VPBROADCASTD        48(SI), Z14
+	VPBROADCASTD        48(SI)(DI*1), Z15
+	VPBROADCASTD        48(SI)(DI*2), Z16
+	VPBROADCASTD        48(R8), Z17
+	VPBROADCASTD        48(R8)(DI*1), Z18
+	VMOVDQA64           Z14, Z19
+	VMOVDQA64           Z15, Z20
+	VMOVDQA64           Z16, Z21
+	VMOVDQA64           Z17, Z22
+	VMOVDQA64           Z18, Z23
+	VPBROADCASTD        (SI), Z12
+	VPDPBUSD            Z12, Z10, Z14
+	VPDPBUSD            Z12, Z11, Z19
+	VPBROADCASTD        (SI)(DI*1), Z12
+	VPDPBUSD            Z12, Z10, Z15
+	VPDPBUSD            Z12, Z11, Z20
+	VPBROADCASTD        (SI)(DI*2), Z12
+	VPDPBUSD            Z12, Z10, Z16
+	VPDPBUSD            Z12, Z11, Z21
+	VMOVDQU64           64(AX), Z12
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z12, Z12
+	VMOVDQU64           64(AX)(BX*1), Z13
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z13, Z13
+	VPBROADCASTD        (R8), Z24
+	VPDPBUSD            Z24, Z10, Z17
+	VPDPBUSD            Z24, Z11, Z22
+	VPBROADCASTD        (R8)(DI*1), Z24
+	VPDPBUSD            Z24, Z10, Z18
+	VPDPBUSD            Z24, Z11, Z23
+	PREFETCHT1          (DX)
+	VPBROADCASTD        4(SI), Z10
+	VPDPBUSD            Z10, Z12, Z14
+	VPDPBUSD            Z10, Z13, Z19
+	VPBROADCASTD        4(SI)(DI*1), Z10
+	VPDPBUSD            Z10, Z12, Z15
+	VPDPBUSD            Z10, Z13, Z20
+	VPBROADCASTD        4(SI)(DI*2), Z10
+	VPDPBUSD            Z10, Z12, Z16
+	VPDPBUSD            Z10, Z13, Z21
+	VMOVDQU64           128(AX), Z10
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z10, Z10
+	VMOVDQU64           128(AX)(BX*1), Z11
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z11, Z11
+	VPBROADCASTD        4(R8), Z24
+	VPDPBUSD            Z24, Z12, Z17
+	VPDPBUSD            Z24, Z13, Z22
+	VPBROADCASTD        4(R8)(DI*1), Z24
+	VPDPBUSD            Z24, Z12, Z18
+	VPDPBUSD            Z24, Z13, Z23
+	PREFETCHT1          64(DX)
+	VPBROADCASTD        8(SI), Z12
+	VPDPBUSD            Z12, Z10, Z14
+	VPDPBUSD            Z12, Z11, Z19
+	VPBROADCASTD        8(SI)(DI*1), Z12
+	VPDPBUSD            Z12, Z10, Z15
+	VPDPBUSD            Z12, Z11, Z20
+	VPBROADCASTD        8(SI)(DI*2), Z12
+	VPDPBUSD            Z12, Z10, Z16
+	VPDPBUSD            Z12, Z11, Z21
+	VMOVDQU64           192(AX), Z12
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z12, Z12
+	VMOVDQU64           192(AX)(BX*1), Z13
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z13, Z13
+	VPBROADCASTD        8(R8), Z24
+	VPDPBUSD            Z24, Z10, Z17
+	VPDPBUSD            Z24, Z11, Z22
+	VPBROADCASTD        8(R8)(DI*1), Z24
+	VPDPBUSD            Z24, Z10, Z18
+	VPDPBUSD            Z24, Z11, Z23
+	PREFETCHT1          128(DX)
+	VPBROADCASTD        12(SI), Z10
+	VPDPBUSD            Z10, Z12, Z14
+	VPDPBUSD            Z10, Z13, Z19
+	VPBROADCASTD        12(SI)(DI*1), Z10
+	VPDPBUSD            Z10, Z12, Z15
+	VPDPBUSD            Z10, Z13, Z20
+	VPBROADCASTD        12(SI)(DI*2), Z10
+	VPDPBUSD            Z10, Z12, Z16
+	VPDPBUSD            Z10, Z13, Z21
+	VMOVDQU64           (AX), Z10
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z10, Z10
+	VMOVDQU64           (AX)(BX*1), Z11
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z11, Z11
+	VPBROADCASTD        12(R8), Z24
+	VPDPBUSD            Z24, Z12, Z17
+	VPDPBUSD            Z24, Z13, Z22
+	VPBROADCASTD        12(R8)(DI*1), Z24
+	VPDPBUSD            Z24, Z12, Z18
+	VPDPBUSD            Z24, Z13, Z23
+	PREFETCHT1          192(DX)
+	VPBROADCASTD        16(SI), Z12
+	VPDPBUSD            Z12, Z10, Z14
+	VPDPBUSD            Z12, Z11, Z19
+	VPBROADCASTD        16(SI)(DI*1), Z12
+	VPDPBUSD            Z12, Z10, Z15
+	VPDPBUSD            Z12, Z11, Z20
+	VPBROADCASTD        16(SI)(DI*2), Z12
+	VPDPBUSD            Z12, Z10, Z16
+	VPDPBUSD            Z12, Z11, Z21
+	VMOVDQU64           64(AX), Z12
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z12, Z12
+	VMOVDQU64           64(AX)(BX*1), Z13
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z13, Z13
+	VPBROADCASTD        16(R8), Z24
+	VPDPBUSD            Z24, Z10, Z17
+	VPDPBUSD            Z24, Z11, Z22
+	VPBROADCASTD        16(R8)(DI*1), Z24
+	VPDPBUSD            Z24, Z10, Z18
+	VPDPBUSD            Z24, Z11, Z23
+	PREFETCHT1          256(DX)
+	VPBROADCASTD        20(SI), Z10
+	VPDPBUSD            Z10, Z12, Z14
+	VPDPBUSD            Z10, Z13, Z19
+	VPBROADCASTD        20(SI)(DI*1), Z10
+	VPDPBUSD            Z10, Z12, Z15
+	VPDPBUSD            Z10, Z13, Z20
+	VPBROADCASTD        20(SI)(DI*2), Z10
+	VPDPBUSD            Z10, Z12, Z16
+	VPDPBUSD            Z10, Z13, Z21
+	VMOVDQU64           128(AX), Z10
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z10, Z10
+	VMOVDQU64           128(AX)(BX*1), Z11
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z11, Z11
+	VPBROADCASTD        20(R8), Z24
+	VPDPBUSD            Z24, Z12, Z17
+	VPDPBUSD            Z24, Z13, Z22
+	VPBROADCASTD        20(R8)(DI*1), Z24
+	VPDPBUSD            Z24, Z12, Z18
+	VPDPBUSD            Z24, Z13, Z23
+	PREFETCHT1          320(DX)
+	VPBROADCASTD        24(SI), Z12
+	VPDPBUSD            Z12, Z10, Z14
+	VPDPBUSD            Z12, Z11, Z19
+	VPBROADCASTD        24(SI)(DI*1), Z12
+	VPDPBUSD            Z12, Z10, Z15
+	VPDPBUSD            Z12, Z11, Z20
+	VPBROADCASTD        24(SI)(DI*2), Z12
+	VPDPBUSD            Z12, Z10, Z16
+	VPDPBUSD            Z12, Z11, Z21
+	VMOVDQU64           192(AX), Z12
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z12, Z12
+	VMOVDQU64           192(AX)(BX*1), Z13
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z13, Z13
+	VPBROADCASTD        24(R8), Z24
+	VPDPBUSD            Z24, Z10, Z17
+	VPDPBUSD            Z24, Z11, Z22
+	VPBROADCASTD        24(R8)(DI*1), Z24
+	VPDPBUSD            Z24, Z10, Z18
+	VPDPBUSD            Z24, Z11, Z23
+	PREFETCHT1          384(DX)
+	VPBROADCASTD        28(SI), Z10
+	VPDPBUSD            Z10, Z12, Z14
+	VPDPBUSD            Z10, Z13, Z19
+	VPBROADCASTD        28(SI)(DI*1), Z10
+	VPDPBUSD            Z10, Z12, Z15
+	VPDPBUSD            Z10, Z13, Z20
+	VPBROADCASTD        28(SI)(DI*2), Z10
+	VPDPBUSD            Z10, Z12, Z16
+	VPDPBUSD            Z10, Z13, Z21
+	VMOVDQU64           256(AX), Z10
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z10, Z10
+	VMOVDQU64           256(AX)(BX*1), Z11
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z11, Z11
+	VPBROADCASTD        28(R8), Z24
+	VPDPBUSD            Z24, Z12, Z17
+	VPDPBUSD            Z24, Z13, Z22
+	VPBROADCASTD        28(R8)(DI*1), Z24
+	VPDPBUSD            Z24, Z12, Z18
+	VPDPBUSD            Z24, Z13, Z23
+	PREFETCHT1          448(DX)
+	PREFETCHT1          512(DX)
+	ADDQ                $0x00000240, DX
+	VCVTPH2PS           (CX), Z12
+	VMULPS.BCST         gfniWordcb400000cb400000<>+0(SB), Z12, Z13
+	VFMADD213PS         Z13, Z12, Z14
+	VFMADD213PS         Z13, Z12, Z15
+	VFMADD213PS         Z13, Z12, Z16
+	VFMADD213PS         Z13, Z12, Z17
+	VFMADD213PS         Z13, Z12, Z18
+	VFMADD231PS.BCST    32(SI), Z14, Z0
+	VFMADD231PS.BCST    32(SI)(DI*1), Z15, Z1
+	VFMADD231PS.BCST    32(SI)(DI*2), Z16, Z2
+	VFMADD231PS.BCST    32(R8), Z17, Z3
+	VFMADD231PS.BCST    32(R8)(DI*1), Z18, Z4
+	VCVTPH2PS           (CX)(BX*1), Z12
+	VMULPS.BCST         gfniWordcb400000cb400000<>+0(SB), Z12, Z13
+	VFMADD213PS         Z13, Z12, Z19
+	VFMADD213PS         Z13, Z12, Z20
+	VFMADD213PS         Z13, Z12, Z21
+	VFMADD213PS         Z13, Z12, Z22
+	VFMADD213PS         Z13, Z12, Z23
+	VFMADD231PS.BCST    32(SI), Z19, Z5
+	VFMADD231PS.BCST    32(SI)(DI*1), Z20, Z6
+	VFMADD231PS.BCST    32(SI)(DI*2), Z21, Z7
+	VFMADD231PS.BCST    32(R8), Z22, Z8
+	VFMADD231PS.BCST    32(R8)(DI*1), Z23, Z9
+	ADDQ                $0x00000100, AX
+	ADDQ                $0x00000040, SI
+	ADDQ                $0x00000040, R8
+	ADDQ                $0x00000020, CX
+	DECQ                R9
+	JNE                 loop
+	MOVQ                y+0(FP), AX
+	MOVQ                ld+8(FP), CX
+	SHLQ                $0x02, CX
+	VMOVUPS             Z0, (AX)
+	VMOVUPS             Z5, 64(AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z1, (AX)
+	VMOVUPS             Z6, 64(AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z2, (AX)
+	VMOVUPS             Z7, 64(AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z3, (AX)
+	VMOVUPS             Z8, 64(AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z4, (AX)
+	VMOVUPS             Z9, 64(AX)
+	VZEROUPPER
+	RET
+
 // func groupedQ4GFNIAVX512x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 // Requires: AVX, AVX512F, AVX512VNNI, GFNI, MMX+
 TEXT ·groupedQ4GFNIAVX512x6(SB), NOSPLIT, $0-72
@@ -3758,6 +4020,307 @@ group:
 	VZEROUPPER
 	RET
 
+// func groupedQ4MGFNIAVX512x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+// Requires: AVX, AVX512F, AVX512VNNI, GFNI, MMX+
+TEXT ·groupedQ4MGFNIAVX512x5(SB), NOSPLIT, $320-72
+	PCALIGN $0x40
+
+	// groupedQ4MGFNIAVX512x5 adds to y[5][32] (ld values a token) the products of two bands of Q4M that are
+	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+	// next, which need not be memory at all.
+	MOVQ        codes+16(FP), AX
+	MOVQ        scales+24(FP), CX
+	MOVQ        next+64(FP), DX
+	MOVQ        stride+32(FP), BX
+	MOVQ        acts+40(FP), SI
+	MOVQ        lda+48(FP), DI
+	LEAQ        (SI)(DI*2), R8
+	ADDQ        DI, R8
+	VMOVDQU64   (AX), Z10
+	VPANDD.BCST gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z10, Z10
+	VMOVDQU64   (AX)(BX*1), Z11
+	VPANDD.BCST gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z11, Z11
+	MOVQ        y+0(FP), R9
+	MOVQ        ld+8(FP), R10
+	SHLQ        $0x02, R10
+	VMOVUPS     (R9), Z0
+	VMOVUPS     64(R9), Z5
+	ADDQ        R10, R9
+	VMOVUPS     (R9), Z1
+	VMOVUPS     64(R9), Z6
+	ADDQ        R10, R9
+	VMOVUPS     (R9), Z2
+	VMOVUPS     64(R9), Z7
+	ADDQ        R10, R9
+	VMOVUPS     (R9), Z3
+	VMOVUPS     64(R9), Z8
+	ADDQ        R10, R9
+	VMOVUPS     (R9), Z4
+	VMOVUPS     64(R9), Z9
+	LEAQ        63(SP), R9
+	ANDQ        $-64, R9
+	MOVQ        groups+56(FP), R10
+
+loop:
+	// a superblock: its wide scales stay at hand while small walks over the narrow ones
+	MOVQ      CX, R11
+	MOVQ      $0x00000008, R12
+	VCVTPH2PS (CX), Z12
+	VMOVUPS   Z12, (R9)
+	VCVTPH2PS 32(CX), Z12
+	VMOVUPS   Z12, 64(R9)
+	VCVTPH2PS (CX)(BX*1), Z12
+	VMOVUPS   Z12, 128(R9)
+	VCVTPH2PS 32(CX)(BX*1), Z12
+	VMOVUPS   Z12, 192(R9)
+
+group:
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z14
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z15
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z16
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z17
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z18
+	VMOVDQA64           Z14, Z19
+	VMOVDQA64           Z15, Z20
+	VMOVDQA64           Z16, Z21
+	VMOVDQA64           Z17, Z22
+	VMOVDQA64           Z18, Z23
+	VPBROADCASTD        (SI), Z12
+	VPDPBUSD            Z12, Z10, Z14
+	VPDPBUSD            Z12, Z11, Z19
+	VPBROADCASTD        (SI)(DI*1), Z12
+	VPDPBUSD            Z12, Z10, Z15
+	VPDPBUSD            Z12, Z11, Z20
+	VPBROADCASTD        (SI)(DI*2), Z12
+	VPDPBUSD            Z12, Z10, Z16
+	VPDPBUSD            Z12, Z11, Z21
+	VMOVDQU64           64(AX), Z12
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z12, Z12
+	VMOVDQU64           64(AX)(BX*1), Z13
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z13, Z13
+	VPBROADCASTD        (R8), Z24
+	VPDPBUSD            Z24, Z10, Z17
+	VPDPBUSD            Z24, Z11, Z22
+	VPBROADCASTD        (R8)(DI*1), Z24
+	VPDPBUSD            Z24, Z10, Z18
+	VPDPBUSD            Z24, Z11, Z23
+	PREFETCHT1          (DX)
+	VPBROADCASTD        4(SI), Z10
+	VPDPBUSD            Z10, Z12, Z14
+	VPDPBUSD            Z10, Z13, Z19
+	VPBROADCASTD        4(SI)(DI*1), Z10
+	VPDPBUSD            Z10, Z12, Z15
+	VPDPBUSD            Z10, Z13, Z20
+	VPBROADCASTD        4(SI)(DI*2), Z10
+	VPDPBUSD            Z10, Z12, Z16
+	VPDPBUSD            Z10, Z13, Z21
+	VMOVDQU64           128(AX), Z10
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z10, Z10
+	VMOVDQU64           128(AX)(BX*1), Z11
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z11, Z11
+	VPBROADCASTD        4(R8), Z24
+	VPDPBUSD            Z24, Z12, Z17
+	VPDPBUSD            Z24, Z13, Z22
+	VPBROADCASTD        4(R8)(DI*1), Z24
+	VPDPBUSD            Z24, Z12, Z18
+	VPDPBUSD            Z24, Z13, Z23
+	PREFETCHT1          64(DX)
+	VPBROADCASTD        8(SI), Z12
+	VPDPBUSD            Z12, Z10, Z14
+	VPDPBUSD            Z12, Z11, Z19
+	VPBROADCASTD        8(SI)(DI*1), Z12
+	VPDPBUSD            Z12, Z10, Z15
+	VPDPBUSD            Z12, Z11, Z20
+	VPBROADCASTD        8(SI)(DI*2), Z12
+	VPDPBUSD            Z12, Z10, Z16
+	VPDPBUSD            Z12, Z11, Z21
+	VMOVDQU64           192(AX), Z12
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z12, Z12
+	VMOVDQU64           192(AX)(BX*1), Z13
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z13, Z13
+	VPBROADCASTD        8(R8), Z24
+	VPDPBUSD            Z24, Z10, Z17
+	VPDPBUSD            Z24, Z11, Z22
+	VPBROADCASTD        8(R8)(DI*1), Z24
+	VPDPBUSD            Z24, Z10, Z18
+	VPDPBUSD            Z24, Z11, Z23
+	PREFETCHT1          128(DX)
+	VPBROADCASTD        12(SI), Z10
+	VPDPBUSD            Z10, Z12, Z14
+	VPDPBUSD            Z10, Z13, Z19
+	VPBROADCASTD        12(SI)(DI*1), Z10
+	VPDPBUSD            Z10, Z12, Z15
+	VPDPBUSD            Z10, Z13, Z20
+	VPBROADCASTD        12(SI)(DI*2), Z10
+	VPDPBUSD            Z10, Z12, Z16
+	VPDPBUSD            Z10, Z13, Z21
+	VMOVDQU64           (AX), Z10
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z10, Z10
+	VMOVDQU64           (AX)(BX*1), Z11
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z11, Z11
+	VPBROADCASTD        12(R8), Z24
+	VPDPBUSD            Z24, Z12, Z17
+	VPDPBUSD            Z24, Z13, Z22
+	VPBROADCASTD        12(R8)(DI*1), Z24
+	VPDPBUSD            Z24, Z12, Z18
+	VPDPBUSD            Z24, Z13, Z23
+	PREFETCHT1          192(DX)
+	PREFETCHT1          256(DX)
+	VPBROADCASTD        16(SI), Z12
+	VPDPBUSD            Z12, Z10, Z14
+	VPDPBUSD            Z12, Z11, Z19
+	VPBROADCASTD        16(SI)(DI*1), Z12
+	VPDPBUSD            Z12, Z10, Z15
+	VPDPBUSD            Z12, Z11, Z20
+	VPBROADCASTD        16(SI)(DI*2), Z12
+	VPDPBUSD            Z12, Z10, Z16
+	VPDPBUSD            Z12, Z11, Z21
+	VMOVDQU64           64(AX), Z12
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z12, Z12
+	VMOVDQU64           64(AX)(BX*1), Z13
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z13, Z13
+	VPBROADCASTD        16(R8), Z24
+	VPDPBUSD            Z24, Z10, Z17
+	VPDPBUSD            Z24, Z11, Z22
+	VPBROADCASTD        16(R8)(DI*1), Z24
+	VPDPBUSD            Z24, Z10, Z18
+	VPDPBUSD            Z24, Z11, Z23
+	PREFETCHT1          320(DX)
+	VPBROADCASTD        20(SI), Z10
+	VPDPBUSD            Z10, Z12, Z14
+	VPDPBUSD            Z10, Z13, Z19
+	VPBROADCASTD        20(SI)(DI*1), Z10
+	VPDPBUSD            Z10, Z12, Z15
+	VPDPBUSD            Z10, Z13, Z20
+	VPBROADCASTD        20(SI)(DI*2), Z10
+	VPDPBUSD            Z10, Z12, Z16
+	VPDPBUSD            Z10, Z13, Z21
+	VMOVDQU64           128(AX), Z10
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z10, Z10
+	VMOVDQU64           128(AX)(BX*1), Z11
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z11, Z11
+	VPBROADCASTD        20(R8), Z24
+	VPDPBUSD            Z24, Z12, Z17
+	VPDPBUSD            Z24, Z13, Z22
+	VPBROADCASTD        20(R8)(DI*1), Z24
+	VPDPBUSD            Z24, Z12, Z18
+	VPDPBUSD            Z24, Z13, Z23
+	PREFETCHT1          384(DX)
+	VPBROADCASTD        24(SI), Z12
+	VPDPBUSD            Z12, Z10, Z14
+	VPDPBUSD            Z12, Z11, Z19
+	VPBROADCASTD        24(SI)(DI*1), Z12
+	VPDPBUSD            Z12, Z10, Z15
+	VPDPBUSD            Z12, Z11, Z20
+	VPBROADCASTD        24(SI)(DI*2), Z12
+	VPDPBUSD            Z12, Z10, Z16
+	VPDPBUSD            Z12, Z11, Z21
+	VMOVDQU64           192(AX), Z12
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z12, Z12
+	VMOVDQU64           192(AX)(BX*1), Z13
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z13, Z13
+	VPBROADCASTD        24(R8), Z24
+	VPDPBUSD            Z24, Z10, Z17
+	VPDPBUSD            Z24, Z11, Z22
+	VPBROADCASTD        24(R8)(DI*1), Z24
+	VPDPBUSD            Z24, Z10, Z18
+	VPDPBUSD            Z24, Z11, Z23
+	PREFETCHT1          448(DX)
+	VPBROADCASTD        28(SI), Z10
+	VPDPBUSD            Z10, Z12, Z14
+	VPDPBUSD            Z10, Z13, Z19
+	VPBROADCASTD        28(SI)(DI*1), Z10
+	VPDPBUSD            Z10, Z12, Z15
+	VPDPBUSD            Z10, Z13, Z20
+	VPBROADCASTD        28(SI)(DI*2), Z10
+	VPDPBUSD            Z10, Z12, Z16
+	VPDPBUSD            Z10, Z13, Z21
+	VMOVDQU64           256(AX), Z10
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z10, Z10
+	VMOVDQU64           256(AX)(BX*1), Z11
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z11, Z11
+	VPBROADCASTD        28(R8), Z24
+	VPDPBUSD            Z24, Z12, Z17
+	VPDPBUSD            Z24, Z13, Z22
+	VPBROADCASTD        28(R8)(DI*1), Z24
+	VPDPBUSD            Z24, Z12, Z18
+	VPDPBUSD            Z24, Z13, Z23
+	PREFETCHT1          512(DX)
+	PREFETCHT1          576(DX)
+	ADDQ                $0x00000250, DX
+	VPMOVZXBD           64(R11), Z12
+	VCVTDQ2PS           Z12, Z12
+	VMULPS              (R9), Z12, Z12
+	VMULPS.BCST         gfniWordcb400000cb400000<>+0(SB), Z12, Z13
+	VFMADD213PS         Z13, Z12, Z14
+	VFMADD213PS         Z13, Z12, Z15
+	VFMADD213PS         Z13, Z12, Z16
+	VFMADD213PS         Z13, Z12, Z17
+	VFMADD213PS         Z13, Z12, Z18
+	VPMOVZXBD           80(R11), Z12
+	VCVTDQ2PS           Z12, Z12
+	VMULPS              64(R9), Z12, Z12
+	VFNMADD231PS.BCST   36(SI), Z12, Z14
+	VFNMADD231PS.BCST   36(SI)(DI*1), Z12, Z15
+	VFNMADD231PS.BCST   36(SI)(DI*2), Z12, Z16
+	VFNMADD231PS.BCST   36(R8), Z12, Z17
+	VFNMADD231PS.BCST   36(R8)(DI*1), Z12, Z18
+	VFMADD231PS.BCST    32(SI), Z14, Z0
+	VFMADD231PS.BCST    32(SI)(DI*1), Z15, Z1
+	VFMADD231PS.BCST    32(SI)(DI*2), Z16, Z2
+	VFMADD231PS.BCST    32(R8), Z17, Z3
+	VFMADD231PS.BCST    32(R8)(DI*1), Z18, Z4
+	VPMOVZXBD           64(R11)(BX*1), Z12
+	VCVTDQ2PS           Z12, Z12
+	VMULPS              128(R9), Z12, Z12
+	VMULPS.BCST         gfniWordcb400000cb400000<>+0(SB), Z12, Z13
+	VFMADD213PS         Z13, Z12, Z19
+	VFMADD213PS         Z13, Z12, Z20
+	VFMADD213PS         Z13, Z12, Z21
+	VFMADD213PS         Z13, Z12, Z22
+	VFMADD213PS         Z13, Z12, Z23
+	VPMOVZXBD           80(R11)(BX*1), Z12
+	VCVTDQ2PS           Z12, Z12
+	VMULPS              192(R9), Z12, Z12
+	VFNMADD231PS.BCST   36(SI), Z12, Z19
+	VFNMADD231PS.BCST   36(SI)(DI*1), Z12, Z20
+	VFNMADD231PS.BCST   36(SI)(DI*2), Z12, Z21
+	VFNMADD231PS.BCST   36(R8), Z12, Z22
+	VFNMADD231PS.BCST   36(R8)(DI*1), Z12, Z23
+	VFMADD231PS.BCST    32(SI), Z19, Z5
+	VFMADD231PS.BCST    32(SI)(DI*1), Z20, Z6
+	VFMADD231PS.BCST    32(SI)(DI*2), Z21, Z7
+	VFMADD231PS.BCST    32(R8), Z22, Z8
+	VFMADD231PS.BCST    32(R8)(DI*1), Z23, Z9
+	ADDQ                $0x00000100, AX
+	ADDQ                $0x00000040, SI
+	ADDQ                $0x00000040, R8
+	ADDQ                $0x00000020, R11
+	DECQ                R12
+	JNE                 group
+	ADDQ                $0x00000140, CX
+	SUBQ                $0x00000008, R10
+	JNE                 loop
+	MOVQ                y+0(FP), AX
+	MOVQ                ld+8(FP), CX
+	SHLQ                $0x02, CX
+	VMOVUPS             Z0, (AX)
+	VMOVUPS             Z5, 64(AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z1, (AX)
+	VMOVUPS             Z6, 64(AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z2, (AX)
+	VMOVUPS             Z7, 64(AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z3, (AX)
+	VMOVUPS             Z8, 64(AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z4, (AX)
+	VMOVUPS             Z9, 64(AX)
+	VZEROUPPER
+	RET
+
 // func groupedQ4MGFNIAVX512x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 // Requires: AVX, AVX512F, AVX512VNNI, GFNI, MMX+
 TEXT ·groupedQ4MGFNIAVX512x6(SB), NOSPLIT, $320-72
@@ -5303,6 +5866,281 @@ loop:
 	ADDQ                CX, AX
 	VMOVUPS             Z3, (AX)
 	VMOVUPS             Z7, 64(AX)
+	VZEROUPPER
+	RET
+
+// func groupedQ41GFNIAVX512x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+// Requires: AVX, AVX512F, AVX512VNNI, GFNI, MMX+
+TEXT ·groupedQ41GFNIAVX512x5(SB), NOSPLIT, $0-72
+	PCALIGN $0x40
+
+	// groupedQ41GFNIAVX512x5 adds to y[5][32] (ld values a token) the products of two bands of Q41 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+	// next, which need not be memory at all.
+	MOVQ        codes+16(FP), AX
+	MOVQ        scales+24(FP), CX
+	MOVQ        next+64(FP), DX
+	MOVQ        stride+32(FP), BX
+	MOVQ        acts+40(FP), SI
+	MOVQ        lda+48(FP), DI
+	LEAQ        (SI)(DI*2), R8
+	ADDQ        DI, R8
+	VMOVDQU64   (AX), Z10
+	VPANDD.BCST gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z10, Z10
+	VMOVDQU64   (AX)(BX*1), Z11
+	VPANDD.BCST gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z11, Z11
+	MOVQ        y+0(FP), R9
+	MOVQ        ld+8(FP), R10
+	SHLQ        $0x02, R10
+	VMOVUPS     (R9), Z0
+	VMOVUPS     64(R9), Z5
+	ADDQ        R10, R9
+	VMOVUPS     (R9), Z1
+	VMOVUPS     64(R9), Z6
+	ADDQ        R10, R9
+	VMOVUPS     (R9), Z2
+	VMOVUPS     64(R9), Z7
+	ADDQ        R10, R9
+	VMOVUPS     (R9), Z3
+	VMOVUPS     64(R9), Z8
+	ADDQ        R10, R9
+	VMOVUPS     (R9), Z4
+	VMOVUPS     64(R9), Z9
+	MOVQ        groups+56(FP), R9
+
+loop:
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z14
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z15
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z16
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z17
+	VPBROADCASTD        gfniWord4b4000004b400000<>+0(SB), Z18
+	VMOVDQA64           Z14, Z19
+	VMOVDQA64           Z15, Z20
+	VMOVDQA64           Z16, Z21
+	VMOVDQA64           Z17, Z22
+	VMOVDQA64           Z18, Z23
+	VPBROADCASTD        (SI), Z12
+	VPDPBUSD            Z12, Z10, Z14
+	VPDPBUSD            Z12, Z11, Z19
+	VPBROADCASTD        (SI)(DI*1), Z12
+	VPDPBUSD            Z12, Z10, Z15
+	VPDPBUSD            Z12, Z11, Z20
+	VPBROADCASTD        (SI)(DI*2), Z12
+	VPDPBUSD            Z12, Z10, Z16
+	VPDPBUSD            Z12, Z11, Z21
+	VMOVDQU64           64(AX), Z12
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z12, Z12
+	VMOVDQU64           64(AX)(BX*1), Z13
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z13, Z13
+	VPBROADCASTD        (R8), Z24
+	VPDPBUSD            Z24, Z10, Z17
+	VPDPBUSD            Z24, Z11, Z22
+	VPBROADCASTD        (R8)(DI*1), Z24
+	VPDPBUSD            Z24, Z10, Z18
+	VPDPBUSD            Z24, Z11, Z23
+	PREFETCHT1          (DX)
+	VPBROADCASTD        4(SI), Z10
+	VPDPBUSD            Z10, Z12, Z14
+	VPDPBUSD            Z10, Z13, Z19
+	VPBROADCASTD        4(SI)(DI*1), Z10
+	VPDPBUSD            Z10, Z12, Z15
+	VPDPBUSD            Z10, Z13, Z20
+	VPBROADCASTD        4(SI)(DI*2), Z10
+	VPDPBUSD            Z10, Z12, Z16
+	VPDPBUSD            Z10, Z13, Z21
+	VMOVDQU64           128(AX), Z10
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z10, Z10
+	VMOVDQU64           128(AX)(BX*1), Z11
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z11, Z11
+	VPBROADCASTD        4(R8), Z24
+	VPDPBUSD            Z24, Z12, Z17
+	VPDPBUSD            Z24, Z13, Z22
+	VPBROADCASTD        4(R8)(DI*1), Z24
+	VPDPBUSD            Z24, Z12, Z18
+	VPDPBUSD            Z24, Z13, Z23
+	PREFETCHT1          64(DX)
+	VPBROADCASTD        8(SI), Z12
+	VPDPBUSD            Z12, Z10, Z14
+	VPDPBUSD            Z12, Z11, Z19
+	VPBROADCASTD        8(SI)(DI*1), Z12
+	VPDPBUSD            Z12, Z10, Z15
+	VPDPBUSD            Z12, Z11, Z20
+	VPBROADCASTD        8(SI)(DI*2), Z12
+	VPDPBUSD            Z12, Z10, Z16
+	VPDPBUSD            Z12, Z11, Z21
+	VMOVDQU64           192(AX), Z12
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z12, Z12
+	VMOVDQU64           192(AX)(BX*1), Z13
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z13, Z13
+	VPBROADCASTD        8(R8), Z24
+	VPDPBUSD            Z24, Z10, Z17
+	VPDPBUSD            Z24, Z11, Z22
+	VPBROADCASTD        8(R8)(DI*1), Z24
+	VPDPBUSD            Z24, Z10, Z18
+	VPDPBUSD            Z24, Z11, Z23
+	PREFETCHT1          128(DX)
+	VPBROADCASTD        12(SI), Z10
+	VPDPBUSD            Z10, Z12, Z14
+	VPDPBUSD            Z10, Z13, Z19
+	VPBROADCASTD        12(SI)(DI*1), Z10
+	VPDPBUSD            Z10, Z12, Z15
+	VPDPBUSD            Z10, Z13, Z20
+	VPBROADCASTD        12(SI)(DI*2), Z10
+	VPDPBUSD            Z10, Z12, Z16
+	VPDPBUSD            Z10, Z13, Z21
+	VMOVDQU64           (AX), Z10
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z10, Z10
+	VMOVDQU64           (AX)(BX*1), Z11
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z11, Z11
+	VPBROADCASTD        12(R8), Z24
+	VPDPBUSD            Z24, Z12, Z17
+	VPDPBUSD            Z24, Z13, Z22
+	VPBROADCASTD        12(R8)(DI*1), Z24
+	VPDPBUSD            Z24, Z12, Z18
+	VPDPBUSD            Z24, Z13, Z23
+	PREFETCHT1          192(DX)
+	PREFETCHT1          256(DX)
+	VPBROADCASTD        16(SI), Z12
+	VPDPBUSD            Z12, Z10, Z14
+	VPDPBUSD            Z12, Z11, Z19
+	VPBROADCASTD        16(SI)(DI*1), Z12
+	VPDPBUSD            Z12, Z10, Z15
+	VPDPBUSD            Z12, Z11, Z20
+	VPBROADCASTD        16(SI)(DI*2), Z12
+	VPDPBUSD            Z12, Z10, Z16
+	VPDPBUSD            Z12, Z11, Z21
+	VMOVDQU64           64(AX), Z12
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z12, Z12
+	VMOVDQU64           64(AX)(BX*1), Z13
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z13, Z13
+	VPBROADCASTD        16(R8), Z24
+	VPDPBUSD            Z24, Z10, Z17
+	VPDPBUSD            Z24, Z11, Z22
+	VPBROADCASTD        16(R8)(DI*1), Z24
+	VPDPBUSD            Z24, Z10, Z18
+	VPDPBUSD            Z24, Z11, Z23
+	PREFETCHT1          320(DX)
+	VPBROADCASTD        20(SI), Z10
+	VPDPBUSD            Z10, Z12, Z14
+	VPDPBUSD            Z10, Z13, Z19
+	VPBROADCASTD        20(SI)(DI*1), Z10
+	VPDPBUSD            Z10, Z12, Z15
+	VPDPBUSD            Z10, Z13, Z20
+	VPBROADCASTD        20(SI)(DI*2), Z10
+	VPDPBUSD            Z10, Z12, Z16
+	VPDPBUSD            Z10, Z13, Z21
+	VMOVDQU64           128(AX), Z10
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z10, Z10
+	VMOVDQU64           128(AX)(BX*1), Z11
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z11, Z11
+	VPBROADCASTD        20(R8), Z24
+	VPDPBUSD            Z24, Z12, Z17
+	VPDPBUSD            Z24, Z13, Z22
+	VPBROADCASTD        20(R8)(DI*1), Z24
+	VPDPBUSD            Z24, Z12, Z18
+	VPDPBUSD            Z24, Z13, Z23
+	PREFETCHT1          384(DX)
+	VPBROADCASTD        24(SI), Z12
+	VPDPBUSD            Z12, Z10, Z14
+	VPDPBUSD            Z12, Z11, Z19
+	VPBROADCASTD        24(SI)(DI*1), Z12
+	VPDPBUSD            Z12, Z10, Z15
+	VPDPBUSD            Z12, Z11, Z20
+	VPBROADCASTD        24(SI)(DI*2), Z12
+	VPDPBUSD            Z12, Z10, Z16
+	VPDPBUSD            Z12, Z11, Z21
+	VMOVDQU64           192(AX), Z12
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z12, Z12
+	VMOVDQU64           192(AX)(BX*1), Z13
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z13, Z13
+	VPBROADCASTD        24(R8), Z24
+	VPDPBUSD            Z24, Z10, Z17
+	VPDPBUSD            Z24, Z11, Z22
+	VPBROADCASTD        24(R8)(DI*1), Z24
+	VPDPBUSD            Z24, Z10, Z18
+	VPDPBUSD            Z24, Z11, Z23
+	PREFETCHT1          448(DX)
+	VPBROADCASTD        28(SI), Z10
+	VPDPBUSD            Z10, Z12, Z14
+	VPDPBUSD            Z10, Z13, Z19
+	VPBROADCASTD        28(SI)(DI*1), Z10
+	VPDPBUSD            Z10, Z12, Z15
+	VPDPBUSD            Z10, Z13, Z20
+	VPBROADCASTD        28(SI)(DI*2), Z10
+	VPDPBUSD            Z10, Z12, Z16
+	VPDPBUSD            Z10, Z13, Z21
+	VMOVDQU64           256(AX), Z10
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z10, Z10
+	VMOVDQU64           256(AX)(BX*1), Z11
+	VPANDD.BCST         gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z11, Z11
+	VPBROADCASTD        28(R8), Z24
+	VPDPBUSD            Z24, Z12, Z17
+	VPDPBUSD            Z24, Z13, Z22
+	VPBROADCASTD        28(R8)(DI*1), Z24
+	VPDPBUSD            Z24, Z12, Z18
+	VPDPBUSD            Z24, Z13, Z23
+	PREFETCHT1          512(DX)
+	PREFETCHT1          576(DX)
+	ADDQ                $0x00000280, DX
+	VCVTPH2PS           (CX), Z12
+	VMULPS.BCST         gfniWordcb400000cb400000<>+0(SB), Z12, Z13
+	VFMADD213PS         Z13, Z12, Z14
+	VFMADD213PS         Z13, Z12, Z15
+	VFMADD213PS         Z13, Z12, Z16
+	VFMADD213PS         Z13, Z12, Z17
+	VFMADD213PS         Z13, Z12, Z18
+	VCVTPH2PS           32(CX), Z12
+	VFNMADD231PS.BCST   36(SI), Z12, Z14
+	VFNMADD231PS.BCST   36(SI)(DI*1), Z12, Z15
+	VFNMADD231PS.BCST   36(SI)(DI*2), Z12, Z16
+	VFNMADD231PS.BCST   36(R8), Z12, Z17
+	VFNMADD231PS.BCST   36(R8)(DI*1), Z12, Z18
+	VFMADD231PS.BCST    32(SI), Z14, Z0
+	VFMADD231PS.BCST    32(SI)(DI*1), Z15, Z1
+	VFMADD231PS.BCST    32(SI)(DI*2), Z16, Z2
+	VFMADD231PS.BCST    32(R8), Z17, Z3
+	VFMADD231PS.BCST    32(R8)(DI*1), Z18, Z4
+	VCVTPH2PS           (CX)(BX*1), Z12
+	VMULPS.BCST         gfniWordcb400000cb400000<>+0(SB), Z12, Z13
+	VFMADD213PS         Z13, Z12, Z19
+	VFMADD213PS         Z13, Z12, Z20
+	VFMADD213PS         Z13, Z12, Z21
+	VFMADD213PS         Z13, Z12, Z22
+	VFMADD213PS         Z13, Z12, Z23
+	VCVTPH2PS           32(CX)(BX*1), Z12
+	VFNMADD231PS.BCST   36(SI), Z12, Z19
+	VFNMADD231PS.BCST   36(SI)(DI*1), Z12, Z20
+	VFNMADD231PS.BCST   36(SI)(DI*2), Z12, Z21
+	VFNMADD231PS.BCST   36(R8), Z12, Z22
+	VFNMADD231PS.BCST   36(R8)(DI*1), Z12, Z23
+	VFMADD231PS.BCST    32(SI), Z19, Z5
+	VFMADD231PS.BCST    32(SI)(DI*1), Z20, Z6
+	VFMADD231PS.BCST    32(SI)(DI*2), Z21, Z7
+	VFMADD231PS.BCST    32(R8), Z22, Z8
+	VFMADD231PS.BCST    32(R8)(DI*1), Z23, Z9
+	ADDQ                $0x00000100, AX
+	ADDQ                $0x00000040, SI
+	ADDQ                $0x00000040, R8
+	ADDQ                $0x00000040, CX
+	DECQ                R9
+	JNE                 loop
+	MOVQ                y+0(FP), AX
+	MOVQ                ld+8(FP), CX
+	SHLQ                $0x02, CX
+	VMOVUPS             Z0, (AX)
+	VMOVUPS             Z5, 64(AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z1, (AX)
+	VMOVUPS             Z6, 64(AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z2, (AX)
+	VMOVUPS             Z7, 64(AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z3, (AX)
+	VMOVUPS             Z8, 64(AX)
+	ADDQ                CX, AX
+	VMOVUPS             Z4, (AX)
+	VMOVUPS             Z9, 64(AX)
 	VZEROUPPER
 	RET
 
@@ -7042,6 +7880,186 @@ group:
 	VZEROUPPER
 	RET
 
+// func groupedQ6GFNIAVX512x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, GFNI, MMX+
+TEXT ·groupedQ6GFNIAVX512x5(SB), NOSPLIT, $0-72
+	PCALIGN $0x40
+
+	// groupedQ6GFNIAVX512x5 adds to y[5][16] (ld values a token) the products of a band of Q6 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+	// next, which need not be memory at all.
+	MOVQ                codes+16(FP), AX
+	MOVQ                scales+24(FP), CX
+	MOVQ                next+64(FP), DX
+	MOVQ                acts+40(FP), BX
+	MOVQ                lda+48(FP), SI
+	LEAQ                (BX)(SI*2), DI
+	ADDQ                SI, DI
+	VMOVDQU64           256(AX), Z5
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020000<>+0(SB), Z5, Z5
+	VMOVDQU64           (AX), Z6
+	VPTERNLOGD.BCST     $0xf8, gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z6, Z5
+	MOVQ                groups+56(FP), R8
+
+loop:
+	// a superblock: its wide scales stay at hand while small walks over the narrow ones
+	MOVQ      CX, R9
+	MOVQ      $0x00000008, R10
+	VCVTPH2PS (CX), Z7
+	VPXORD    Z0, Z0, Z0
+	VPXORD    Z1, Z1, Z1
+	VPXORD    Z2, Z2, Z2
+	VPXORD    Z3, Z3, Z3
+	VPXORD    Z4, Z4, Z4
+
+group:
+	VPBROADCASTD        56(BX), Z8
+	VPBROADCASTD        56(BX)(SI*1), Z9
+	VPBROADCASTD        56(BX)(SI*2), Z10
+	VPBROADCASTD        56(DI), Z11
+	VPBROADCASTD        56(DI)(SI*1), Z12
+	VPDPBUSD.BCST       (BX), Z5, Z8
+	VPDPBUSD.BCST       (BX)(SI*1), Z5, Z9
+	VPDPBUSD.BCST       (BX)(SI*2), Z5, Z10
+	VMOVDQU64           256(AX), Z6
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord4080000<>+0(SB), Z6, Z6
+	VMOVDQU64           64(AX), Z13
+	VPTERNLOGD.BCST     $0xf8, gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z13, Z6
+	VPDPBUSD.BCST       (DI), Z5, Z11
+	VPDPBUSD.BCST       (DI)(SI*1), Z5, Z12
+	VPDPBUSD.BCST       4(BX), Z6, Z8
+	VPDPBUSD.BCST       4(BX)(SI*1), Z6, Z9
+	VPDPBUSD.BCST       4(BX)(SI*2), Z6, Z10
+	VMOVDQU64           256(AX), Z5
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord10200000<>+0(SB), Z5, Z5
+	VMOVDQU64           128(AX), Z13
+	VPTERNLOGD.BCST     $0xf8, gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z13, Z5
+	VPDPBUSD.BCST       4(DI), Z6, Z11
+	VPDPBUSD.BCST       4(DI)(SI*1), Z6, Z12
+	PREFETCHT1          (DX)
+	VPDPBUSD.BCST       8(BX), Z5, Z8
+	VPDPBUSD.BCST       8(BX)(SI*1), Z5, Z9
+	VPDPBUSD.BCST       8(BX)(SI*2), Z5, Z10
+	VMOVDQU64           256(AX), Z6
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord40800000<>+0(SB), Z6, Z6
+	VMOVDQU64           192(AX), Z13
+	VPTERNLOGD.BCST     $0xf8, gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z13, Z6
+	VPDPBUSD.BCST       8(DI), Z5, Z11
+	VPDPBUSD.BCST       8(DI)(SI*1), Z5, Z12
+	PREFETCHT1          64(DX)
+	VPDPBUSD.BCST       12(BX), Z6, Z8
+	VPDPBUSD.BCST       12(BX)(SI*1), Z6, Z9
+	VPDPBUSD.BCST       12(BX)(SI*2), Z6, Z10
+	VMOVDQU64           320(AX), Z5
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020000<>+0(SB), Z5, Z5
+	VMOVDQU64           (AX), Z13
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z13, Z13
+	VPORD               Z13, Z5, Z5
+	VPDPBUSD.BCST       12(DI), Z6, Z11
+	VPDPBUSD.BCST       12(DI)(SI*1), Z6, Z12
+	PREFETCHT1          128(DX)
+	VPMOVSXBD           32(R9), Z6
+	VPANDD.BCST         gfniWordffff0000ffff<>+0(SB), Z6, Z6
+	VPMADDWD            Z6, Z8, Z8
+	VPMADDWD            Z6, Z9, Z9
+	VPMADDWD            Z6, Z10, Z10
+	VPMADDWD            Z6, Z11, Z11
+	VPMADDWD            Z6, Z12, Z12
+	VPBROADCASTD        60(BX), Z13
+	VPBROADCASTD        60(BX)(SI*1), Z14
+	VPBROADCASTD        60(BX)(SI*2), Z15
+	VPBROADCASTD        60(DI), Z16
+	VPBROADCASTD        60(DI)(SI*1), Z17
+	VPDPBUSD.BCST       16(BX), Z5, Z13
+	VPDPBUSD.BCST       16(BX)(SI*1), Z5, Z14
+	VPDPBUSD.BCST       16(BX)(SI*2), Z5, Z15
+	VMOVDQU64           320(AX), Z6
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord4080000<>+0(SB), Z6, Z6
+	VMOVDQU64           64(AX), Z18
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z18, Z18
+	VPORD               Z18, Z6, Z6
+	VPDPBUSD.BCST       16(DI), Z5, Z16
+	VPDPBUSD.BCST       16(DI)(SI*1), Z5, Z17
+	PREFETCHT1          192(DX)
+	VPDPBUSD.BCST       20(BX), Z6, Z13
+	VPDPBUSD.BCST       20(BX)(SI*1), Z6, Z14
+	VPDPBUSD.BCST       20(BX)(SI*2), Z6, Z15
+	VMOVDQU64           320(AX), Z5
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord10200000<>+0(SB), Z5, Z5
+	VMOVDQU64           128(AX), Z18
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z18, Z18
+	VPORD               Z18, Z5, Z5
+	VPDPBUSD.BCST       20(DI), Z6, Z16
+	VPDPBUSD.BCST       20(DI)(SI*1), Z6, Z17
+	PREFETCHT1          256(DX)
+	VPDPBUSD.BCST       24(BX), Z5, Z13
+	VPDPBUSD.BCST       24(BX)(SI*1), Z5, Z14
+	VPDPBUSD.BCST       24(BX)(SI*2), Z5, Z15
+	VMOVDQU64           320(AX), Z6
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord40800000<>+0(SB), Z6, Z6
+	VMOVDQU64           192(AX), Z18
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020408000000000<>+0(SB), Z18, Z18
+	VPORD               Z18, Z6, Z6
+	VPDPBUSD.BCST       24(DI), Z5, Z16
+	VPDPBUSD.BCST       24(DI)(SI*1), Z5, Z17
+	PREFETCHT1          320(DX)
+	VPDPBUSD.BCST       28(BX), Z6, Z13
+	VPDPBUSD.BCST       28(BX)(SI*1), Z6, Z14
+	VPDPBUSD.BCST       28(BX)(SI*2), Z6, Z15
+	VMOVDQU64           640(AX), Z5
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020000<>+0(SB), Z5, Z5
+	VMOVDQU64           384(AX), Z18
+	VPTERNLOGD.BCST     $0xf8, gfniWordf0f0f0f0f0f0f0f<>+0(SB), Z18, Z5
+	VPDPBUSD.BCST       28(DI), Z6, Z16
+	VPDPBUSD.BCST       28(DI)(SI*1), Z6, Z17
+	PREFETCHT1          384(DX)
+	ADDQ                $0x000001a4, DX
+	VPMOVSXBD           48(R9), Z6
+	VPANDD.BCST         gfniWordffff0000ffff<>+0(SB), Z6, Z6
+	VPDPWSSD            Z6, Z13, Z8
+	VPDPWSSD            Z6, Z14, Z9
+	VPDPWSSD            Z6, Z15, Z10
+	VPDPWSSD            Z6, Z16, Z11
+	VPDPWSSD            Z6, Z17, Z12
+	VCVTDQ2PS           Z8, Z8
+	VFMADD231PS.BCST    32(BX), Z8, Z0
+	VCVTDQ2PS           Z9, Z9
+	VFMADD231PS.BCST    32(BX)(SI*1), Z9, Z1
+	VCVTDQ2PS           Z10, Z10
+	VFMADD231PS.BCST    32(BX)(SI*2), Z10, Z2
+	VCVTDQ2PS           Z11, Z11
+	VFMADD231PS.BCST    32(DI), Z11, Z3
+	VCVTDQ2PS           Z12, Z12
+	VFMADD231PS.BCST    32(DI)(SI*1), Z12, Z4
+	ADDQ                $0x00000180, AX
+	ADDQ                $0x00000040, BX
+	ADDQ                $0x00000040, DI
+	ADDQ                $0x00000020, R9
+	DECQ                R10
+	JNE                 group
+	MOVQ                y+0(FP), R9
+	MOVQ                ld+8(FP), R10
+	SHLQ                $0x02, R10
+	VFMADD213PS         (R9), Z7, Z0
+	VMOVUPS             Z0, (R9)
+	ADDQ                R10, R9
+	VFMADD213PS         (R9), Z7, Z1
+	VMOVUPS             Z1, (R9)
+	ADDQ                R10, R9
+	VFMADD213PS         (R9), Z7, Z2
+	VMOVUPS             Z2, (R9)
+	ADDQ                R10, R9
+	VFMADD213PS         (R9), Z7, Z3
+	VMOVUPS             Z3, (R9)
+	ADDQ                R10, R9
+	VFMADD213PS         (R9), Z7, Z4
+	VMOVUPS             Z4, (R9)
+	ADDQ                $0x00000120, CX
+	SUBQ                $0x00000008, R8
+	JNE                 loop
+	VZEROUPPER
+	RET
+
 // func groupedQ6GFNIAVX512x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, GFNI, MMX+
 TEXT ·groupedQ6GFNIAVX512x6(SB), NOSPLIT, $0-72
@@ -8182,6 +9200,276 @@ loop:
 	ADDQ             CX, AX
 	VMOVUPS          Z3, (AX)
 	VMOVUPS          Z7, 64(AX)
+	VZEROUPPER
+	RET
+
+// func groupedQ8GFNIAVX512x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+// Requires: AVX, AVX512F, AVX512VNNI, MMX+
+TEXT ·groupedQ8GFNIAVX512x5(SB), NOSPLIT, $0-72
+	PCALIGN $0x40
+
+	// groupedQ8GFNIAVX512x5 adds to y[5][32] (ld values a token) the products of two bands of Q8 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+	// next, which need not be memory at all.
+	MOVQ        codes+16(FP), AX
+	MOVQ        scales+24(FP), CX
+	MOVQ        next+64(FP), DX
+	MOVQ        stride+32(FP), BX
+	MOVQ        acts+40(FP), SI
+	MOVQ        lda+48(FP), DI
+	LEAQ        (SI)(DI*2), R8
+	ADDQ        DI, R8
+	VMOVDQU64   (AX), Z10
+	VPXORD.BCST gfniWord8080808080808080<>+0(SB), Z10, Z10
+	VMOVDQU64   (AX)(BX*1), Z11
+	VPXORD.BCST gfniWord8080808080808080<>+0(SB), Z11, Z11
+	MOVQ        y+0(FP), R9
+	MOVQ        ld+8(FP), R10
+	SHLQ        $0x02, R10
+	VMOVUPS     (R9), Z0
+	VMOVUPS     64(R9), Z5
+	ADDQ        R10, R9
+	VMOVUPS     (R9), Z1
+	VMOVUPS     64(R9), Z6
+	ADDQ        R10, R9
+	VMOVUPS     (R9), Z2
+	VMOVUPS     64(R9), Z7
+	ADDQ        R10, R9
+	VMOVUPS     (R9), Z3
+	VMOVUPS     64(R9), Z8
+	ADDQ        R10, R9
+	VMOVUPS     (R9), Z4
+	VMOVUPS     64(R9), Z9
+	MOVQ        groups+56(FP), R9
+
+loop:
+	VPBROADCASTD     52(SI), Z14
+	VPBROADCASTD     52(SI)(DI*1), Z15
+	VPBROADCASTD     52(SI)(DI*2), Z16
+	VPBROADCASTD     52(R8), Z17
+	VPBROADCASTD     52(R8)(DI*1), Z18
+	VMOVDQA64        Z14, Z19
+	VMOVDQA64        Z15, Z20
+	VMOVDQA64        Z16, Z21
+	VMOVDQA64        Z17, Z22
+	VMOVDQA64        Z18, Z23
+	VPBROADCASTD     (SI), Z12
+	VPDPBUSD         Z12, Z10, Z14
+	VPDPBUSD         Z12, Z11, Z19
+	VPBROADCASTD     (SI)(DI*1), Z12
+	VPDPBUSD         Z12, Z10, Z15
+	VPDPBUSD         Z12, Z11, Z20
+	VPBROADCASTD     (SI)(DI*2), Z12
+	VPDPBUSD         Z12, Z10, Z16
+	VPDPBUSD         Z12, Z11, Z21
+	VMOVDQU64        64(AX), Z12
+	VPXORD.BCST      gfniWord8080808080808080<>+0(SB), Z12, Z12
+	VMOVDQU64        64(AX)(BX*1), Z13
+	VPXORD.BCST      gfniWord8080808080808080<>+0(SB), Z13, Z13
+	VPBROADCASTD     (R8), Z24
+	VPDPBUSD         Z24, Z10, Z17
+	VPDPBUSD         Z24, Z11, Z22
+	VPBROADCASTD     (R8)(DI*1), Z24
+	VPDPBUSD         Z24, Z10, Z18
+	VPDPBUSD         Z24, Z11, Z23
+	PREFETCHT1       (DX)
+	PREFETCHT1       64(DX)
+	VPBROADCASTD     4(SI), Z10
+	VPDPBUSD         Z10, Z12, Z14
+	VPDPBUSD         Z10, Z13, Z19
+	VPBROADCASTD     4(SI)(DI*1), Z10
+	VPDPBUSD         Z10, Z12, Z15
+	VPDPBUSD         Z10, Z13, Z20
+	VPBROADCASTD     4(SI)(DI*2), Z10
+	VPDPBUSD         Z10, Z12, Z16
+	VPDPBUSD         Z10, Z13, Z21
+	VMOVDQU64        128(AX), Z10
+	VPXORD.BCST      gfniWord8080808080808080<>+0(SB), Z10, Z10
+	VMOVDQU64        128(AX)(BX*1), Z11
+	VPXORD.BCST      gfniWord8080808080808080<>+0(SB), Z11, Z11
+	VPBROADCASTD     4(R8), Z24
+	VPDPBUSD         Z24, Z12, Z17
+	VPDPBUSD         Z24, Z13, Z22
+	VPBROADCASTD     4(R8)(DI*1), Z24
+	VPDPBUSD         Z24, Z12, Z18
+	VPDPBUSD         Z24, Z13, Z23
+	PREFETCHT1       128(DX)
+	PREFETCHT1       192(DX)
+	VPBROADCASTD     8(SI), Z12
+	VPDPBUSD         Z12, Z10, Z14
+	VPDPBUSD         Z12, Z11, Z19
+	VPBROADCASTD     8(SI)(DI*1), Z12
+	VPDPBUSD         Z12, Z10, Z15
+	VPDPBUSD         Z12, Z11, Z20
+	VPBROADCASTD     8(SI)(DI*2), Z12
+	VPDPBUSD         Z12, Z10, Z16
+	VPDPBUSD         Z12, Z11, Z21
+	VMOVDQU64        192(AX), Z12
+	VPXORD.BCST      gfniWord8080808080808080<>+0(SB), Z12, Z12
+	VMOVDQU64        192(AX)(BX*1), Z13
+	VPXORD.BCST      gfniWord8080808080808080<>+0(SB), Z13, Z13
+	VPBROADCASTD     8(R8), Z24
+	VPDPBUSD         Z24, Z10, Z17
+	VPDPBUSD         Z24, Z11, Z22
+	VPBROADCASTD     8(R8)(DI*1), Z24
+	VPDPBUSD         Z24, Z10, Z18
+	VPDPBUSD         Z24, Z11, Z23
+	PREFETCHT1       256(DX)
+	PREFETCHT1       320(DX)
+	VPBROADCASTD     12(SI), Z10
+	VPDPBUSD         Z10, Z12, Z14
+	VPDPBUSD         Z10, Z13, Z19
+	VPBROADCASTD     12(SI)(DI*1), Z10
+	VPDPBUSD         Z10, Z12, Z15
+	VPDPBUSD         Z10, Z13, Z20
+	VPBROADCASTD     12(SI)(DI*2), Z10
+	VPDPBUSD         Z10, Z12, Z16
+	VPDPBUSD         Z10, Z13, Z21
+	VMOVDQU64        256(AX), Z10
+	VPXORD.BCST      gfniWord8080808080808080<>+0(SB), Z10, Z10
+	VMOVDQU64        256(AX)(BX*1), Z11
+	VPXORD.BCST      gfniWord8080808080808080<>+0(SB), Z11, Z11
+	VPBROADCASTD     12(R8), Z24
+	VPDPBUSD         Z24, Z12, Z17
+	VPDPBUSD         Z24, Z13, Z22
+	VPBROADCASTD     12(R8)(DI*1), Z24
+	VPDPBUSD         Z24, Z12, Z18
+	VPDPBUSD         Z24, Z13, Z23
+	PREFETCHT1       384(DX)
+	PREFETCHT1       448(DX)
+	VPBROADCASTD     16(SI), Z12
+	VPDPBUSD         Z12, Z10, Z14
+	VPDPBUSD         Z12, Z11, Z19
+	VPBROADCASTD     16(SI)(DI*1), Z12
+	VPDPBUSD         Z12, Z10, Z15
+	VPDPBUSD         Z12, Z11, Z20
+	VPBROADCASTD     16(SI)(DI*2), Z12
+	VPDPBUSD         Z12, Z10, Z16
+	VPDPBUSD         Z12, Z11, Z21
+	VMOVDQU64        320(AX), Z12
+	VPXORD.BCST      gfniWord8080808080808080<>+0(SB), Z12, Z12
+	VMOVDQU64        320(AX)(BX*1), Z13
+	VPXORD.BCST      gfniWord8080808080808080<>+0(SB), Z13, Z13
+	VPBROADCASTD     16(R8), Z24
+	VPDPBUSD         Z24, Z10, Z17
+	VPDPBUSD         Z24, Z11, Z22
+	VPBROADCASTD     16(R8)(DI*1), Z24
+	VPDPBUSD         Z24, Z10, Z18
+	VPDPBUSD         Z24, Z11, Z23
+	PREFETCHT1       512(DX)
+	PREFETCHT1       576(DX)
+	VPBROADCASTD     20(SI), Z10
+	VPDPBUSD         Z10, Z12, Z14
+	VPDPBUSD         Z10, Z13, Z19
+	VPBROADCASTD     20(SI)(DI*1), Z10
+	VPDPBUSD         Z10, Z12, Z15
+	VPDPBUSD         Z10, Z13, Z20
+	VPBROADCASTD     20(SI)(DI*2), Z10
+	VPDPBUSD         Z10, Z12, Z16
+	VPDPBUSD         Z10, Z13, Z21
+	VMOVDQU64        384(AX), Z10
+	VPXORD.BCST      gfniWord8080808080808080<>+0(SB), Z10, Z10
+	VMOVDQU64        384(AX)(BX*1), Z11
+	VPXORD.BCST      gfniWord8080808080808080<>+0(SB), Z11, Z11
+	VPBROADCASTD     20(R8), Z24
+	VPDPBUSD         Z24, Z12, Z17
+	VPDPBUSD         Z24, Z13, Z22
+	VPBROADCASTD     20(R8)(DI*1), Z24
+	VPDPBUSD         Z24, Z12, Z18
+	VPDPBUSD         Z24, Z13, Z23
+	PREFETCHT1       640(DX)
+	PREFETCHT1       704(DX)
+	VPBROADCASTD     24(SI), Z12
+	VPDPBUSD         Z12, Z10, Z14
+	VPDPBUSD         Z12, Z11, Z19
+	VPBROADCASTD     24(SI)(DI*1), Z12
+	VPDPBUSD         Z12, Z10, Z15
+	VPDPBUSD         Z12, Z11, Z20
+	VPBROADCASTD     24(SI)(DI*2), Z12
+	VPDPBUSD         Z12, Z10, Z16
+	VPDPBUSD         Z12, Z11, Z21
+	VMOVDQU64        448(AX), Z12
+	VPXORD.BCST      gfniWord8080808080808080<>+0(SB), Z12, Z12
+	VMOVDQU64        448(AX)(BX*1), Z13
+	VPXORD.BCST      gfniWord8080808080808080<>+0(SB), Z13, Z13
+	VPBROADCASTD     24(R8), Z24
+	VPDPBUSD         Z24, Z10, Z17
+	VPDPBUSD         Z24, Z11, Z22
+	VPBROADCASTD     24(R8)(DI*1), Z24
+	VPDPBUSD         Z24, Z10, Z18
+	VPDPBUSD         Z24, Z11, Z23
+	PREFETCHT1       768(DX)
+	PREFETCHT1       832(DX)
+	VPBROADCASTD     28(SI), Z10
+	VPDPBUSD         Z10, Z12, Z14
+	VPDPBUSD         Z10, Z13, Z19
+	VPBROADCASTD     28(SI)(DI*1), Z10
+	VPDPBUSD         Z10, Z12, Z15
+	VPDPBUSD         Z10, Z13, Z20
+	VPBROADCASTD     28(SI)(DI*2), Z10
+	VPDPBUSD         Z10, Z12, Z16
+	VPDPBUSD         Z10, Z13, Z21
+	VMOVDQU64        512(AX), Z10
+	VPXORD.BCST      gfniWord8080808080808080<>+0(SB), Z10, Z10
+	VMOVDQU64        512(AX)(BX*1), Z11
+	VPXORD.BCST      gfniWord8080808080808080<>+0(SB), Z11, Z11
+	VPBROADCASTD     28(R8), Z24
+	VPDPBUSD         Z24, Z12, Z17
+	VPDPBUSD         Z24, Z13, Z22
+	VPBROADCASTD     28(R8)(DI*1), Z24
+	VPDPBUSD         Z24, Z12, Z18
+	VPDPBUSD         Z24, Z13, Z23
+	PREFETCHT1       896(DX)
+	PREFETCHT1       960(DX)
+	PREFETCHT1       1024(DX)
+	ADDQ             $0x00000440, DX
+	VCVTPH2PS        (CX), Z12
+	VMULPS.BCST      gfniWordcb400000cb400000<>+0(SB), Z12, Z13
+	VFMADD213PS      Z13, Z12, Z14
+	VFMADD213PS      Z13, Z12, Z15
+	VFMADD213PS      Z13, Z12, Z16
+	VFMADD213PS      Z13, Z12, Z17
+	VFMADD213PS      Z13, Z12, Z18
+	VFMADD231PS.BCST 32(SI), Z14, Z0
+	VFMADD231PS.BCST 32(SI)(DI*1), Z15, Z1
+	VFMADD231PS.BCST 32(SI)(DI*2), Z16, Z2
+	VFMADD231PS.BCST 32(R8), Z17, Z3
+	VFMADD231PS.BCST 32(R8)(DI*1), Z18, Z4
+	VCVTPH2PS        (CX)(BX*1), Z12
+	VMULPS.BCST      gfniWordcb400000cb400000<>+0(SB), Z12, Z13
+	VFMADD213PS      Z13, Z12, Z19
+	VFMADD213PS      Z13, Z12, Z20
+	VFMADD213PS      Z13, Z12, Z21
+	VFMADD213PS      Z13, Z12, Z22
+	VFMADD213PS      Z13, Z12, Z23
+	VFMADD231PS.BCST 32(SI), Z19, Z5
+	VFMADD231PS.BCST 32(SI)(DI*1), Z20, Z6
+	VFMADD231PS.BCST 32(SI)(DI*2), Z21, Z7
+	VFMADD231PS.BCST 32(R8), Z22, Z8
+	VFMADD231PS.BCST 32(R8)(DI*1), Z23, Z9
+	ADDQ             $0x00000200, AX
+	ADDQ             $0x00000040, SI
+	ADDQ             $0x00000040, R8
+	ADDQ             $0x00000020, CX
+	DECQ             R9
+	JNE              loop
+	MOVQ             y+0(FP), AX
+	MOVQ             ld+8(FP), CX
+	SHLQ             $0x02, CX
+	VMOVUPS          Z0, (AX)
+	VMOVUPS          Z5, 64(AX)
+	ADDQ             CX, AX
+	VMOVUPS          Z1, (AX)
+	VMOVUPS          Z6, 64(AX)
+	ADDQ             CX, AX
+	VMOVUPS          Z2, (AX)
+	VMOVUPS          Z7, 64(AX)
+	ADDQ             CX, AX
+	VMOVUPS          Z3, (AX)
+	VMOVUPS          Z8, 64(AX)
+	ADDQ             CX, AX
+	VMOVUPS          Z4, (AX)
+	VMOVUPS          Z9, 64(AX)
 	VZEROUPPER
 	RET
 
@@ -9912,6 +11200,277 @@ loop:
 	VZEROUPPER
 	RET
 
+// func groupedFP4GFNIAVX512x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, MMX+
+TEXT ·groupedFP4GFNIAVX512x5(SB), NOSPLIT, $0-72
+	PCALIGN $0x40
+
+	// groupedFP4GFNIAVX512x5 adds to y[5][32] (ld values a token) the products of two bands of FP4 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+	// next, which need not be memory at all.
+	MOVQ      codes+16(FP), AX
+	MOVQ      scales+24(FP), CX
+	MOVQ      next+64(FP), DX
+	MOVQ      stride+32(FP), BX
+	MOVQ      acts+40(FP), SI
+	MOVQ      lda+48(FP), DI
+	LEAQ      (SI)(DI*2), R8
+	ADDQ      DI, R8
+	VMOVDQU64 gfniLevelsFP4<>+0(SB), Z14
+	VMOVDQU64 (AX), Z10
+	VPERMB    Z14, Z10, Z10
+	VMOVDQU64 (AX)(BX*1), Z11
+	VPERMB    Z14, Z11, Z11
+	MOVQ      y+0(FP), R9
+	MOVQ      ld+8(FP), R10
+	SHLQ      $0x02, R10
+	VMOVUPS   (R9), Z0
+	VMOVUPS   64(R9), Z5
+	ADDQ      R10, R9
+	VMOVUPS   (R9), Z1
+	VMOVUPS   64(R9), Z6
+	ADDQ      R10, R9
+	VMOVUPS   (R9), Z2
+	VMOVUPS   64(R9), Z7
+	ADDQ      R10, R9
+	VMOVUPS   (R9), Z3
+	VMOVUPS   64(R9), Z8
+	ADDQ      R10, R9
+	VMOVUPS   (R9), Z4
+	VMOVUPS   64(R9), Z9
+	MOVQ      groups+56(FP), R9
+
+loop:
+	VPBROADCASTD     52(SI), Z15
+	VPBROADCASTD     52(SI)(DI*1), Z16
+	VPBROADCASTD     52(SI)(DI*2), Z17
+	VPBROADCASTD     52(R8), Z18
+	VPBROADCASTD     52(R8)(DI*1), Z19
+	VMOVDQA64        Z15, Z20
+	VMOVDQA64        Z16, Z21
+	VMOVDQA64        Z17, Z22
+	VMOVDQA64        Z18, Z23
+	VMOVDQA64        Z19, Z24
+	VPBROADCASTD     (SI), Z12
+	VPDPBUSD         Z12, Z10, Z15
+	VPDPBUSD         Z12, Z11, Z20
+	VPBROADCASTD     (SI)(DI*1), Z12
+	VPDPBUSD         Z12, Z10, Z16
+	VPDPBUSD         Z12, Z11, Z21
+	VPBROADCASTD     (SI)(DI*2), Z12
+	VPDPBUSD         Z12, Z10, Z17
+	VPDPBUSD         Z12, Z11, Z22
+	VMOVDQU64        64(AX), Z12
+	VPERMB           Z14, Z12, Z12
+	VMOVDQU64        64(AX)(BX*1), Z13
+	VPERMB           Z14, Z13, Z13
+	VPBROADCASTD     (R8), Z25
+	VPDPBUSD         Z25, Z10, Z18
+	VPDPBUSD         Z25, Z11, Z23
+	VPBROADCASTD     (R8)(DI*1), Z25
+	VPDPBUSD         Z25, Z10, Z19
+	VPDPBUSD         Z25, Z11, Z24
+	PREFETCHT1       (DX)
+	VPBROADCASTD     4(SI), Z10
+	VPDPBUSD         Z10, Z12, Z15
+	VPDPBUSD         Z10, Z13, Z20
+	VPBROADCASTD     4(SI)(DI*1), Z10
+	VPDPBUSD         Z10, Z12, Z16
+	VPDPBUSD         Z10, Z13, Z21
+	VPBROADCASTD     4(SI)(DI*2), Z10
+	VPDPBUSD         Z10, Z12, Z17
+	VPDPBUSD         Z10, Z13, Z22
+	VMOVDQU64        128(AX), Z10
+	VPERMB           Z14, Z10, Z10
+	VMOVDQU64        128(AX)(BX*1), Z11
+	VPERMB           Z14, Z11, Z11
+	VPBROADCASTD     4(R8), Z25
+	VPDPBUSD         Z25, Z12, Z18
+	VPDPBUSD         Z25, Z13, Z23
+	VPBROADCASTD     4(R8)(DI*1), Z25
+	VPDPBUSD         Z25, Z12, Z19
+	VPDPBUSD         Z25, Z13, Z24
+	PREFETCHT1       64(DX)
+	VPBROADCASTD     8(SI), Z12
+	VPDPBUSD         Z12, Z10, Z15
+	VPDPBUSD         Z12, Z11, Z20
+	VPBROADCASTD     8(SI)(DI*1), Z12
+	VPDPBUSD         Z12, Z10, Z16
+	VPDPBUSD         Z12, Z11, Z21
+	VPBROADCASTD     8(SI)(DI*2), Z12
+	VPDPBUSD         Z12, Z10, Z17
+	VPDPBUSD         Z12, Z11, Z22
+	VMOVDQU64        192(AX), Z12
+	VPERMB           Z14, Z12, Z12
+	VMOVDQU64        192(AX)(BX*1), Z13
+	VPERMB           Z14, Z13, Z13
+	VPBROADCASTD     8(R8), Z25
+	VPDPBUSD         Z25, Z10, Z18
+	VPDPBUSD         Z25, Z11, Z23
+	VPBROADCASTD     8(R8)(DI*1), Z25
+	VPDPBUSD         Z25, Z10, Z19
+	VPDPBUSD         Z25, Z11, Z24
+	PREFETCHT1       128(DX)
+	VPBROADCASTD     12(SI), Z10
+	VPDPBUSD         Z10, Z12, Z15
+	VPDPBUSD         Z10, Z13, Z20
+	VPBROADCASTD     12(SI)(DI*1), Z10
+	VPDPBUSD         Z10, Z12, Z16
+	VPDPBUSD         Z10, Z13, Z21
+	VPBROADCASTD     12(SI)(DI*2), Z10
+	VPDPBUSD         Z10, Z12, Z17
+	VPDPBUSD         Z10, Z13, Z22
+	VMOVDQU64        (AX), Z10
+	VPSRLW           $0x04, Z10, Z10
+	VPERMB           Z14, Z10, Z10
+	VMOVDQU64        (AX)(BX*1), Z11
+	VPSRLW           $0x04, Z11, Z11
+	VPERMB           Z14, Z11, Z11
+	VPBROADCASTD     12(R8), Z25
+	VPDPBUSD         Z25, Z12, Z18
+	VPDPBUSD         Z25, Z13, Z23
+	VPBROADCASTD     12(R8)(DI*1), Z25
+	VPDPBUSD         Z25, Z12, Z19
+	VPDPBUSD         Z25, Z13, Z24
+	PREFETCHT1       192(DX)
+	VPBROADCASTD     16(SI), Z12
+	VPDPBUSD         Z12, Z10, Z15
+	VPDPBUSD         Z12, Z11, Z20
+	VPBROADCASTD     16(SI)(DI*1), Z12
+	VPDPBUSD         Z12, Z10, Z16
+	VPDPBUSD         Z12, Z11, Z21
+	VPBROADCASTD     16(SI)(DI*2), Z12
+	VPDPBUSD         Z12, Z10, Z17
+	VPDPBUSD         Z12, Z11, Z22
+	VMOVDQU64        64(AX), Z12
+	VPSRLW           $0x04, Z12, Z12
+	VPERMB           Z14, Z12, Z12
+	VMOVDQU64        64(AX)(BX*1), Z13
+	VPSRLW           $0x04, Z13, Z13
+	VPERMB           Z14, Z13, Z13
+	VPBROADCASTD     16(R8), Z25
+	VPDPBUSD         Z25, Z10, Z18
+	VPDPBUSD         Z25, Z11, Z23
+	VPBROADCASTD     16(R8)(DI*1), Z25
+	VPDPBUSD         Z25, Z10, Z19
+	VPDPBUSD         Z25, Z11, Z24
+	PREFETCHT1       256(DX)
+	VPBROADCASTD     20(SI), Z10
+	VPDPBUSD         Z10, Z12, Z15
+	VPDPBUSD         Z10, Z13, Z20
+	VPBROADCASTD     20(SI)(DI*1), Z10
+	VPDPBUSD         Z10, Z12, Z16
+	VPDPBUSD         Z10, Z13, Z21
+	VPBROADCASTD     20(SI)(DI*2), Z10
+	VPDPBUSD         Z10, Z12, Z17
+	VPDPBUSD         Z10, Z13, Z22
+	VMOVDQU64        128(AX), Z10
+	VPSRLW           $0x04, Z10, Z10
+	VPERMB           Z14, Z10, Z10
+	VMOVDQU64        128(AX)(BX*1), Z11
+	VPSRLW           $0x04, Z11, Z11
+	VPERMB           Z14, Z11, Z11
+	VPBROADCASTD     20(R8), Z25
+	VPDPBUSD         Z25, Z12, Z18
+	VPDPBUSD         Z25, Z13, Z23
+	VPBROADCASTD     20(R8)(DI*1), Z25
+	VPDPBUSD         Z25, Z12, Z19
+	VPDPBUSD         Z25, Z13, Z24
+	PREFETCHT1       320(DX)
+	VPBROADCASTD     24(SI), Z12
+	VPDPBUSD         Z12, Z10, Z15
+	VPDPBUSD         Z12, Z11, Z20
+	VPBROADCASTD     24(SI)(DI*1), Z12
+	VPDPBUSD         Z12, Z10, Z16
+	VPDPBUSD         Z12, Z11, Z21
+	VPBROADCASTD     24(SI)(DI*2), Z12
+	VPDPBUSD         Z12, Z10, Z17
+	VPDPBUSD         Z12, Z11, Z22
+	VMOVDQU64        192(AX), Z12
+	VPSRLW           $0x04, Z12, Z12
+	VPERMB           Z14, Z12, Z12
+	VMOVDQU64        192(AX)(BX*1), Z13
+	VPSRLW           $0x04, Z13, Z13
+	VPERMB           Z14, Z13, Z13
+	VPBROADCASTD     24(R8), Z25
+	VPDPBUSD         Z25, Z10, Z18
+	VPDPBUSD         Z25, Z11, Z23
+	VPBROADCASTD     24(R8)(DI*1), Z25
+	VPDPBUSD         Z25, Z10, Z19
+	VPDPBUSD         Z25, Z11, Z24
+	PREFETCHT1       384(DX)
+	VPBROADCASTD     28(SI), Z10
+	VPDPBUSD         Z10, Z12, Z15
+	VPDPBUSD         Z10, Z13, Z20
+	VPBROADCASTD     28(SI)(DI*1), Z10
+	VPDPBUSD         Z10, Z12, Z16
+	VPDPBUSD         Z10, Z13, Z21
+	VPBROADCASTD     28(SI)(DI*2), Z10
+	VPDPBUSD         Z10, Z12, Z17
+	VPDPBUSD         Z10, Z13, Z22
+	VMOVDQU64        256(AX), Z10
+	VPERMB           Z14, Z10, Z10
+	VMOVDQU64        256(AX)(BX*1), Z11
+	VPERMB           Z14, Z11, Z11
+	VPBROADCASTD     28(R8), Z25
+	VPDPBUSD         Z25, Z12, Z18
+	VPDPBUSD         Z25, Z13, Z23
+	VPBROADCASTD     28(R8)(DI*1), Z25
+	VPDPBUSD         Z25, Z12, Z19
+	VPDPBUSD         Z25, Z13, Z24
+	PREFETCHT1       448(DX)
+	PREFETCHT1       512(DX)
+	ADDQ             $0x00000240, DX
+	VCVTPH2PS        (CX), Z12
+	VMULPS.BCST      gfniWordcb400000cb400000<>+0(SB), Z12, Z13
+	VFMADD213PS      Z13, Z12, Z15
+	VFMADD213PS      Z13, Z12, Z16
+	VFMADD213PS      Z13, Z12, Z17
+	VFMADD213PS      Z13, Z12, Z18
+	VFMADD213PS      Z13, Z12, Z19
+	VFMADD231PS.BCST 32(SI), Z15, Z0
+	VFMADD231PS.BCST 32(SI)(DI*1), Z16, Z1
+	VFMADD231PS.BCST 32(SI)(DI*2), Z17, Z2
+	VFMADD231PS.BCST 32(R8), Z18, Z3
+	VFMADD231PS.BCST 32(R8)(DI*1), Z19, Z4
+	VCVTPH2PS        (CX)(BX*1), Z12
+	VMULPS.BCST      gfniWordcb400000cb400000<>+0(SB), Z12, Z13
+	VFMADD213PS      Z13, Z12, Z20
+	VFMADD213PS      Z13, Z12, Z21
+	VFMADD213PS      Z13, Z12, Z22
+	VFMADD213PS      Z13, Z12, Z23
+	VFMADD213PS      Z13, Z12, Z24
+	VFMADD231PS.BCST 32(SI), Z20, Z5
+	VFMADD231PS.BCST 32(SI)(DI*1), Z21, Z6
+	VFMADD231PS.BCST 32(SI)(DI*2), Z22, Z7
+	VFMADD231PS.BCST 32(R8), Z23, Z8
+	VFMADD231PS.BCST 32(R8)(DI*1), Z24, Z9
+	ADDQ             $0x00000100, AX
+	ADDQ             $0x00000040, SI
+	ADDQ             $0x00000040, R8
+	ADDQ             $0x00000020, CX
+	DECQ             R9
+	JNE              loop
+	MOVQ             y+0(FP), AX
+	MOVQ             ld+8(FP), CX
+	SHLQ             $0x02, CX
+	VMOVUPS          Z0, (AX)
+	VMOVUPS          Z5, 64(AX)
+	ADDQ             CX, AX
+	VMOVUPS          Z1, (AX)
+	VMOVUPS          Z6, 64(AX)
+	ADDQ             CX, AX
+	VMOVUPS          Z2, (AX)
+	VMOVUPS          Z7, 64(AX)
+	ADDQ             CX, AX
+	VMOVUPS          Z3, (AX)
+	VMOVUPS          Z8, 64(AX)
+	ADDQ             CX, AX
+	VMOVUPS          Z4, (AX)
+	VMOVUPS          Z9, 64(AX)
+	VZEROUPPER
+	RET
+
 // func groupedFP4GFNIAVX512x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, MMX+
 TEXT ·groupedFP4GFNIAVX512x6(SB), NOSPLIT, $0-72
@@ -11038,6 +12597,270 @@ group:
 	VMOVUPS             Z3, (R10)
 	VFMADD213PS         64(R10), Z13, Z7
 	VMOVUPS             Z7, 64(R10)
+	ADDQ                $0x00000020, CX
+	SUBQ                $0x00000004, R9
+	JNE                 loop
+	VZEROUPPER
+	RET
+
+// func groupedQ1G128GFNIAVX512x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+// Requires: AVX, AVX512F, AVX512VNNI, GFNI, MMX+
+TEXT ·groupedQ1G128GFNIAVX512x5(SB), NOSPLIT, $0-72
+	PCALIGN $0x40
+
+	// groupedQ1G128GFNIAVX512x5 adds to y[5][32] (ld values a token) the products of two bands of Q1G128 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+	// next, which need not be memory at all.
+	MOVQ                codes+16(FP), AX
+	MOVQ                scales+24(FP), CX
+	MOVQ                next+64(FP), DX
+	MOVQ                stride+32(FP), BX
+	MOVQ                acts+40(FP), SI
+	MOVQ                lda+48(FP), DI
+	LEAQ                (SI)(DI*2), R8
+	ADDQ                DI, R8
+	VMOVDQU64           (AX), Z10
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1000000<>+0(SB), Z10, Z10
+	VMOVDQU64           (AX)(BX*1), Z11
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1000000<>+0(SB), Z11, Z11
+	MOVQ                groups+56(FP), R9
+
+loop:
+	MOVQ      $0x00000004, R10
+	VCVTPH2PS (CX), Z14
+	VMULPS    gfniEighth<>+0(SB), Z14, Z14
+	VPXORD    Z0, Z0, Z0
+	VPXORD    Z1, Z1, Z1
+	VPXORD    Z2, Z2, Z2
+	VPXORD    Z3, Z3, Z3
+	VPXORD    Z4, Z4, Z4
+	VCVTPH2PS (CX)(BX*1), Z15
+	VMULPS    gfniEighth<>+0(SB), Z15, Z15
+	VPXORD    Z5, Z5, Z5
+	VPXORD    Z6, Z6, Z6
+	VPXORD    Z7, Z7, Z7
+	VPXORD    Z8, Z8, Z8
+	VPXORD    Z9, Z9, Z9
+
+group:
+	VPBROADCASTD        44(SI), Z16
+	VPBROADCASTD        44(SI)(DI*1), Z17
+	VPBROADCASTD        44(SI)(DI*2), Z18
+	VPBROADCASTD        44(R8), Z19
+	VPBROADCASTD        44(R8)(DI*1), Z20
+	VMOVDQA64           Z16, Z21
+	VMOVDQA64           Z17, Z22
+	VMOVDQA64           Z18, Z23
+	VMOVDQA64           Z19, Z24
+	VMOVDQA64           Z20, Z25
+	VPBROADCASTD        (SI), Z12
+	VPDPBUSD            Z12, Z10, Z16
+	VPDPBUSD            Z12, Z11, Z21
+	VPBROADCASTD        (SI)(DI*1), Z12
+	VPDPBUSD            Z12, Z10, Z17
+	VPDPBUSD            Z12, Z11, Z22
+	VPBROADCASTD        (SI)(DI*2), Z12
+	VPDPBUSD            Z12, Z10, Z18
+	VPDPBUSD            Z12, Z11, Z23
+	VMOVDQU64           (AX), Z12
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord2000000<>+0(SB), Z12, Z12
+	VMOVDQU64           (AX)(BX*1), Z13
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord2000000<>+0(SB), Z13, Z13
+	VPBROADCASTD        (R8), Z26
+	VPDPBUSD            Z26, Z10, Z19
+	VPDPBUSD            Z26, Z11, Z24
+	VPBROADCASTD        (R8)(DI*1), Z26
+	VPDPBUSD            Z26, Z10, Z20
+	VPDPBUSD            Z26, Z11, Z25
+	VPBROADCASTD        4(SI), Z10
+	VPDPBUSD            Z10, Z12, Z16
+	VPDPBUSD            Z10, Z13, Z21
+	VPBROADCASTD        4(SI)(DI*1), Z10
+	VPDPBUSD            Z10, Z12, Z17
+	VPDPBUSD            Z10, Z13, Z22
+	VPBROADCASTD        4(SI)(DI*2), Z10
+	VPDPBUSD            Z10, Z12, Z18
+	VPDPBUSD            Z10, Z13, Z23
+	VMOVDQU64           (AX), Z10
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord4000000<>+0(SB), Z10, Z10
+	VMOVDQU64           (AX)(BX*1), Z11
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord4000000<>+0(SB), Z11, Z11
+	VPBROADCASTD        4(R8), Z26
+	VPDPBUSD            Z26, Z12, Z19
+	VPDPBUSD            Z26, Z13, Z24
+	VPBROADCASTD        4(R8)(DI*1), Z26
+	VPDPBUSD            Z26, Z12, Z20
+	VPDPBUSD            Z26, Z13, Z25
+	VPBROADCASTD        8(SI), Z12
+	VPDPBUSD            Z12, Z10, Z16
+	VPDPBUSD            Z12, Z11, Z21
+	VPBROADCASTD        8(SI)(DI*1), Z12
+	VPDPBUSD            Z12, Z10, Z17
+	VPDPBUSD            Z12, Z11, Z22
+	VPBROADCASTD        8(SI)(DI*2), Z12
+	VPDPBUSD            Z12, Z10, Z18
+	VPDPBUSD            Z12, Z11, Z23
+	VMOVDQU64           (AX), Z12
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord8000000<>+0(SB), Z12, Z12
+	VMOVDQU64           (AX)(BX*1), Z13
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord8000000<>+0(SB), Z13, Z13
+	VPBROADCASTD        8(R8), Z26
+	VPDPBUSD            Z26, Z10, Z19
+	VPDPBUSD            Z26, Z11, Z24
+	VPBROADCASTD        8(R8)(DI*1), Z26
+	VPDPBUSD            Z26, Z10, Z20
+	VPDPBUSD            Z26, Z11, Z25
+	PREFETCHT1          (DX)
+	VPBROADCASTD        12(SI), Z10
+	VPDPBUSD            Z10, Z12, Z16
+	VPDPBUSD            Z10, Z13, Z21
+	VPBROADCASTD        12(SI)(DI*1), Z10
+	VPDPBUSD            Z10, Z12, Z17
+	VPDPBUSD            Z10, Z13, Z22
+	VPBROADCASTD        12(SI)(DI*2), Z10
+	VPDPBUSD            Z10, Z12, Z18
+	VPDPBUSD            Z10, Z13, Z23
+	VMOVDQU64           (AX), Z10
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord10000000<>+0(SB), Z10, Z10
+	VMOVDQU64           (AX)(BX*1), Z11
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord10000000<>+0(SB), Z11, Z11
+	VPBROADCASTD        12(R8), Z26
+	VPDPBUSD            Z26, Z12, Z19
+	VPDPBUSD            Z26, Z13, Z24
+	VPBROADCASTD        12(R8)(DI*1), Z26
+	VPDPBUSD            Z26, Z12, Z20
+	VPDPBUSD            Z26, Z13, Z25
+	VPBROADCASTD        16(SI), Z12
+	VPDPBUSD            Z12, Z10, Z16
+	VPDPBUSD            Z12, Z11, Z21
+	VPBROADCASTD        16(SI)(DI*1), Z12
+	VPDPBUSD            Z12, Z10, Z17
+	VPDPBUSD            Z12, Z11, Z22
+	VPBROADCASTD        16(SI)(DI*2), Z12
+	VPDPBUSD            Z12, Z10, Z18
+	VPDPBUSD            Z12, Z11, Z23
+	VMOVDQU64           (AX), Z12
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord20000000<>+0(SB), Z12, Z12
+	VMOVDQU64           (AX)(BX*1), Z13
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord20000000<>+0(SB), Z13, Z13
+	VPBROADCASTD        16(R8), Z26
+	VPDPBUSD            Z26, Z10, Z19
+	VPDPBUSD            Z26, Z11, Z24
+	VPBROADCASTD        16(R8)(DI*1), Z26
+	VPDPBUSD            Z26, Z10, Z20
+	VPDPBUSD            Z26, Z11, Z25
+	VPBROADCASTD        20(SI), Z10
+	VPDPBUSD            Z10, Z12, Z16
+	VPDPBUSD            Z10, Z13, Z21
+	VPBROADCASTD        20(SI)(DI*1), Z10
+	VPDPBUSD            Z10, Z12, Z17
+	VPDPBUSD            Z10, Z13, Z22
+	VPBROADCASTD        20(SI)(DI*2), Z10
+	VPDPBUSD            Z10, Z12, Z18
+	VPDPBUSD            Z10, Z13, Z23
+	VMOVDQU64           (AX), Z10
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord40000000<>+0(SB), Z10, Z10
+	VMOVDQU64           (AX)(BX*1), Z11
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord40000000<>+0(SB), Z11, Z11
+	VPBROADCASTD        20(R8), Z26
+	VPDPBUSD            Z26, Z12, Z19
+	VPDPBUSD            Z26, Z13, Z24
+	VPBROADCASTD        20(R8)(DI*1), Z26
+	VPDPBUSD            Z26, Z12, Z20
+	VPDPBUSD            Z26, Z13, Z25
+	PREFETCHT1          64(DX)
+	VPBROADCASTD        24(SI), Z12
+	VPDPBUSD            Z12, Z10, Z16
+	VPDPBUSD            Z12, Z11, Z21
+	VPBROADCASTD        24(SI)(DI*1), Z12
+	VPDPBUSD            Z12, Z10, Z17
+	VPDPBUSD            Z12, Z11, Z22
+	VPBROADCASTD        24(SI)(DI*2), Z12
+	VPDPBUSD            Z12, Z10, Z18
+	VPDPBUSD            Z12, Z11, Z23
+	VMOVDQU64           (AX), Z12
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord80000000<>+0(SB), Z12, Z12
+	VMOVDQU64           (AX)(BX*1), Z13
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord80000000<>+0(SB), Z13, Z13
+	VPBROADCASTD        24(R8), Z26
+	VPDPBUSD            Z26, Z10, Z19
+	VPDPBUSD            Z26, Z11, Z24
+	VPBROADCASTD        24(R8)(DI*1), Z26
+	VPDPBUSD            Z26, Z10, Z20
+	VPDPBUSD            Z26, Z11, Z25
+	VPBROADCASTD        28(SI), Z10
+	VPDPBUSD            Z10, Z12, Z16
+	VPDPBUSD            Z10, Z13, Z21
+	VPBROADCASTD        28(SI)(DI*1), Z10
+	VPDPBUSD            Z10, Z12, Z17
+	VPDPBUSD            Z10, Z13, Z22
+	VPBROADCASTD        28(SI)(DI*2), Z10
+	VPDPBUSD            Z10, Z12, Z18
+	VPDPBUSD            Z10, Z13, Z23
+	VMOVDQU64           64(AX), Z10
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1000000<>+0(SB), Z10, Z10
+	VMOVDQU64           64(AX)(BX*1), Z11
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1000000<>+0(SB), Z11, Z11
+	VPBROADCASTD        28(R8), Z26
+	VPDPBUSD            Z26, Z12, Z19
+	VPDPBUSD            Z26, Z13, Z24
+	VPBROADCASTD        28(R8)(DI*1), Z26
+	VPDPBUSD            Z26, Z12, Z20
+	VPDPBUSD            Z26, Z13, Z25
+	PREFETCHT1          128(DX)
+	ADDQ                $0x00000090, DX
+	VCVTDQ2PS           Z16, Z16
+	VFMADD231PS.BCST    32(SI), Z16, Z0
+	VCVTDQ2PS           Z21, Z21
+	VFMADD231PS.BCST    32(SI), Z21, Z5
+	VCVTDQ2PS           Z17, Z17
+	VFMADD231PS.BCST    32(SI)(DI*1), Z17, Z1
+	VCVTDQ2PS           Z22, Z22
+	VFMADD231PS.BCST    32(SI)(DI*1), Z22, Z6
+	VCVTDQ2PS           Z18, Z18
+	VFMADD231PS.BCST    32(SI)(DI*2), Z18, Z2
+	VCVTDQ2PS           Z23, Z23
+	VFMADD231PS.BCST    32(SI)(DI*2), Z23, Z7
+	VCVTDQ2PS           Z19, Z19
+	VFMADD231PS.BCST    32(R8), Z19, Z3
+	VCVTDQ2PS           Z24, Z24
+	VFMADD231PS.BCST    32(R8), Z24, Z8
+	VCVTDQ2PS           Z20, Z20
+	VFMADD231PS.BCST    32(R8)(DI*1), Z20, Z4
+	VCVTDQ2PS           Z25, Z25
+	VFMADD231PS.BCST    32(R8)(DI*1), Z25, Z9
+	ADDQ                $0x00000040, AX
+	ADDQ                $0x00000040, SI
+	ADDQ                $0x00000040, R8
+	DECQ                R10
+	JNE                 group
+	MOVQ                y+0(FP), R10
+	MOVQ                ld+8(FP), R11
+	SHLQ                $0x02, R11
+	VFMADD213PS         (R10), Z14, Z0
+	VMOVUPS             Z0, (R10)
+	VFMADD213PS         64(R10), Z15, Z5
+	VMOVUPS             Z5, 64(R10)
+	ADDQ                R11, R10
+	VFMADD213PS         (R10), Z14, Z1
+	VMOVUPS             Z1, (R10)
+	VFMADD213PS         64(R10), Z15, Z6
+	VMOVUPS             Z6, 64(R10)
+	ADDQ                R11, R10
+	VFMADD213PS         (R10), Z14, Z2
+	VMOVUPS             Z2, (R10)
+	VFMADD213PS         64(R10), Z15, Z7
+	VMOVUPS             Z7, 64(R10)
+	ADDQ                R11, R10
+	VFMADD213PS         (R10), Z14, Z3
+	VMOVUPS             Z3, (R10)
+	VFMADD213PS         64(R10), Z15, Z8
+	VMOVUPS             Z8, 64(R10)
+	ADDQ                R11, R10
+	VFMADD213PS         (R10), Z14, Z4
+	VMOVUPS             Z4, (R10)
+	VFMADD213PS         64(R10), Z15, Z9
+	VMOVUPS             Z9, 64(R10)
 	ADDQ                $0x00000020, CX
 	SUBQ                $0x00000004, R9
 	JNE                 loop
@@ -12408,6 +14231,276 @@ group:
 	VMOVUPS             Z3, (R11)
 	VFMADD213PS         64(R11), Z13, Z7
 	VMOVUPS             Z7, 64(R11)
+	ADDQ                $0x00000020, CX
+	SUBQ                unit+72(FP), R9
+	JNE                 loop
+	VZEROUPPER
+	RET
+
+// func groupedQ2GFNIAVX512x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr, unit int)
+// Requires: AVX, AVX512F, AVX512VNNI, GFNI, MMX+
+TEXT ·groupedQ2GFNIAVX512x5(SB), NOSPLIT, $0-80
+	PCALIGN $0x40
+
+	// groupedQ2GFNIAVX512x5 adds to y[5][32] (ld values a token) the products of two bands of Q2 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+	// next, which need not be memory at all.
+	MOVQ                codes+16(FP), AX
+	MOVQ                scales+24(FP), CX
+	MOVQ                next+64(FP), DX
+	MOVQ                stride+32(FP), BX
+	MOVQ                acts+40(FP), SI
+	MOVQ                lda+48(FP), DI
+	LEAQ                (SI)(DI*2), R8
+	ADDQ                DI, R8
+	VMOVDQU64           (AX), Z10
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord102000000<>+0(SB), Z10, Z10
+	VMOVDQU64           (AX)(BX*1), Z11
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord102000000<>+0(SB), Z11, Z11
+	MOVQ                groups+56(FP), R9
+	MOVQ                unit+72(FP), R10
+	XORQ                $0x06, R10
+	IMUL3Q              $0x00000008, R10, R10
+	ADDQ                $0x00000100, R10
+
+loop:
+	MOVQ      unit+72(FP), R11
+	VCVTPH2PS (CX), Z14
+	VMULPS    gfniEighth<>+0(SB), Z14, Z14
+	VPXORD    Z0, Z0, Z0
+	VPXORD    Z1, Z1, Z1
+	VPXORD    Z2, Z2, Z2
+	VPXORD    Z3, Z3, Z3
+	VPXORD    Z4, Z4, Z4
+	VCVTPH2PS (CX)(BX*1), Z15
+	VMULPS    gfniEighth<>+0(SB), Z15, Z15
+	VPXORD    Z5, Z5, Z5
+	VPXORD    Z6, Z6, Z6
+	VPXORD    Z7, Z7, Z7
+	VPXORD    Z8, Z8, Z8
+	VPXORD    Z9, Z9, Z9
+
+group:
+	VPBROADCASTD        44(SI), Z16
+	VPBROADCASTD        44(SI)(DI*1), Z17
+	VPBROADCASTD        44(SI)(DI*2), Z18
+	VPBROADCASTD        44(R8), Z19
+	VPBROADCASTD        44(R8)(DI*1), Z20
+	VMOVDQA64           Z16, Z21
+	VMOVDQA64           Z17, Z22
+	VMOVDQA64           Z18, Z23
+	VMOVDQA64           Z19, Z24
+	VMOVDQA64           Z20, Z25
+	VPBROADCASTD        (SI), Z12
+	VPDPBUSD            Z12, Z10, Z16
+	VPDPBUSD            Z12, Z11, Z21
+	VPBROADCASTD        (SI)(DI*1), Z12
+	VPDPBUSD            Z12, Z10, Z17
+	VPDPBUSD            Z12, Z11, Z22
+	VPBROADCASTD        (SI)(DI*2), Z12
+	VPDPBUSD            Z12, Z10, Z18
+	VPDPBUSD            Z12, Z11, Z23
+	VMOVDQU64           (AX), Z12
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord408000000<>+0(SB), Z12, Z12
+	VMOVDQU64           (AX)(BX*1), Z13
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord408000000<>+0(SB), Z13, Z13
+	VPBROADCASTD        (R8), Z26
+	VPDPBUSD            Z26, Z10, Z19
+	VPDPBUSD            Z26, Z11, Z24
+	VPBROADCASTD        (R8)(DI*1), Z26
+	VPDPBUSD            Z26, Z10, Z20
+	VPDPBUSD            Z26, Z11, Z25
+	VPBROADCASTD        4(SI), Z10
+	VPDPBUSD            Z10, Z12, Z16
+	VPDPBUSD            Z10, Z13, Z21
+	VPBROADCASTD        4(SI)(DI*1), Z10
+	VPDPBUSD            Z10, Z12, Z17
+	VPDPBUSD            Z10, Z13, Z22
+	VPBROADCASTD        4(SI)(DI*2), Z10
+	VPDPBUSD            Z10, Z12, Z18
+	VPDPBUSD            Z10, Z13, Z23
+	VMOVDQU64           (AX), Z10
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020000000<>+0(SB), Z10, Z10
+	VMOVDQU64           (AX)(BX*1), Z11
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020000000<>+0(SB), Z11, Z11
+	VPBROADCASTD        4(R8), Z26
+	VPDPBUSD            Z26, Z12, Z19
+	VPDPBUSD            Z26, Z13, Z24
+	VPBROADCASTD        4(R8)(DI*1), Z26
+	VPDPBUSD            Z26, Z12, Z20
+	VPDPBUSD            Z26, Z13, Z25
+	PREFETCHT1          (DX)
+	VPBROADCASTD        8(SI), Z12
+	VPDPBUSD            Z12, Z10, Z16
+	VPDPBUSD            Z12, Z11, Z21
+	VPBROADCASTD        8(SI)(DI*1), Z12
+	VPDPBUSD            Z12, Z10, Z17
+	VPDPBUSD            Z12, Z11, Z22
+	VPBROADCASTD        8(SI)(DI*2), Z12
+	VPDPBUSD            Z12, Z10, Z18
+	VPDPBUSD            Z12, Z11, Z23
+	VMOVDQU64           (AX), Z12
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord4080000000<>+0(SB), Z12, Z12
+	VMOVDQU64           (AX)(BX*1), Z13
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord4080000000<>+0(SB), Z13, Z13
+	VPBROADCASTD        8(R8), Z26
+	VPDPBUSD            Z26, Z10, Z19
+	VPDPBUSD            Z26, Z11, Z24
+	VPBROADCASTD        8(R8)(DI*1), Z26
+	VPDPBUSD            Z26, Z10, Z20
+	VPDPBUSD            Z26, Z11, Z25
+	VPBROADCASTD        12(SI), Z10
+	VPDPBUSD            Z10, Z12, Z16
+	VPDPBUSD            Z10, Z13, Z21
+	VPBROADCASTD        12(SI)(DI*1), Z10
+	VPDPBUSD            Z10, Z12, Z17
+	VPDPBUSD            Z10, Z13, Z22
+	VPBROADCASTD        12(SI)(DI*2), Z10
+	VPDPBUSD            Z10, Z12, Z18
+	VPDPBUSD            Z10, Z13, Z23
+	VMOVDQU64           64(AX), Z10
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord102000000<>+0(SB), Z10, Z10
+	VMOVDQU64           64(AX)(BX*1), Z11
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord102000000<>+0(SB), Z11, Z11
+	VPBROADCASTD        12(R8), Z26
+	VPDPBUSD            Z26, Z12, Z19
+	VPDPBUSD            Z26, Z13, Z24
+	VPBROADCASTD        12(R8)(DI*1), Z26
+	VPDPBUSD            Z26, Z12, Z20
+	VPDPBUSD            Z26, Z13, Z25
+	PREFETCHT1          64(DX)
+	VPBROADCASTD        16(SI), Z12
+	VPDPBUSD            Z12, Z10, Z16
+	VPDPBUSD            Z12, Z11, Z21
+	VPBROADCASTD        16(SI)(DI*1), Z12
+	VPDPBUSD            Z12, Z10, Z17
+	VPDPBUSD            Z12, Z11, Z22
+	VPBROADCASTD        16(SI)(DI*2), Z12
+	VPDPBUSD            Z12, Z10, Z18
+	VPDPBUSD            Z12, Z11, Z23
+	VMOVDQU64           64(AX), Z12
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord408000000<>+0(SB), Z12, Z12
+	VMOVDQU64           64(AX)(BX*1), Z13
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord408000000<>+0(SB), Z13, Z13
+	VPBROADCASTD        16(R8), Z26
+	VPDPBUSD            Z26, Z10, Z19
+	VPDPBUSD            Z26, Z11, Z24
+	VPBROADCASTD        16(R8)(DI*1), Z26
+	VPDPBUSD            Z26, Z10, Z20
+	VPDPBUSD            Z26, Z11, Z25
+	PREFETCHT1          128(DX)
+	VPBROADCASTD        20(SI), Z10
+	VPDPBUSD            Z10, Z12, Z16
+	VPDPBUSD            Z10, Z13, Z21
+	VPBROADCASTD        20(SI)(DI*1), Z10
+	VPDPBUSD            Z10, Z12, Z17
+	VPDPBUSD            Z10, Z13, Z22
+	VPBROADCASTD        20(SI)(DI*2), Z10
+	VPDPBUSD            Z10, Z12, Z18
+	VPDPBUSD            Z10, Z13, Z23
+	VMOVDQU64           64(AX), Z10
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020000000<>+0(SB), Z10, Z10
+	VMOVDQU64           64(AX)(BX*1), Z11
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord1020000000<>+0(SB), Z11, Z11
+	VPBROADCASTD        20(R8), Z26
+	VPDPBUSD            Z26, Z12, Z19
+	VPDPBUSD            Z26, Z13, Z24
+	VPBROADCASTD        20(R8)(DI*1), Z26
+	VPDPBUSD            Z26, Z12, Z20
+	VPDPBUSD            Z26, Z13, Z25
+	VPBROADCASTD        24(SI), Z12
+	VPDPBUSD            Z12, Z10, Z16
+	VPDPBUSD            Z12, Z11, Z21
+	VPBROADCASTD        24(SI)(DI*1), Z12
+	VPDPBUSD            Z12, Z10, Z17
+	VPDPBUSD            Z12, Z11, Z22
+	VPBROADCASTD        24(SI)(DI*2), Z12
+	VPDPBUSD            Z12, Z10, Z18
+	VPDPBUSD            Z12, Z11, Z23
+	VMOVDQU64           64(AX), Z12
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord4080000000<>+0(SB), Z12, Z12
+	VMOVDQU64           64(AX)(BX*1), Z13
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord4080000000<>+0(SB), Z13, Z13
+	VPBROADCASTD        24(R8), Z26
+	VPDPBUSD            Z26, Z10, Z19
+	VPDPBUSD            Z26, Z11, Z24
+	VPBROADCASTD        24(R8)(DI*1), Z26
+	VPDPBUSD            Z26, Z10, Z20
+	VPDPBUSD            Z26, Z11, Z25
+	PREFETCHT1          192(DX)
+	VPBROADCASTD        28(SI), Z10
+	VPDPBUSD            Z10, Z12, Z16
+	VPDPBUSD            Z10, Z13, Z21
+	VPBROADCASTD        28(SI)(DI*1), Z10
+	VPDPBUSD            Z10, Z12, Z17
+	VPDPBUSD            Z10, Z13, Z22
+	VPBROADCASTD        28(SI)(DI*2), Z10
+	VPDPBUSD            Z10, Z12, Z18
+	VPDPBUSD            Z10, Z13, Z23
+	VMOVDQU64           128(AX), Z10
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord102000000<>+0(SB), Z10, Z10
+	VMOVDQU64           128(AX)(BX*1), Z11
+	VGF2P8AFFINEQB.BCST $0x00, gfniWord102000000<>+0(SB), Z11, Z11
+	VPBROADCASTD        28(R8), Z26
+	VPDPBUSD            Z26, Z12, Z19
+	VPDPBUSD            Z26, Z13, Z24
+	VPBROADCASTD        28(R8)(DI*1), Z26
+	VPDPBUSD            Z26, Z12, Z20
+	VPDPBUSD            Z26, Z13, Z25
+	PREFETCHT1          256(DX)
+	ADDQ                R10, DX
+	VCVTDQ2PS           Z16, Z16
+	VFMADD231PS.BCST    32(SI), Z16, Z0
+	VCVTDQ2PS           Z21, Z21
+	VFMADD231PS.BCST    32(SI), Z21, Z5
+	VCVTDQ2PS           Z17, Z17
+	VFMADD231PS.BCST    32(SI)(DI*1), Z17, Z1
+	VCVTDQ2PS           Z22, Z22
+	VFMADD231PS.BCST    32(SI)(DI*1), Z22, Z6
+	VCVTDQ2PS           Z18, Z18
+	VFMADD231PS.BCST    32(SI)(DI*2), Z18, Z2
+	VCVTDQ2PS           Z23, Z23
+	VFMADD231PS.BCST    32(SI)(DI*2), Z23, Z7
+	VCVTDQ2PS           Z19, Z19
+	VFMADD231PS.BCST    32(R8), Z19, Z3
+	VCVTDQ2PS           Z24, Z24
+	VFMADD231PS.BCST    32(R8), Z24, Z8
+	VCVTDQ2PS           Z20, Z20
+	VFMADD231PS.BCST    32(R8)(DI*1), Z20, Z4
+	VCVTDQ2PS           Z25, Z25
+	VFMADD231PS.BCST    32(R8)(DI*1), Z25, Z9
+	ADDQ                $0x00000080, AX
+	ADDQ                $0x00000040, SI
+	ADDQ                $0x00000040, R8
+	DECQ                R11
+	JNE                 group
+	MOVQ                y+0(FP), R11
+	MOVQ                ld+8(FP), R12
+	SHLQ                $0x02, R12
+	VFMADD213PS         (R11), Z14, Z0
+	VMOVUPS             Z0, (R11)
+	VFMADD213PS         64(R11), Z15, Z5
+	VMOVUPS             Z5, 64(R11)
+	ADDQ                R12, R11
+	VFMADD213PS         (R11), Z14, Z1
+	VMOVUPS             Z1, (R11)
+	VFMADD213PS         64(R11), Z15, Z6
+	VMOVUPS             Z6, 64(R11)
+	ADDQ                R12, R11
+	VFMADD213PS         (R11), Z14, Z2
+	VMOVUPS             Z2, (R11)
+	VFMADD213PS         64(R11), Z15, Z7
+	VMOVUPS             Z7, 64(R11)
+	ADDQ                R12, R11
+	VFMADD213PS         (R11), Z14, Z3
+	VMOVUPS             Z3, (R11)
+	VFMADD213PS         64(R11), Z15, Z8
+	VMOVUPS             Z8, 64(R11)
+	ADDQ                R12, R11
+	VFMADD213PS         (R11), Z14, Z4
+	VMOVUPS             Z4, (R11)
+	VFMADD213PS         64(R11), Z15, Z9
+	VMOVUPS             Z9, 64(R11)
 	ADDQ                $0x00000020, CX
 	SUBQ                unit+72(FP), R9
 	JNE                 loop

@@ -34,6 +34,12 @@ func gfni4x64x4AVX512(w *byte, act *int8, blocks int, negSum *int32, tokens *flo
 //go:noescape
 func gfni5x64x4AVX512(w *byte, act *int8, blocks int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int)
 
+// gfni4x32x5AVX512 sets y[5][32] = float32(sum)·(tokens·rows) for as many first rows of w[blocks][64][4] and
+// act[blocks][4][5][4]; rows of y are ldy floats apart. blocks is positive. It sets panel[blocks][4][2][16][4] to the digits, unless panel is nil.
+//
+//go:noescape
+func gfni4x32x5AVX512(w *byte, act *int8, blocks int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, panel *byte)
+
 // gfni4x32x6AVX512 sets y[6][32] = float32(sum)·(tokens·rows) for as many first rows of w[blocks][64][4] and
 // act[blocks][4][6][4]; rows of y are ldy floats apart. blocks is positive. It sets panel[blocks][4][2][16][4] to the digits, unless panel is nil.
 //
@@ -51,6 +57,12 @@ func gfni4x32x8AVX512(w *byte, act *int8, blocks int, negSum *int32, tokens *flo
 //
 //go:noescape
 func gfni4x32x12AVX512(w *byte, act *int8, blocks int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, panel *byte)
+
+// gfni5x32x5AVX512 sets y[5][32] = float32(sum)·(tokens·rows) for as many first rows of w[blocks][64][4] and
+// act[blocks][5][5][4]; rows of y are ldy floats apart. blocks is positive. It sets panel[blocks][5][2][16][4] to the digits, unless panel is nil.
+//
+//go:noescape
+func gfni5x32x5AVX512(w *byte, act *int8, blocks int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, panel *byte)
 
 // gfni5x32x6AVX512 sets y[6][32] = float32(sum)·(tokens·rows) for as many first rows of w[blocks][64][4] and
 // act[blocks][5][6][4]; rows of y are ldy floats apart. blocks is positive. It sets panel[blocks][5][2][16][4] to the digits, unless panel is nil.

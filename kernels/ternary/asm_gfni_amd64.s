@@ -1149,6 +1149,201 @@ loop:
 	VZEROUPPER
 	RET
 
+// func gfni4x32x5AVX512(w *byte, act *int8, blocks int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, panel *byte)
+// Requires: AVX, AVX512F, AVX512VNNI, CMOV, GFNI, MMX+
+TEXT ·gfni4x32x5AVX512(SB), NOSPLIT, $0-72
+	PCALIGN $0x40
+
+	// gfni4x32x5AVX512 sets y[5][32] = float32(sum)·(tokens·rows) for as many first rows of w[blocks][64][4] and
+	// act[blocks][4][5][4]; rows of y are ldy floats apart. blocks is positive. It sets panel[blocks][4][2][16][4] to the digits, unless panel is nil.
+	MOVQ         w+0(FP), AX
+	MOVQ         act+8(FP), CX
+	MOVQ         blocks+16(FP), DX
+	MOVQ         panel+64(FP), BX
+	MOVQ         negSum+24(FP), SI
+	VPBROADCASTD (SI), Z0
+	VPBROADCASTD 4(SI), Z1
+	VPBROADCASTD 8(SI), Z2
+	VPBROADCASTD 12(SI), Z3
+	VPBROADCASTD 16(SI), Z4
+	VPBROADCASTD (SI), Z5
+	VPBROADCASTD 4(SI), Z6
+	VPBROADCASTD 8(SI), Z7
+	VPBROADCASTD 12(SI), Z8
+	VPBROADCASTD 16(SI), Z9
+	VMOVDQU64    (AX), Z10
+	VPANDD.BCST  gfniThree<>+0(SB), Z10, Z10
+	VMOVDQU64    64(AX), Z11
+	VPANDD.BCST  gfniThree<>+0(SB), Z11, Z11
+
+loop:
+	// A plane's digits times their activations; the next one's are unpacked meanwhile
+	LEAQ       256(AX), SI
+	CMPQ       DX, $0x01
+	CMOVQEQ    AX, SI
+	PREFETCHT1 8192(AX)
+	PREFETCHT1 8256(AX)
+	TESTQ      BX, BX
+	JEQ        plane0
+	VMOVDQU64  Z10, (BX)
+	VMOVDQU64  Z11, 64(BX)
+
+plane0:
+	VPBROADCASTD        (CX), Z12
+	VPDPBUSD            Z12, Z10, Z0
+	VPDPBUSD            Z12, Z11, Z5
+	VPBROADCASTD        4(CX), Z12
+	VPDPBUSD            Z12, Z10, Z1
+	VPDPBUSD            Z12, Z11, Z6
+	VPBROADCASTD        8(CX), Z12
+	VPDPBUSD            Z12, Z10, Z2
+	VPDPBUSD            Z12, Z11, Z7
+	VMOVDQU64           (AX), Z12
+	VGF2P8AFFINEQB.BCST $0x00, gfniBits<>+8(SB), Z12, Z12
+	VMOVDQU64           64(AX), Z13
+	VGF2P8AFFINEQB.BCST $0x00, gfniBits<>+8(SB), Z13, Z13
+	VPBROADCASTD        12(CX), Z14
+	VPDPBUSD            Z14, Z10, Z3
+	VPDPBUSD            Z14, Z11, Z8
+	VPBROADCASTD        16(CX), Z14
+	VPDPBUSD            Z14, Z10, Z4
+	VPDPBUSD            Z14, Z11, Z9
+	TESTQ               BX, BX
+	JEQ                 plane1
+	VMOVDQU64           Z12, 128(BX)
+	VMOVDQU64           Z13, 192(BX)
+
+plane1:
+	VPBROADCASTD        20(CX), Z10
+	VPDPBUSD            Z10, Z12, Z0
+	VPDPBUSD            Z10, Z13, Z5
+	VPBROADCASTD        24(CX), Z10
+	VPDPBUSD            Z10, Z12, Z1
+	VPDPBUSD            Z10, Z13, Z6
+	VPBROADCASTD        28(CX), Z10
+	VPDPBUSD            Z10, Z12, Z2
+	VPDPBUSD            Z10, Z13, Z7
+	VMOVDQU64           (AX), Z10
+	VGF2P8AFFINEQB.BCST $0x00, gfniBits<>+16(SB), Z10, Z10
+	VMOVDQU64           64(AX), Z11
+	VGF2P8AFFINEQB.BCST $0x00, gfniBits<>+16(SB), Z11, Z11
+	VPBROADCASTD        32(CX), Z14
+	VPDPBUSD            Z14, Z12, Z3
+	VPDPBUSD            Z14, Z13, Z8
+	VPBROADCASTD        36(CX), Z14
+	VPDPBUSD            Z14, Z12, Z4
+	VPDPBUSD            Z14, Z13, Z9
+	TESTQ               BX, BX
+	JEQ                 plane2
+	VMOVDQU64           Z10, 256(BX)
+	VMOVDQU64           Z11, 320(BX)
+
+plane2:
+	VPBROADCASTD        40(CX), Z12
+	VPDPBUSD            Z12, Z10, Z0
+	VPDPBUSD            Z12, Z11, Z5
+	VPBROADCASTD        44(CX), Z12
+	VPDPBUSD            Z12, Z10, Z1
+	VPDPBUSD            Z12, Z11, Z6
+	VPBROADCASTD        48(CX), Z12
+	VPDPBUSD            Z12, Z10, Z2
+	VPDPBUSD            Z12, Z11, Z7
+	VMOVDQU64           (AX), Z12
+	VGF2P8AFFINEQB.BCST $0x00, gfniBits<>+24(SB), Z12, Z12
+	VMOVDQU64           64(AX), Z13
+	VGF2P8AFFINEQB.BCST $0x00, gfniBits<>+24(SB), Z13, Z13
+	VPBROADCASTD        52(CX), Z14
+	VPDPBUSD            Z14, Z10, Z3
+	VPDPBUSD            Z14, Z11, Z8
+	VPBROADCASTD        56(CX), Z14
+	VPDPBUSD            Z14, Z10, Z4
+	VPDPBUSD            Z14, Z11, Z9
+	TESTQ               BX, BX
+	JEQ                 plane3
+	VMOVDQU64           Z12, 384(BX)
+	VMOVDQU64           Z13, 448(BX)
+	ADDQ                $0x00000200, BX
+
+plane3:
+	VPBROADCASTD 60(CX), Z10
+	VPDPBUSD     Z10, Z12, Z0
+	VPDPBUSD     Z10, Z13, Z5
+	VPBROADCASTD 64(CX), Z10
+	VPDPBUSD     Z10, Z12, Z1
+	VPDPBUSD     Z10, Z13, Z6
+	VPBROADCASTD 68(CX), Z10
+	VPDPBUSD     Z10, Z12, Z2
+	VPDPBUSD     Z10, Z13, Z7
+	VMOVDQU64    (SI), Z10
+	VPANDD.BCST  gfniThree<>+0(SB), Z10, Z10
+	VMOVDQU64    64(SI), Z11
+	VPANDD.BCST  gfniThree<>+0(SB), Z11, Z11
+	VPBROADCASTD 72(CX), Z14
+	VPDPBUSD     Z14, Z12, Z3
+	VPDPBUSD     Z14, Z13, Z8
+	VPBROADCASTD 76(CX), Z14
+	VPDPBUSD     Z14, Z12, Z4
+	VPDPBUSD     Z14, Z13, Z9
+	ADDQ         $0x00000100, AX
+	ADDQ         $0x00000050, CX
+	DECQ         DX
+	JNE          loop
+
+	// Scale the sums and store them, token by token
+	MOVQ        y+48(FP), AX
+	MOVQ        ldy+56(FP), CX
+	MOVQ        tokens+32(FP), DX
+	MOVQ        rows+40(FP), BX
+	SHLQ        $0x02, CX
+	VMOVUPS     (BX), Z10
+	VMOVUPS     64(BX), Z11
+	VMULPS.BCST (DX), Z10, Z12
+	VCVTDQ2PS   Z0, Z0
+	VMULPS      Z12, Z0, Z0
+	VMOVUPS     Z0, (AX)
+	VMULPS.BCST (DX), Z11, Z0
+	VCVTDQ2PS   Z5, Z5
+	VMULPS      Z0, Z5, Z5
+	VMOVUPS     Z5, 64(AX)
+	ADDQ        CX, AX
+	VMULPS.BCST 4(DX), Z10, Z0
+	VCVTDQ2PS   Z1, Z1
+	VMULPS      Z0, Z1, Z1
+	VMOVUPS     Z1, (AX)
+	VMULPS.BCST 4(DX), Z11, Z0
+	VCVTDQ2PS   Z6, Z6
+	VMULPS      Z0, Z6, Z6
+	VMOVUPS     Z6, 64(AX)
+	ADDQ        CX, AX
+	VMULPS.BCST 8(DX), Z10, Z0
+	VCVTDQ2PS   Z2, Z2
+	VMULPS      Z0, Z2, Z2
+	VMOVUPS     Z2, (AX)
+	VMULPS.BCST 8(DX), Z11, Z0
+	VCVTDQ2PS   Z7, Z7
+	VMULPS      Z0, Z7, Z7
+	VMOVUPS     Z7, 64(AX)
+	ADDQ        CX, AX
+	VMULPS.BCST 12(DX), Z10, Z0
+	VCVTDQ2PS   Z3, Z3
+	VMULPS      Z0, Z3, Z3
+	VMOVUPS     Z3, (AX)
+	VMULPS.BCST 12(DX), Z11, Z0
+	VCVTDQ2PS   Z8, Z8
+	VMULPS      Z0, Z8, Z8
+	VMOVUPS     Z8, 64(AX)
+	ADDQ        CX, AX
+	VMULPS.BCST 16(DX), Z10, Z0
+	VCVTDQ2PS   Z4, Z4
+	VMULPS      Z0, Z4, Z4
+	VMOVUPS     Z4, (AX)
+	VMULPS.BCST 16(DX), Z11, Z0
+	VCVTDQ2PS   Z9, Z9
+	VMULPS      Z0, Z9, Z9
+	VMOVUPS     Z9, 64(AX)
+	VZEROUPPER
+	RET
+
 // func gfni4x32x6AVX512(w *byte, act *int8, blocks int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, panel *byte)
 // Requires: AVX, AVX512F, AVX512VNNI, CMOV, GFNI, MMX+
 TEXT ·gfni4x32x6AVX512(SB), NOSPLIT, $0-72
@@ -1984,6 +2179,266 @@ plane3:
 	VCVTDQ2PS   Z23, Z23
 	VMULPS      Z0, Z23, Z23
 	VMOVUPS     Z23, 64(AX)
+	VZEROUPPER
+	RET
+
+// func gfni5x32x5AVX512(w *byte, act *int8, blocks int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, panel *byte)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, CMOV, MMX+
+TEXT ·gfni5x32x5AVX512(SB), NOSPLIT, $576-72
+	PCALIGN $0x40
+
+	// gfni5x32x5AVX512 sets y[5][32] = float32(sum)·(tokens·rows) for as many first rows of w[blocks][64][4] and
+	// act[blocks][5][5][4]; rows of y are ldy floats apart. blocks is positive. It sets panel[blocks][5][2][16][4] to the digits, unless panel is nil.
+	MOVQ         w+0(FP), AX
+	MOVQ         act+8(FP), CX
+	MOVQ         blocks+16(FP), DX
+	MOVQ         panel+64(FP), BX
+	MOVQ         negSum+24(FP), SI
+	VPBROADCASTD (SI), Z0
+	VPBROADCASTD 4(SI), Z1
+	VPBROADCASTD 8(SI), Z2
+	VPBROADCASTD 12(SI), Z3
+	VPBROADCASTD 16(SI), Z4
+	VPBROADCASTD (SI), Z5
+	VPBROADCASTD 4(SI), Z6
+	VPBROADCASTD 8(SI), Z7
+	VPBROADCASTD 12(SI), Z8
+	VPBROADCASTD 16(SI), Z9
+	LEAQ         63(SP), DI
+	ANDQ         $-64, DI
+	MOVQ         AX, SI
+	MOVQ         DI, R8
+	VMOVDQU64    (SI), Z10
+	VPSRLW       $0x02, Z10, Z11
+	VPERMB       gfniHigh<>+0(SB), Z11, Z12
+	VPERMB       gfniLow<>+0(SB), Z11, Z11
+	VPADDB       Z10, Z12, Z12
+	VPADDB       Z10, Z11, Z11
+	VMOVDQU64    Z12, (R8)
+	VMOVDQU64    Z11, 64(R8)
+	VMOVDQU64    64(SI), Z10
+	VPSRLW       $0x02, Z10, Z11
+	VPERMB       gfniHigh<>+0(SB), Z11, Z12
+	VPERMB       gfniLow<>+0(SB), Z11, Z11
+	VPADDB       Z10, Z12, Z12
+	VPADDB       Z10, Z11, Z11
+	VMOVDQU64    Z12, 128(R8)
+	VMOVDQU64    Z11, 192(R8)
+	ADDQ         $0x00000100, R8
+	VMOVDQU64    64(DI), Z10
+	VPERMB       gfniDigit0<>+0(SB), Z10, Z10
+	VMOVDQU64    192(DI), Z11
+	VPERMB       gfniDigit0<>+0(SB), Z11, Z11
+
+loop:
+	// A plane's digits times their activations; the next one's are unpacked meanwhile
+	LEAQ       256(AX), SI
+	CMPQ       DX, $0x01
+	CMOVQEQ    AX, SI
+	PREFETCHT1 8192(AX)
+	PREFETCHT1 8256(AX)
+	TESTQ      BX, BX
+	JEQ        plane0
+	VMOVDQU64  Z10, (BX)
+	VMOVDQU64  Z11, 64(BX)
+
+plane0:
+	VPBROADCASTD (CX), Z12
+	VPDPBUSD     Z12, Z10, Z0
+	VPDPBUSD     Z12, Z11, Z5
+	VPBROADCASTD 4(CX), Z12
+	VPDPBUSD     Z12, Z10, Z1
+	VPDPBUSD     Z12, Z11, Z6
+	VPBROADCASTD 8(CX), Z12
+	VPDPBUSD     Z12, Z10, Z2
+	VPDPBUSD     Z12, Z11, Z7
+	VMOVDQU64    64(DI), Z12
+	VPERMB       gfniDigit1<>+0(SB), Z12, Z12
+	VMOVDQU64    192(DI), Z13
+	VPERMB       gfniDigit1<>+0(SB), Z13, Z13
+	VPBROADCASTD 12(CX), Z14
+	VPDPBUSD     Z14, Z10, Z3
+	VPDPBUSD     Z14, Z11, Z8
+	VPBROADCASTD 16(CX), Z14
+	VPDPBUSD     Z14, Z10, Z4
+	VPDPBUSD     Z14, Z11, Z9
+	VMOVDQU64    (SI), Z10
+	VPSRLW       $0x02, Z10, Z11
+	VPERMB       gfniHigh<>+0(SB), Z11, Z14
+	VPERMB       gfniLow<>+0(SB), Z11, Z11
+	VPADDB       Z10, Z14, Z14
+	VPADDB       Z10, Z11, Z11
+	VMOVDQU64    Z14, (R8)
+	VMOVDQU64    Z11, 64(R8)
+	TESTQ        BX, BX
+	JEQ          plane1
+	VMOVDQU64    Z12, 128(BX)
+	VMOVDQU64    Z13, 192(BX)
+
+plane1:
+	VPBROADCASTD 20(CX), Z10
+	VPDPBUSD     Z10, Z12, Z0
+	VPDPBUSD     Z10, Z13, Z5
+	VPBROADCASTD 24(CX), Z10
+	VPDPBUSD     Z10, Z12, Z1
+	VPDPBUSD     Z10, Z13, Z6
+	VPBROADCASTD 28(CX), Z10
+	VPDPBUSD     Z10, Z12, Z2
+	VPDPBUSD     Z10, Z13, Z7
+	VMOVDQU64    64(DI), Z10
+	VPERMB       gfniDigit2<>+0(SB), Z10, Z10
+	VMOVDQU64    192(DI), Z11
+	VPERMB       gfniDigit2<>+0(SB), Z11, Z11
+	VPBROADCASTD 32(CX), Z14
+	VPDPBUSD     Z14, Z12, Z3
+	VPDPBUSD     Z14, Z13, Z8
+	VPBROADCASTD 36(CX), Z14
+	VPDPBUSD     Z14, Z12, Z4
+	VPDPBUSD     Z14, Z13, Z9
+	VMOVDQU64    64(SI), Z12
+	VPSRLW       $0x02, Z12, Z13
+	VPERMB       gfniHigh<>+0(SB), Z13, Z14
+	VPERMB       gfniLow<>+0(SB), Z13, Z13
+	VPADDB       Z12, Z14, Z14
+	VPADDB       Z12, Z13, Z13
+	VMOVDQU64    Z14, 128(R8)
+	VMOVDQU64    Z13, 192(R8)
+	TESTQ        BX, BX
+	JEQ          plane2
+	VMOVDQU64    Z10, 256(BX)
+	VMOVDQU64    Z11, 320(BX)
+
+plane2:
+	VPBROADCASTD 40(CX), Z12
+	VPDPBUSD     Z12, Z10, Z0
+	VPDPBUSD     Z12, Z11, Z5
+	VPBROADCASTD 44(CX), Z12
+	VPDPBUSD     Z12, Z10, Z1
+	VPDPBUSD     Z12, Z11, Z6
+	VPBROADCASTD 48(CX), Z12
+	VPDPBUSD     Z12, Z10, Z2
+	VPDPBUSD     Z12, Z11, Z7
+	VMOVDQU64    (DI), Z12
+	VPERMB       gfniDigit3<>+0(SB), Z12, Z12
+	VMOVDQU64    128(DI), Z13
+	VPERMB       gfniDigit3<>+0(SB), Z13, Z13
+	VPBROADCASTD 52(CX), Z14
+	VPDPBUSD     Z14, Z10, Z3
+	VPDPBUSD     Z14, Z11, Z8
+	VPBROADCASTD 56(CX), Z14
+	VPDPBUSD     Z14, Z10, Z4
+	VPDPBUSD     Z14, Z11, Z9
+	TESTQ        BX, BX
+	JEQ          plane3
+	VMOVDQU64    Z12, 384(BX)
+	VMOVDQU64    Z13, 448(BX)
+
+plane3:
+	VPBROADCASTD 60(CX), Z10
+	VPDPBUSD     Z10, Z12, Z0
+	VPDPBUSD     Z10, Z13, Z5
+	VPBROADCASTD 64(CX), Z10
+	VPDPBUSD     Z10, Z12, Z1
+	VPDPBUSD     Z10, Z13, Z6
+	VPBROADCASTD 68(CX), Z10
+	VPDPBUSD     Z10, Z12, Z2
+	VPDPBUSD     Z10, Z13, Z7
+	VMOVDQU64    (DI), Z10
+	VPERMB       gfniDigit4<>+0(SB), Z10, Z10
+	VMOVDQU64    128(DI), Z11
+	VPERMB       gfniDigit4<>+0(SB), Z11, Z11
+	VPBROADCASTD 72(CX), Z14
+	VPDPBUSD     Z14, Z12, Z3
+	VPDPBUSD     Z14, Z13, Z8
+	VPBROADCASTD 76(CX), Z14
+	VPDPBUSD     Z14, Z12, Z4
+	VPDPBUSD     Z14, Z13, Z9
+	TESTQ        BX, BX
+	JEQ          plane4
+	VMOVDQU64    Z10, 512(BX)
+	VMOVDQU64    Z11, 576(BX)
+	ADDQ         $0x00000280, BX
+
+plane4:
+	VPBROADCASTD 80(CX), Z12
+	VPDPBUSD     Z12, Z10, Z0
+	VPDPBUSD     Z12, Z11, Z5
+	VPBROADCASTD 84(CX), Z12
+	VPDPBUSD     Z12, Z10, Z1
+	VPDPBUSD     Z12, Z11, Z6
+	VPBROADCASTD 88(CX), Z12
+	VPDPBUSD     Z12, Z10, Z2
+	VPDPBUSD     Z12, Z11, Z7
+	VMOVDQU64    64(R8), Z12
+	VPERMB       gfniDigit0<>+0(SB), Z12, Z12
+	VMOVDQU64    192(R8), Z13
+	VPERMB       gfniDigit0<>+0(SB), Z13, Z13
+	VPBROADCASTD 92(CX), Z14
+	VPDPBUSD     Z14, Z10, Z3
+	VPDPBUSD     Z14, Z11, Z8
+	VPBROADCASTD 96(CX), Z14
+	VPDPBUSD     Z14, Z10, Z4
+	VPDPBUSD     Z14, Z11, Z9
+	XCHGQ        DI, R8
+	VMOVDQA64    Z12, Z10
+	VMOVDQA64    Z13, Z11
+	ADDQ         $0x00000100, AX
+	ADDQ         $0x00000064, CX
+	DECQ         DX
+	JNE          loop
+
+	// Scale the sums and store them, token by token
+	MOVQ        y+48(FP), AX
+	MOVQ        ldy+56(FP), CX
+	MOVQ        tokens+32(FP), DX
+	MOVQ        rows+40(FP), BX
+	SHLQ        $0x02, CX
+	VMOVUPS     (BX), Z10
+	VMOVUPS     64(BX), Z11
+	VMULPS.BCST (DX), Z10, Z12
+	VCVTDQ2PS   Z0, Z0
+	VMULPS      Z12, Z0, Z0
+	VMOVUPS     Z0, (AX)
+	VMULPS.BCST (DX), Z11, Z0
+	VCVTDQ2PS   Z5, Z5
+	VMULPS      Z0, Z5, Z5
+	VMOVUPS     Z5, 64(AX)
+	ADDQ        CX, AX
+	VMULPS.BCST 4(DX), Z10, Z0
+	VCVTDQ2PS   Z1, Z1
+	VMULPS      Z0, Z1, Z1
+	VMOVUPS     Z1, (AX)
+	VMULPS.BCST 4(DX), Z11, Z0
+	VCVTDQ2PS   Z6, Z6
+	VMULPS      Z0, Z6, Z6
+	VMOVUPS     Z6, 64(AX)
+	ADDQ        CX, AX
+	VMULPS.BCST 8(DX), Z10, Z0
+	VCVTDQ2PS   Z2, Z2
+	VMULPS      Z0, Z2, Z2
+	VMOVUPS     Z2, (AX)
+	VMULPS.BCST 8(DX), Z11, Z0
+	VCVTDQ2PS   Z7, Z7
+	VMULPS      Z0, Z7, Z7
+	VMOVUPS     Z7, 64(AX)
+	ADDQ        CX, AX
+	VMULPS.BCST 12(DX), Z10, Z0
+	VCVTDQ2PS   Z3, Z3
+	VMULPS      Z0, Z3, Z3
+	VMOVUPS     Z3, (AX)
+	VMULPS.BCST 12(DX), Z11, Z0
+	VCVTDQ2PS   Z8, Z8
+	VMULPS      Z0, Z8, Z8
+	VMOVUPS     Z8, 64(AX)
+	ADDQ        CX, AX
+	VMULPS.BCST 16(DX), Z10, Z0
+	VCVTDQ2PS   Z4, Z4
+	VMULPS      Z0, Z4, Z4
+	VMOVUPS     Z4, (AX)
+	VMULPS.BCST 16(DX), Z11, Z0
+	VCVTDQ2PS   Z9, Z9
+	VMULPS      Z0, Z9, Z9
+	VMOVUPS     Z9, 64(AX)
 	VZEROUPPER
 	RET
 

@@ -15,6 +15,9 @@ var gfniKernel = &kernel{
 	name: "avx512:gfni",
 	isa:  cpu.AVX512,
 	form: func(_ matrix.Packing, n int) (actForm, int) {
+		if n == 5 { // 1.3 to 1.6 times as fast as tiles of three and two
+			return formTiles, n
+		}
 		return formTiles, acts.TileWidth(n, gfniMost)
 	},
 	strips:    16,

@@ -88,11 +88,13 @@ var gfniTalls = [2][]vnniFunc{
 // gfniTiles multiply 32 rows, of I2 and I1, and may keep what they unpack.
 var gfniTiles = [2][]gfniFunc{
 	0: {
+		5:  gfni4x32x5AVX512,
 		6:  gfni4x32x6AVX512,
 		8:  gfni4x32x8AVX512,
 		12: gfni4x32x12AVX512,
 	},
 	1: {
+		5:  gfni5x32x5AVX512,
 		6:  gfni5x32x6AVX512,
 		8:  gfni5x32x8AVX512,
 		12: gfni5x32x12AVX512,

@@ -17,14 +17,15 @@ const BandRows = 16
 // isa is a vector width to generate for.
 type isa struct {
 	name      string
-	floats    int // float32 values of a register
-	maxTokens int // widest tile: what the registers hold, or beyond which rows of x crowd each other out of L1
+	floats    int   // float32 values of a register
+	maxTokens int   // widest tile: what the registers hold, or beyond which rows of x crowd each other out of L1
+	more      []int // other tokens of tiles
 	vec       func() reg.VecVirtual
 }
 
 var isas = []isa{
-	{"AVX2", 8, 6, YMM},
-	{"AVX512", 16, 8, ZMM},
+	{"AVX2", 8, 6, nil, YMM},
+	{"AVX512", 16, 8, []int{5}, ZMM},
 }
 
 // weight is a storage type: its size and how a register of it becomes float32.
@@ -54,7 +55,7 @@ func Kernels() {
 	for _, i := range isas {
 		for _, w := range weights {
 			denseTile(i, w, 4, 1)
-			for _, t := range emit.Widths(1, i.maxTokens) {
+			for _, t := range emit.Widths(1, i.maxTokens, i.more...) {
 				denseTile(i, w, 1, t)
 			}
 		}

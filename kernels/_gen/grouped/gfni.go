@@ -70,7 +70,7 @@ func GFNI() {
 		if p.low == 0 { // of the others panels gain 4 % at most
 			gfniWriter(p, false)
 		}
-		for _, t := range emit.Widths(2, p.gfniWidest()) {
+		for _, t := range emit.Widths(2, p.gfniWidest(), 5) {
 			gfniTile(p, t)
 		}
 	}

@@ -41,7 +41,7 @@ func GFNI() {
 		}
 	}
 	for _, g := range []int{4, 5} {
-		for _, n := range emit.Widths(gfniTall+1, gfniMost) {
+		for _, n := range emit.Widths(gfniTall+1, gfniMost, 5) {
 			gfniTile(d, g, gfniRows, n)
 		}
 	}
