@@ -47,7 +47,7 @@ func rulesOf(twoPorts, amx bool) []rule {
 	}
 	list = append(list, rule{cpu.AVX512, matrix.I1, 4, gfniKernel}, rule{cpu.AVX512, matrix.I2, 1, gfniKernel})
 	if amx {
-		list = append(list, rule{cpu.AVX512, matrix.I1, 12, amxKernel}, rule{cpu.AVX512, matrix.I2, 8, amxKernel})
+		list = append(list, rule{cpu.AVX512, matrix.I1, 8, amxKernel}, rule{cpu.AVX512, matrix.I2, 8, amxKernel})
 	}
 	return list
 }
