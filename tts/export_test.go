@@ -26,7 +26,7 @@ func (p *Prepared) Messages() []template.Message { return p.messages }
 func (m *Model) Reserve(maxTokens int) int { return reserveFor(m, maxTokens) }
 
 func (m *Model) Rendered(ctx context.Context, p *Prompt, limit int) (*Prepared, error) {
-	return renderPrompt(m, ctx, p, limit)
+	return renderPrompt(ctx, m, p, limit)
 }
 
 func (m *Model) ThinksAfter(prompt []int32) bool { return endsInThought(m, prompt) }

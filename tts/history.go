@@ -11,7 +11,7 @@ import (
 // fitContext prepares a conversation and leaves out exchanges that the model does not read: all but the latest MaxTurns. With
 // Prompt.Truncate it leaves out as many of the oldest as it takes to make room for an answer. An exchange is what the user
 // says and all that follows, up to where the user speaks again. System messages and the last exchange stay.
-func fitContext(m *Model, ctx context.Context, p *Prompt, maxTokens, limit int) (*Prepared, error) {
+func fitContext(ctx context.Context, m *Model, p *Prompt, maxTokens, limit int) (*Prepared, error) {
 	starts := exchanges(p.Messages)
 	least := 0
 	if m.MaxTurns > 0 {
@@ -19,11 +19,11 @@ func fitContext(m *Model, ctx context.Context, p *Prompt, maxTokens, limit int) 
 	}
 	without := func(n int) (*Prepared, error) {
 		if n == 0 {
-			return renderPrompt(m, ctx, p, limit)
+			return renderPrompt(ctx, m, p, limit)
 		}
 		rest := *p
 		rest.Messages = from(p.Messages, starts[n])
-		out, err := renderPrompt(m, ctx, &rest, limit)
+		out, err := renderPrompt(ctx, m, &rest, limit)
 		if out != nil {
 			out.Dropped = len(p.Messages) - len(rest.Messages)
 		}

@@ -12,7 +12,7 @@ import (
 // Prepare makes a prompt ready, as it would be for a request that bounds its
 // answer to maxTokens tokens; 0: to what is left of the context.
 func (m *Model) Prepare(ctx context.Context, p *Prompt, maxTokens int) (*Prepared, error) {
-	return preparePrompt(m, ctx, p, maxTokens, math.MaxInt)
+	return preparePrompt(ctx, m, p, maxTokens, math.MaxInt)
 }
 
 // Encode turns a prompt into tokens.
@@ -26,10 +26,10 @@ func (m *Model) Encode(ctx context.Context, p *Prompt) ([]int32, error) {
 
 // preparePrompt is Prepare, but refuses a text that must have more than limit tokens
 // before the work of encoding it.
-func preparePrompt(m *Model, ctx context.Context, p *Prompt, maxTokens, limit int) (*Prepared, error) {
+func preparePrompt(ctx context.Context, m *Model, p *Prompt, maxTokens, limit int) (*Prepared, error) {
 	switch {
 	case p.Messages != nil:
-		return fitContext(m, ctx, p, maxTokens, limit)
+		return fitContext(ctx, m, p, maxTokens, limit)
 	case p.Tokens != nil:
 		for i, id := range p.Tokens {
 			if id < 0 || int(id) >= m.Vocab {
@@ -39,9 +39,9 @@ func preparePrompt(m *Model, ctx context.Context, p *Prompt, maxTokens, limit in
 		return &Prepared{Tokens: p.Tokens, Thinking: endsInThought(m, p.Tokens)}, nil
 	}
 	if p.Infill != nil {
-		return prepareInfill(m, ctx, p, limit)
+		return prepareInfill(ctx, m, p, limit)
 	}
-	ids, err := encodeText(m, ctx, p.Text, tokenizer.Options{AddSpecial: !p.NoBOS, ParseSpecial: !p.NoSpecialTokens}, limit)
+	ids, err := encodeText(ctx, m, p.Text, tokenizer.Options{AddSpecial: !p.NoBOS, ParseSpecial: !p.NoSpecialTokens}, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -55,14 +55,14 @@ func (m *Model) Infills() bool { return m.Tokenizer.Infill().Known() }
 const project = "project"
 
 // prepareInfill prepares a text with a gap. Names of special tokens in it are plain text.
-func prepareInfill(m *Model, ctx context.Context, p *Prompt, limit int) (*Prepared, error) {
+func prepareInfill(ctx context.Context, m *Model, p *Prompt, limit int) (*Prepared, error) {
 	marks := m.Tokenizer.Infill()
 	if !marks.Known() {
 		return nil, ErrInfill
 	}
 	var ids []int32
 	add := func(text string) error {
-		more, err := encodeText(m, ctx, text, tokenizer.Options{}, limit-len(ids))
+		more, err := encodeText(ctx, m, text, tokenizer.Options{}, limit-len(ids))
 		ids = append(ids, more...)
 		return err
 	}

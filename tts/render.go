@@ -14,12 +14,12 @@ import (
 )
 
 // renderPrompt prepares messages, all of them.
-func renderPrompt(m *Model, ctx context.Context, p *Prompt, limit int) (*Prepared, error) {
+func renderPrompt(ctx context.Context, m *Model, p *Prompt, limit int) (*Prepared, error) {
 	rendered, err := m.Render(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	ids, err := encodeText(m, ctx, rendered, tokenizer.Options{ParseSpecial: true}, limit) // the template writes the BOS itself
+	ids, err := encodeText(ctx, m, rendered, tokenizer.Options{ParseSpecial: true}, limit) // the template writes the BOS itself
 	if err != nil {
 		if long, ok := err.(*ContextError); ok {
 			long.Part = PartMessages
@@ -54,7 +54,7 @@ func renderPrompt(m *Model, ctx context.Context, p *Prompt, limit int) (*Prepare
 
 // encodeText encodes a text, unless it must have more than limit tokens. It stops when
 // ctx ends.
-func encodeText(m *Model, ctx context.Context, text string, opt tokenizer.Options, limit int) ([]int32, error) {
+func encodeText(ctx context.Context, m *Model, text string, opt tokenizer.Options, limit int) ([]int32, error) {
 	if least := m.LeastTokens(text); least > limit {
 		return nil, &ContextError{Limit: m.Context, Prompt: least, Part: PartPrompt}
 	}
@@ -94,9 +94,9 @@ func (m *Model) Render(ctx context.Context, p *Prompt) (string, error) {
 			return "", err
 		}
 	}
-	text, err := writeTemplate(m, ctx, p, messages, false)
+	text, err := writeTemplate(ctx, m, p, messages, false)
 	if raised := (*template.RaisedError)(nil); errors.As(err, &raised) && len(p.Tools) > 0 && !m.Template.ReadsTools() {
-		text, err = writeTemplate(m, ctx, p, messages, true)
+		text, err = writeTemplate(ctx, m, p, messages, true)
 	}
 	if err != nil || p.Ending != ContinueFinalMessage {
 		return text, err
@@ -126,8 +126,8 @@ func leaveOpen(last *template.Message) error {
 	return nil
 }
 
-// writeTemplate renders messages with the template; toolsInUser as in explainTools.
-func writeTemplate(m *Model, ctx context.Context, p *Prompt, messages []template.Message, toolsInUser bool) (string, error) {
+// writeTemplate renders messages with the template; toolsInUser as in toolcall.Format.Explain.
+func writeTemplate(ctx context.Context, m *Model, p *Prompt, messages []template.Message, toolsInUser bool) (string, error) {
 	if m.Template == nil {
 		return "", fmt.Errorf("%w: model %q has none", ErrTemplate, m.Name)
 	}
@@ -135,9 +135,9 @@ func writeTemplate(m *Model, ctx context.Context, p *Prompt, messages []template
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", ErrTemplate, err)
 	}
-	messages, err = explainTools(m, tools, messages, toolsInUser)
+	messages, err = m.ToolFormat().Explain(m.Template, tools, messages, toolsInUser)
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("%w: %w", ErrTemplate, err)
 	}
 	size := 0
 	for i := range messages {

@@ -169,7 +169,7 @@ func (req *Request) checkContinued(m *Model, prompt int) error {
 // PrepareRequest makes a request's prompt ready and checks that it fits the
 // context. Errors: ErrEmpty, ErrToken, ErrTemplate, *ContextError, ctx's own.
 func (m *Model) PrepareRequest(ctx context.Context, req *Request) (*Prepared, error) {
-	out, err := preparePrompt(m, ctx, &req.Prompt, req.Sampling.MaxTokens, m.Context)
+	out, err := preparePrompt(ctx, m, &req.Prompt, req.Sampling.MaxTokens, m.Context)
 	if err != nil {
 		return nil, err
 	}

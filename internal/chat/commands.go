@@ -27,7 +27,7 @@ type chatCommand struct {
 	// now is the present value of what the command changes; nil: it changes nothing.
 	now    func(*session) string
 	offers func(*session) []string // what the argument may be, for the completion; nil: anything
-	run    func(c *session, ctx context.Context, arg string) error
+	run    func(ctx context.Context, c *session, arg string) error
 }
 
 func chatCommands() []chatCommand {
@@ -50,7 +50,7 @@ func chatCommands() []chatCommand {
 		{names: []string{"/save"}, arg: "NAME", words: "keep the conversation", offers: func(*session) []string { return transcripts() }, run: keepTurns},
 		{names: []string{"/load"}, arg: "[NAME]", words: "go on with a kept one; alone: list them", offers: func(*session) []string { return transcripts() }, run: goOnWith},
 		{names: []string{"/bye", "/quit", "/exit"}, words: "leave, as Ctrl-D does",
-			run: func(*session, context.Context, string) error { return errLeave }},
+			run: func(context.Context, *session, string) error { return errLeave }},
 	}
 }
 
@@ -86,7 +86,7 @@ func (c *session) command(ctx context.Context, name, arg string) error {
 		case arg == "" && known.arg != "" && known.arg[0] != '[':
 			return fmt.Errorf("%s: %s is missing", name, known.arg)
 		default:
-			return known.run(c, ctx, arg)
+			return known.run(ctx, c, arg)
 		}
 	}
 	hint := cmp.Or(usage.DidYouMean(name, commandNames()), "; /help lists them")
@@ -99,7 +99,7 @@ func (c *session) say(format string, args ...any) error {
 	return err
 }
 
-func showHelp(c *session, _ context.Context, _ string) error {
+func showHelp(_ context.Context, c *session, _ string) error {
 	tw := tabwriter.NewWriter(c.notices(), 0, 0, 2, ' ', 0)
 	for _, k := range chatCommands() {
 		now := ""
@@ -114,12 +114,12 @@ func showHelp(c *session, _ context.Context, _ string) error {
 	return tw.Flush()
 }
 
-func forgetTurns(c *session, _ context.Context, _ string) error {
+func forgetTurns(_ context.Context, c *session, _ string) error {
 	c.turns, c.forgetful = nil, false
 	return c.say("(forgotten)")
 }
 
-func setSystem(c *session, _ context.Context, arg string) error {
+func setSystem(_ context.Context, c *session, arg string) error {
 	switch arg {
 	case "":
 		return c.say("system message: %s", cmp.Or(c.options.System, NoScaling))
@@ -130,7 +130,7 @@ func setSystem(c *session, _ context.Context, arg string) error {
 	return c.say("(system message: %s)", cmp.Or(usage.Brief(arg), NoScaling))
 }
 
-func setModel(c *session, ctx context.Context, arg string) error {
+func setModel(ctx context.Context, c *session, arg string) error {
 	now, _ := c.About()
 	if arg == "" {
 		names, err := c.Models(ctx)
@@ -167,7 +167,7 @@ func settingNames() (list []string) {
 	return list
 }
 
-func setScaling(c *session, _ context.Context, arg string) error {
+func setScaling(_ context.Context, c *session, arg string) error {
 	if arg == "" {
 		return c.say("search: %s", c.options.searchWords())
 	}
@@ -212,7 +212,7 @@ func (o *Options) searchWords() string {
 }
 
 // changeSetting shows settings, or changes one. Users of Ollama write parameter before its name.
-func changeSetting(c *session, _ context.Context, arg string) error {
+func changeSetting(_ context.Context, c *session, arg string) error {
 	name, value, valued := strings.Cut(strings.TrimSpace(strings.TrimPrefix(arg+" ", "parameter ")), " ")
 	value = strings.TrimSpace(value)
 	if name == "" {
@@ -235,7 +235,7 @@ func changeSetting(c *session, _ context.Context, arg string) error {
 	return c.say("(%s: %s)", s.name, cmp.Or(s.now(c.options), byDefault))
 }
 
-func setTools(c *session, _ context.Context, arg string) error {
+func setTools(_ context.Context, c *session, arg string) error {
 	switch arg {
 	case "":
 	case NoScaling:
@@ -263,7 +263,7 @@ func setTools(c *session, _ context.Context, arg string) error {
 }
 
 // showSettings prints what answers are made with.
-func showSettings(c *session, _ context.Context, _ string) error {
+func showSettings(_ context.Context, c *session, _ string) error {
 	name, words := c.About()
 	fmt.Fprintf(c.notices(), "model: %s: %s\nsystem: %s\nsearch: %s\n", name, words, cmp.Or(c.options.System, NoScaling), c.options.searchWords())
 	for _, s := range settings() {
@@ -284,7 +284,7 @@ func (c *session) lastQuestion() int {
 	return -1
 }
 
-func undoLast(c *session, _ context.Context, _ string) error {
+func undoLast(_ context.Context, c *session, _ string) error {
 	i := c.lastQuestion()
 	if i < 0 {
 		return errNoQuestion
@@ -318,7 +318,7 @@ func (c *session) retry(ctx context.Context, signals <-chan os.Signal) error {
 	return err
 }
 
-func keepTurns(c *session, _ context.Context, name string) error {
+func keepTurns(_ context.Context, c *session, name string) error {
 	path, err := saveTranscript(c, name)
 	if err != nil {
 		return err
@@ -326,7 +326,7 @@ func keepTurns(c *session, _ context.Context, name string) error {
 	return c.say("(kept in %s; /load %s goes on with it)", path, name)
 }
 
-func goOnWith(c *session, ctx context.Context, name string) error {
+func goOnWith(ctx context.Context, c *session, name string) error {
 	if name == "" {
 		return c.say("conversations: %s", cmp.Or(strings.Join(transcripts(), ", "), NoScaling))
 	}

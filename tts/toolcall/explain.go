@@ -1,29 +1,27 @@
-package tts
+package toolcall
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/lutra-lm/lutra/models/template"
-	"github.com/lutra-lm/lutra/tts/toolcall"
 )
 
 // Models whose template does not know tools are told in words which there are and
 // how to call them; their calls, and what came of them, become text.
 
-// explainTools returns messages in which the model is told of tools, as far as its
+// Explain returns messages in which a model is told of tools that it calls in this format, as far as its
 // template does not do so. inUser puts it into what the user says: some templates
 // refuse system messages.
-func explainTools(m *Model, tools []any, messages []template.Message, inUser bool) ([]template.Message, error) {
-	if !m.Template.ReadsCalls() {
+func (f *Format) Explain(t *template.Template, tools []any, messages []template.Message, inUser bool) ([]template.Message, error) {
+	if !t.ReadsCalls() {
 		var err error
-		if messages, err = spellCalls(m.ToolFormat(), messages); err != nil {
+		if messages, err = spellCalls(f, messages); err != nil {
 			return nil, err
 		}
 	}
-	if len(tools) == 0 || m.Template.ReadsTools() {
+	if len(tools) == 0 || t.ReadsTools() {
 		return messages, nil
 	}
 	var b strings.Builder
@@ -31,13 +29,13 @@ func explainTools(m *Model, tools []any, messages []template.Message, inUser boo
 	for _, tool := range tools {
 		line, err := json.Marshal(tool)
 		if err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrTemplate, err)
+			return nil, err
 		}
 		b.Write(line)
 		b.WriteByte('\n')
 	}
 	b.WriteString("To call one, write its name and its arguments like this, and nothing else:\n")
-	b.WriteString(m.ToolFormat().Write("NAME", `{"ARGUMENT": "VALUE"}`))
+	b.WriteString(f.Write("NAME", `{"ARGUMENT": "VALUE"}`))
 	role := "system"
 	if inUser {
 		role = "user"
@@ -54,7 +52,7 @@ func explainTools(m *Model, tools []any, messages []template.Message, inUser boo
 
 // spellCalls writes calls in a format, and what came of them as text. Results, and what the user says
 // after them, are one message: many templates want users and assistants in turns.
-func spellCalls(f *toolcall.Format, messages []template.Message) ([]template.Message, error) {
+func spellCalls(f *Format, messages []template.Message) ([]template.Message, error) {
 	out := make([]template.Message, 0, len(messages))
 	results := false // the last of out has some
 	for _, x := range messages {
@@ -104,11 +102,9 @@ func (c *writtenCall) arguments() string {
 
 func readCalls(v any) (calls []writtenCall, err error) {
 	raw, err := json.Marshal(v)
-	if err == nil {
-		err = json.Unmarshal(raw, &calls)
-	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrTemplate, err)
+		return nil, err
 	}
-	return calls, nil
+	err = json.Unmarshal(raw, &calls)
+	return calls, err
 }
