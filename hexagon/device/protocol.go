@@ -9,6 +9,8 @@ import (
 	"github.com/lutra-lm/lutra/hexagon/layout"
 )
 
+//go:generate go run ./operands
+
 // Packet is one operation. Offsets are bytes from the start of the shared memory,
 // multiples of Align unless an operation says otherwise. Its wire form is 16
 // little-endian words: Op, then Args.
@@ -74,8 +76,8 @@ const (
 	//	y[m]   = Σ over g of (b·S + 2¹⁴)>>15 + ((Σx<<3)·O + 2¹⁴)>>15    products in int64
 	//	y[m]   = b(m,0) when Group == K; scales and offsets are ignored
 	//
-	//	y [n][M]int32, weights, tables, n, scales, offsets (0: none), M, K, bits 1|2|4|8, group 32|64|128|K, A, B,
-	//	scratch, strips | (workers-1)<<16, cols
+	//	y [n][M]int32, weights, tables, n, scales, offsets (0: none), M, K, bits 1|2|4|8, group 32|64|128|K, A, B, scratch,
+	//	tiles (strips | (workers-1)<<16), cols
 	//
 	// With 8 bits A is 1 and B 128. With 4 bits and A = 0, B is the offset of 16 bytes:
 	// v(q) is number q of them, less 128. Both read bytes for tables.
@@ -111,7 +113,8 @@ const (
 	//	acc(r,c) = Σ over the runs, their tiles, k = 0..31 in order: acc + a(r,k)·w(k,c)   in float32
 	//	out(r,c) = fp16(acc·scale)
 	//
-	//	out [rows][cols], act0 [rows][k0], wgt0 [cols][k0], k0, act1, wgt1, k1, rows, cols, scale (fp16 bits, finite), columns
+	//	out [rows][cols], act0 [rows][k0], wgt0 [cols][k0], k0, act1, wgt1, k1, rows, cols, scale (fp16 bits, finite),
+	//	columns
 	//
 	// All counts are of tiles; k1 = 0 is no second run. Operands lie in TCM, tiles at
 	// multiples of their size. columns is scratch for the unit's scales, ColumnsBytes at a
@@ -239,7 +242,7 @@ const (
 
 	// OpMul multiplies rows by rows, number by number. dst may be a or b.
 	//
-	//	dst, a, b, n, width, to, from a, from b
+	//	dst, a, b, n, width, to, fromA, fromB
 	OpMul
 
 	// OpConv convolves each column of rows with taps weights [taps][width], 2 to 8, of which the last is a
@@ -285,7 +288,7 @@ const (
 	// column beta on. States are [keys·share][width/32] panels [width][32]: the columns of 32 values. They
 	// come from one place, 0 for zeros, and go to another or the same. There are at most 4096 heads of values.
 	//
-	//	dst, x, gates, from state, to state, n, keys, share, width, to, from, gates' stride, decay, beta, grouped 0|1
+	//	dst, x, gates, states (0: zeros), next, n, keys, share, width, to, from, fromGates, decay, beta, grouped 0|1
 	OpDelta
 
 	numOps
@@ -316,7 +319,9 @@ const (
 )
 
 // TableBytes returns what OpPrecompute makes of k activations, without the sums.
-func TableBytes(k int, bytes bool) int {
+func TableBytes(k int, bytes bool) int { return int(tableBytes(uint64(k), bytes)) }
+
+func tableBytes(k uint64, bytes bool) uint64 {
 	if bytes {
 		return 2 * k
 	}
@@ -333,21 +338,23 @@ func (p *Packet) GEMVTiles() (strips, workers int) {
 }
 
 // TableStride returns what OpPrecompute makes of a row of k activations, sums included.
-func TableStride(k int, bytes bool) int {
-	return TableBytes(k, bytes) + (k/8+Align-1)&^(Align-1)
+func TableStride(k int, bytes bool) int { return int(tableStride(uint64(k), bytes)) }
+
+func tableStride(k uint64, bytes bool) uint64 {
+	return tableBytes(k, bytes) + (k/8+Align-1)&^(Align-1)
 }
 
 // GEMVScratch returns the scratch of an OpGEMV of n rows of activations with m rows and k
 // columns in TCM, in bytes.
 func GEMVScratch(n, m, k, bits, group int, offsets bool, strips, cols, workers int) int {
-	of := uint32(0)
+	of := uint64(0)
 	if offsets {
 		of = 1
 	}
 	return int(gemvScratch(uint64(n)*uint64(m), uint64(k), uint64(bits), uint64(group), of, uint64(strips), uint64(cols), uint64(workers)))
 }
 
-func gemvScratch(sums, k, bits, group uint64, offsets uint32, strips, cols, workers uint64) uint64 {
+func gemvScratch(sums, k, bits, group, offsets, strips, cols, workers uint64) uint64 {
 	pages := func(n uint64) uint64 { return (n + Page - 1) &^ (Page - 1) }
 	weights := strips * layout.Strip * cols
 	tile := weights / 8 * bits

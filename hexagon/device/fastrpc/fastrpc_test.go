@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -38,6 +39,9 @@ var standin = sync.OnceValues(func() (library string, err error) {
 	return library, nil
 })
 
+// program is the library, as a program under the emulator.
+var program = "../../dsp/build/skel-emulated.elf"
+
 func open(t *testing.T, o Options, fault string) (*Device, error) {
 	t.Helper()
 	sweep.Hexagon(t, "cc", "make", "clang-19", "ld.lld-19", "qemu-hexagon")
@@ -45,7 +49,7 @@ func open(t *testing.T, o Options, fault string) (*Device, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	program, err := filepath.Abs("../../dsp/build/skel-emulated.elf")
+	program, err := filepath.Abs(program)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,6 +144,13 @@ func TestEveryOperationThroughFastRPCEqualsTheGoDevice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if err := equalsGo(t, d); err != nil {
+		t.Error(err)
+	}
+}
+
+// equalsGo says what of every operation differs from the Go device's.
+func equalsGo(t *testing.T, d *Device) error {
 	plain, err := device.NewGo(nil, len(d.Memory()))
 	if err != nil {
 		t.Fatal(err)
@@ -147,22 +158,62 @@ func TestEveryOperationThroughFastRPCEqualsTheGoDevice(t *testing.T) {
 	defer plain.Close()
 	packets, results := work(d.Memory())
 	copy(plain.Memory(), d.Memory())
-	for _, dev := range []device.Device{d, plain} {
+	for _, dev := range []device.Device{plain, d} {
 		if _, err := dev.Run(t.Context(), packets); err != nil {
-			t.Fatal(dev.Name(), err)
+			return err
 		}
 	}
 	for i, r := range results {
 		got, want := d.Memory()[r[0]:][:r[1]], plain.Memory()[r[0]:][:r[1]]
-		if !bytes.Equal(got, want) {
-			t.Errorf("result %d differs", i)
-		}
 		if bytes.Count(want, []byte{0}) == len(want) {
 			t.Errorf("result %d is all zeros", i)
 		}
+		if !bytes.Equal(got, want) {
+			return fmt.Errorf("result %d differs", i)
+		}
 	}
 	if n := bytes.Count(d.Memory()[:device.TCMBytes], []byte{0}); n != device.TCMBytes {
-		t.Error("the DSP's TCM is not its own")
+		return errors.New("the DSP's TCM is not its own")
+	}
+	return nil
+}
+
+// A library that does not invalidate what the host wrote reads old lines, one that does not flush what it wrote leaves
+// them to the host, and one that keeps the tile unit has it from others: the stand-in shows each.
+func TestALibraryThatDoesNotFlushOrKeepsTheTileUnitIsSeen(t *testing.T) {
+	sweep.Hexagon(t, "cc", "make", "clang-19", "ld.lld-19", "qemu-hexagon")
+	if _, err := standin(); err != nil {
+		t.Fatal(err)
+	}
+	defer func(right string) { program = right }(program)
+	dir := filepath.Join(t.TempDir(), "dsp")
+	if out, err := exec.Command("cp", "-a", "../../dsp", dir).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	program = filepath.Join(dir, "build/skel-emulated.elf")
+	skel := filepath.Join(dir, "device/skel.c")
+	text, err := os.ReadFile(skel)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, fault := range []string{"platform_begin(&session.memory, q->begins != 0);", "platform_end(&session.memory, r.status || q->count < BATCH);", "queue_rest();"} {
+		if !bytes.Contains(text, []byte(fault)) {
+			t.Fatalf("skel.c has no %q any more", fault)
+		}
+		if err := os.WriteFile(skel, bytes.Replace(text, []byte(fault), nil, 1), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if out, err := exec.Command("make", "-s", "-C", dir, "build/skel-emulated.elf").CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		d, err := open(t, Options{}, "")
+		if err == nil {
+			err = equalsGo(t, d)
+		}
+		if err == nil {
+			t.Errorf("a library without %q passes", fault)
+		}
+		t.Log(err)
 	}
 }
 

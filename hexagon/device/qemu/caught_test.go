@@ -145,6 +145,12 @@ func TestSeededFaultsAreCaught(t *testing.T) {
 			return !passes(t, d.build(t, program), concerns[f.file]...)
 		})
 	}
+	right.build(t, strict)
+	for _, f := range seededGathers {
+		with(f.file, f.from, f.to, func(t *testing.T, d tree) bool {
+			return !passes(t, d.build(t, strict), concerns[f.file]...)
+		})
+	}
 	right.build(t, qfloatProgram)
 	for _, f := range seededQfloat {
 		with(f.file, f.from, f.to, func(t *testing.T, d tree) bool {

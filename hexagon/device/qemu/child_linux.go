@@ -31,6 +31,7 @@ type Device struct {
 	number  uint32 // of the last request
 	used    int    // of TCM by the last run
 	keep    bool
+	blind   uint32 // of the strict program: an operation, times 16, and an operand that it does not wait for
 	lost    error
 	info    device.Info
 	waited  chan struct{} // closed when the child has ended
@@ -184,7 +185,7 @@ func (d *Device) Run(ctx context.Context, packets []device.Packet) (device.Count
 	defer cancel()
 	defer d.killAtEnd(ctx)()
 	d.poison(packets)
-	begins := uint32(1)
+	begins := 1 | d.blind<<1
 	for first := 0; first < len(packets); begins = 0 {
 		some := packets[first:min(len(packets), first+device.MaxRequest)]
 		answer, err := d.exchange(uint32(len(some)), begins, some)

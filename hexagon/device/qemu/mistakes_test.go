@@ -65,6 +65,7 @@ func TestTheMachineForgivesNoMistakeThatAChipDoesNot(t *testing.T) {
 		"A": "a descriptor is written before its transfer is done", "B": "not the last one", "C": "dmlink to a transfer that is not under way",
 		"E": "touched before it is waited for", "F": "what DMA reads is written", "G": "transfers that are not under way",
 		"I": "a result of the tile unit is touched", "J": "a result of the tile unit is touched", "K": "a tile is written while", "L": "ends with a product",
+		"W": "used without its lock", "X": "which nobody has locked", "Y": "locked twice", "Z": "before the tile unit is given back",
 		"v": "two shards write one vector", "w": "a shard reads what another writes", "x": "two shards write one vector of TCM",
 	} {
 		if out, said := make(mistake); len(out) != 0 || !strings.Contains(string(said), "the machine's fault: ") || !strings.Contains(string(said), says) {

@@ -53,8 +53,6 @@ var seeded = []struct{ file, from, to string }{
 	{"kernels/dequant.c", "{1, 2 | 8}, {1, 1 | 4}", "{1, 1 | 4}, {1, 2 | 8}"},
 	{"kernels/dequant.c", "(uint32_t)all * 4 * TILE", "(uint32_t)all * 2 * TILE"},
 	{"kernels/dequant.c", "Q6_Vb_vdeal_Vb(Q6_Vh_vdeal_Vh(", "Q6_Vb_vdeal_Vb(Q6_Vb_vdeal_Vb("},
-	{"dispatch/flow.c", "SPAN(2, (uint64_t)a[5] * a[3] * LANES_BYTES);", ""},
-	{"dispatch/flow.c", "SPAN(0, (uint64_t)a[4] * a[5] * PLANES * TILE_BYTES);", ""},
 	{"kernels/dequant.c", "splat_h(0xe480)", "splat_h(0xe400)"},
 	{"kernels/gemv.c", "Q6_Vuw_vrmpyacc_VuwVubRub", "Q6_Vw_vrmpyacc_VwVubRb"},
 	{"kernels/gemv.c", "Q6_V_vror_VR(once, -32)", "once"},
@@ -111,26 +109,24 @@ var seeded = []struct{ file, from, to string }{
 	// What is under way: no wait in the end, for what is read, for what is written, for all but what began last,
 	// for weights of a strip, for tiles and their results; transfers that are waited for twice.
 	{"dispatch/dispatch.c", "flow_drain(m);", "(void)m;"},
-	{"dispatch/flow.c", "i < a->writes ? b->n : b->writes", "b->writes"},
-	{"dispatch/flow.c", "i < a->writes ? b->n : b->writes", "i < a->writes ? b->n : 0"},
+	{"dispatch/flow.c", "((a->span[i].rule | b->span[j].rule) & WRITES)", "(b->span[j].rule & WRITES)"},
+	{"dispatch/flow.c", "((a->span[i].rule | b->span[j].rule) & WRITES)", "(a->span[i].rule & WRITES)"},
 	{"dispatch/flow.c", "retire(l, m, end);\n  }", "if (end == l->begun) retire(l, m, end);\n  }"},
 	// Of tiles that come before their product: what is written between, what is under way, where they go; their rest, and no wait where there is no product.
-	{"dispatch/flow.c", "!operands(q, m, &between) || meet(&tiles, &between, 0)", "!operands(q, m, &between)"},
-	{"dispatch/flow.c", "  weights(&tiles, a);", ""},
+	{"dispatch/flow.c", "operands_of(q, m->size, &between) || meet(&tiles, &between, 0)", "operands_of(q, m->size, &between)"},
+	{"dispatch/flow.c", "i < OF_GEMV_WEIGHTS", "i < tiles.n"},
 	{"dispatch/flow.c", "  settle(&tiles, 0, m);", ""},
-	{"dispatch/flow.c", "span(&tiles, (uint32_t)to, buffers(a));", ""},
+	{"dispatch/flow.c", "tiles.span[OF_GEMV_SCRATCH].from += (uint32_t)gemv_sums(next->args);", "tiles.span[OF_GEMV_SCRATCH].end = 0;"},
 	{"dispatch/dispatch.c", "  gemv_forget();", ""},
 	{"kernels/gemv.c", "fetch_next(next, behind, 1)", "fetch_next(g, behind, 1)"},
 	{"kernels/gemv.c", "unload(l);\n  uint32_t number", "uint32_t number"},
-	{"dispatch/flow.c", "SPAN(1, weights / 8 * a[9]);", ""},
 	{"dispatch/dispatch.c", "strip * a[7] * 8 + part.from", "part.from"},
 	{"dispatch/dispatch.c", "INT(5) + (int)strip", "INT(5)"},
-	{"dispatch/flow.c", "SPAN(2, (uint64_t)a[8] * a[3] * TILE_BYTES);", ""},
 	{"dispatch/flow.c", "else m->tiles->wait(number);", "else (void)m;"},
 	{"dispatch/flow.c", "l->pending[(end - 1) % DEPTH].number", "l->pending[l->ended % DEPTH].number"},
 	{"kernels/dma.c", "r->ended = number;", ""},
 	{"kernels/dma.c", "r->pushed == r->ended ? 0 :", ""},
-	{"dispatch/dispatch.c", "require(c, at >= TCM_BYTES && at", "require(c, at"},
+	{"dispatch/dispatch.c", "ALIGN | IN_DDR | APART", "ALIGN | APART"},
 	// Several rows of activations: sums in TCM that another operation left, those of the row
 	// before, a store that is not aligned, the tables of another row, a buffer that DMA fills.
 	{"kernels/gemv.c", "i < g->rows * (g->M / 32)", "i < g->M / 32"},
@@ -150,11 +146,11 @@ var seeded = []struct{ file, from, to string }{
 	{"dispatch/dispatch.c", "(const int16_t *)AT(2) + row * a[3]", "(const int16_t *)AT(2)"},
 	// Bytes: a store that is not aligned.
 	{"kernels/precompute.c", "to[1] = HI(words)", "*(V *)((uint8_t *)to + 64) = HI(words)"},
-	{"dispatch/dispatch.c", "a[2] % ALIGN == 0", "1"},
+	{"dispatch/operations.c", "(n > 0) && ((n % ALIGN) == 0)", "n > 0"},
 	{"dispatch/dispatch.c", "n++, to += a[5]", "n++, to += a[3]"},
-	{"dispatch/dispatch.c", "at + n <= limit;", "limit;"},
-	{"dispatch/dispatch.c", "&& (at >= TCM_BYTES || at + n <= TCM_BYTES)", ""},
-	{"dispatch/dispatch.c", "tcm(&c, a[2], (uint64_t)a[3] * table_row", "tcm(&c, a[2], table_row"},
+	{"dispatch/operands.c", "end > o->size || ", ""},
+	{"dispatch/operands.c", "end > TCM_BYTES || (rule & IN_DDR)", "rule & IN_DDR"},
+	{"dispatch/operations.c", "((n - 1) * table_row(K, in_bytes)) + table(K, in_bytes)", "table(K, in_bytes)"},
 	// Shards: another's buffers, sums, vector of sums, units, rows; with several rows of activations,
 	// results that lie as if a shard were the matrix, and units of another row.
 	{"dispatch/dispatch.c", "(uint32_t)shard * GEMV_BUFFERS * tile", "0 * tile"},
@@ -175,9 +171,18 @@ var seededThreads = []struct{ file, from, to, shows string }{
 	{"device/workers.c", "if (me >= (turn & (TURN - 1))) continue;", "", "z"},
 	{"device/queue.c", "while ((int32_t)(number - done) > 0)", "while (number - done > 99)", "N"},
 	{"device/queue.c", "wait(n + 1 - RING);", "", "N"},
+	{"device/queue.c", "if (locked) tile_mul(t);", "if (locked) platform_unlock_tiles(), tile_mul(t), platform_lock_tiles();", "N"},
+	{"device/queue.c", "platform_lock_tiles() : platform_unlock_tiles()", "platform_lock_tiles() : (void)0", "N"},
 	{"kernels/dma.c", "r->pushed - r->ended == DMA_RING", "!r", "D"},
 	{"device/hmx.c", "within(act, TILE_BITS,", "within(act ? wgt : act, bits,", "V"},
 	{"device/hmx.c", "within(wgt, bits, k <", "within(wgt ? act : wgt, bits, k <", "V"},
+}
+
+// seededGathers are gathers that are read before they are waited for, which the strict program shows.
+var seededGathers = []struct{ file, from, to string }{
+	{"kernels/softmax.c", "V e = gathered(s + t * 16);", "V e = s[t * 16];"},
+	{"kernels/softmax.c", "const V decay = gathered(p->diag);", "const V decay = *p->diag;"},
+	{"kernels/cap.c", "gathered(s + i), signs[i]", "s[i], signs[i]"},
 }
 
 // seededQfloat are faults of what chips round, which V75's program shows.

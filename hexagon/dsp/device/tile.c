@@ -42,6 +42,7 @@ static struct {
 // reads says that an instruction reads or writes n bytes, aligned to their size.
 static void reads(const void *p, uint32_t n, uint32_t align, const char *what) {
 #ifdef LUTRA_EMULATED
+  if (!machine.tiles) machine_fault("the tile unit is used without its lock");
   if (!machine_in_tcm(p, n) || (uintptr_t)p % align) machine_fault(what);
   if ((((uintptr_t)p + n - 1) ^ (uintptr_t)p) / HMX_WINDOW) machine_fault("HMX reads tiles on both sides of a boundary of 256 KiB");
 #else

@@ -4,344 +4,22 @@
 #include "flow.h"
 #include "shards.h"
 
-enum { COLUMNS_BYTES = 256, BYTE_COLUMNS_BYTES = 512, MAX_TILES = TCM_BYTES / TILE_BYTES, EXP_TABLE_BYTES = 1 << 16, MAX_B = 255, MAX_TAPS = 8, MAX_ROWS = 1 << 10, MAX_STRIDE = 1 << 22, BYTE_ZERO = 128 };
-#define SIGN 0x80000000u
-#define INFINITE 0x7f800000u // bits of float32, and NaN from there on
-
-// A check keeps the first thing that is wrong with a packet. Its rules, and their
-// order, are those of (device.Packet).Check.
-struct check {
-  uint64_t size; // of the memory
-  uint32_t status;
-};
-
-static void require(struct check *c, int ok, uint32_t status) {
-  if (!ok && !c->status) c->status = status;
-}
-
-static void count(struct check *c, uint32_t n, uint32_t least, uint32_t most) { require(c, n >= least && n <= most, STATUS_SIZE); }
-
-// dim is a count of rows or columns; products of those that pass fit 64 bits.
-static uint64_t dim(struct check *c, uint32_t n, uint32_t multiple) {
-  require(c, n > 0 && n <= MAX_DIM && (n & (multiple - 1)) == 0, STATUS_SIZE);
-  return n;
-}
-
-static uint64_t tiles(struct check *c, uint32_t n, uint32_t least) {
-  count(c, n, least, MAX_TILES);
-  return n;
-}
-
-static void operand(struct check *c, uint32_t at, uint64_t n, uint32_t align, uint64_t limit) {
-  const int fits = n <= c->size && at <= c->size - n && at + n <= limit;
-  require(c, (at & (align - 1)) == 0 && fits && (at >= TCM_BYTES || at + n <= TCM_BYTES), STATUS_RANGE);
-}
-
-static void memory(struct check *c, uint32_t at, uint64_t n) { operand(c, at, n, ALIGN, c->size); }
-static void tcm(struct check *c, uint32_t at, uint64_t n, uint32_t align) { operand(c, at, n, align, TCM_BYTES); }
-
-// apart refuses operands that share bytes though the one is written while the other is read.
-static void apart(struct check *c, uint32_t at, uint64_t n, uint32_t other, uint64_t bytes) {
-  require(c, at + n <= other || other + bytes <= at, STATUS_RANGE);
-}
-
-static void format(struct check *c, uint32_t bits, uint32_t group, uint32_t k, int bytes) {
-  require(c, bits == 1 || bits == 2 || bits == 4 || bits == 8, STATUS_NUMBER);
-  require(c, group == 32 || group == 64 || group == 128 || (group == k && !bytes), STATUS_NUMBER);
-}
-
-// Codes in bytes, of OP_DEQUANT.
-static int dequant_bytes(const uint32_t *a) { return a[9] == 8 || (a[9] == 4 && a[11] == 1); }
-
-static void behind(struct check *c, uint32_t at, uint64_t n, uint32_t from) {
-  memory(c, at, n);
-  require(c, at >= from, STATUS_RANGE);
-}
-
-// weights are the first m rows of a matrix that lies behind from.
-static void weights(struct check *c, uint32_t codes, uint32_t scales, uint32_t offsets, uint64_t m, uint64_t k, uint32_t bits, uint32_t group,
-                    uint32_t from) {
-  behind(c, codes, m * k / 8 * bits, from);
-  if (group == k) return;
-  behind(c, scales, (m * k >> group_shift(group)) * 2, from);
-  if (offsets) behind(c, offsets, (m * k >> group_shift(group)) * 2, from);
-}
-
-static int piece(struct check *c, uint32_t from, const uint32_t *a) {
+// piece says whether an OP_COLLECT may collect one from there.
+static int piece(const struct operands *all, uint32_t from, const uint32_t *a) {
   const uint64_t at = (uint64_t)from + a[4];
-  require(c, at >= TCM_BYTES && at <= 0xffffffffu, STATUS_RANGE);
-  memory(c, (uint32_t)at, a[3]);
-  apart(c, a[0], (uint64_t)a[2] * a[5], (uint32_t)at, a[3]);
-  return !c->status;
+  struct operands one;
+  one.size = all->size, one.status = STATUS_OK, one.n = 1, one.span[0] = all->span[OF_COLLECT_DST];
+  operand(&one, 1, (uint32_t)at, a[3], ALIGN | IN_DDR | APART);
+  return at <= 0xffffffffu && !one.status;
 }
 
-// floats are n rows of parts times width float32, stride bytes apart.
-static void floats(struct check *c, uint32_t at, uint32_t n, uint32_t parts, uint32_t width, uint32_t stride) {
-  const uint64_t bytes = (uint64_t)parts * width * 4;
-  require(c, stride % ALIGN == 0 && stride <= MAX_STRIDE && bytes <= stride, STATUS_SIZE);
-  memory(c, at, (uint64_t)(n - 1) * stride + bytes);
-}
-
-// rows checks their counts: n, parts of a row, and numbers of a part.
-static void rows(struct check *c, uint32_t n, uint32_t parts, uint32_t width) {
-  count(c, n, 1, MAX_ROWS);
-  count(c, parts, 1, MAX_DIM / 32);
-  dim(c, width, 32);
-}
-
-// factor is n bytes of TCM that the tile unit reads while it writes out.
-static void factor(struct check *c, uint32_t out, uint64_t written, uint32_t at, uint64_t n, uint32_t align) {
-  tcm(c, at, n, align);
-  apart(c, out, written, at, n);
-}
-
-// By itself, as is what runs it: a function of all packets would keep more registers for each.
-static void __attribute__((noinline)) delta(struct check *c, const uint32_t *a) {
-  rows(c, a[5], a[6], a[8]);
-  count(c, a[7], 1, MAX_DIM / 32);
-  const uint32_t heads = a[6] * a[7];
-  const uint64_t state = 4 * (uint64_t)heads * a[8] * a[8];
-  require(c, (uint64_t)a[6] * a[7] <= MAX_DIM / 32, STATUS_SIZE);
-  count(c, a[12], 0, MAX_DIM);
-  count(c, a[13], 0, MAX_DIM);
-  count(c, a[14], 0, 1);
-  floats(c, a[0], a[5], heads, a[8], a[9]);
-  floats(c, a[1], a[5], 2 * a[6] + heads, a[8], a[10]);
-  floats(c, a[2], a[5], 1, (a[12] > a[13] ? a[12] : a[13]) + heads, a[11]);
-  if (a[3]) memory(c, a[3], state);
-  memory(c, a[4], state);
-}
-
-static uint32_t check(const struct packet *p, const struct memory *all) {
-  struct check c = {all->size, STATUS_OK};
+// check says whether a packet is right, whose operands have been listed: those are, but pieces of an OP_COLLECT.
+static uint32_t check(const struct packet *p, const struct operands *o, const struct memory *m) {
   const uint32_t *a = p->args;
-  uint64_t m, n, k, k1, written;
-  switch (p->op) {
-  case OP_PING: break;
-  case OP_COPY:
-    require(&c, a[2] > 0 && a[2] % ALIGN == 0, STATUS_SIZE);
-    memory(&c, a[0], a[2]);
-    memory(&c, a[1], a[2]);
-    apart(&c, a[0], a[2], a[1], a[2]);
-    break;
-  case OP_PRECOMPUTE:
-    require(&c, a[4] <= 1, STATUS_NUMBER);
-    count(&c, a[1], 1, MAX_ROWS);
-    k = dim(&c, a[3], 256);
-    memory(&c, a[0], (uint64_t)a[1] * table_row(a[3], a[4] == 1));
-    memory(&c, a[2], 2 * k * a[1]);
-    break;
-  case OP_GEMV:
-    format(&c, a[8], a[9], a[7], gemv_bytes(a));
-    if (a[8] == 8) require(&c, a[10] == 1 && a[11] == BYTE_ZERO, STATUS_NUMBER);
-    else if (!gemv_bytes(a)) require(&c, (a[10] == 1 || a[10] == 2) && a[11] <= MAX_B, STATUS_NUMBER);
-    count(&c, a[3], 1, MAX_ROWS);
-    m = dim(&c, a[6], 128);
-    k = dim(&c, a[7], 256);
-    count(&c, gemv_strips(a), 1, GEMV_STRIPS);
-    count(&c, gemv_shares(a), 1, MAX_WORKERS);
-    dim(&c, a[14], 256);
-    memory(&c, a[0], 4 * m * a[3]);
-    weights(&c, a[1], a[4], a[5], m, k, a[8], a[9], TCM_BYTES);
-    tcm(&c, a[2], (uint64_t)a[3] * table_row(a[7], gemv_bytes(a)), ALIGN);
-    if (gemv_bytes(a) && a[8] == 4) memory(&c, a[11], 16);
-    written = pages(4 * m * a[3]) + gemv_shares(a) * GEMV_BUFFERS * gemv_buffer(a);
-    tcm(&c, a[12], written, PAGE);
-    apart(&c, a[12], written, a[0], 4 * m * a[3]);
-    apart(&c, a[12], written, a[2], (uint64_t)a[3] * table_row(a[7], gemv_bytes(a)));
-    break;
-  case OP_DEQUANT:
-    format(&c, a[9], a[10], a[8], dequant_bytes(a));
-    require(&c, a[11] == 0 || (dequant_bytes(a) && a[11] == 1), STATUS_NUMBER);
-    k = dim(&c, a[8], 256);
-    count(&c, a[5], 0, MAX_DIM / 128 - 1);
-    count(&c, a[12], 0, MAX_DIM / 128 - 1);
-    count(&c, a[7], 1, MAX_DIM / 64);
-    count(&c, a[6], 0, MAX_DIM / 64);
-    require(&c, (uint64_t)a[6] + a[7] <= k / 64, STATUS_SIZE);
-    memory(&c, a[0], (uint64_t)dequant_strips(a) * a[7] * 8 * TILE_BYTES);
-    weights(&c, a[1], a[2], a[3], ((uint64_t)a[5] + dequant_strips(a)) * 128, k, a[9], a[10], 0);
-    if (a[9] != 8) memory(&c, a[4], 2u << (a[9] & 7));
-    break;
-  case OP_VLUT16:
-    count(&c, a[2], 1, ~0u);
-    memory(&c, a[0], (uint64_t)a[2] * 512);
-    operand(&c, a[1], (uint64_t)a[2] * 144, 16, c.size);
-    memory(&c, a[3], 32);
-    break;
-  case OP_EXP_TABLE: tcm(&c, a[0], EXP_TABLE_BYTES, EXP_TABLE_BYTES); break;
-  case OP_SOFTMAX:
-    m = tiles(&c, a[4], 1);
-    k = tiles(&c, a[5], 1);
-    tcm(&c, a[0], m * k * TILE_BYTES, ALIGN);
-    tcm(&c, a[1], EXP_TABLE_BYTES, EXP_TABLE_BYTES);
-    memory(&c, a[2], m * 32 * sizeof(struct softmax_state));
-    tcm(&c, a[3], m * TILE_BYTES, ALIGN);
-    break;
-  case OP_TILE_MUL:
-    require(&c, a[9] >> 16 == 0 && (a[9] >> 10 & 31) != 31, STATUS_NUMBER);
-    k = tiles(&c, a[3], 1);
-    k1 = tiles(&c, a[6], 0);
-    m = tiles(&c, a[7], 1);
-    n = tiles(&c, a[8], 1);
-    written = m * n * TILE_BYTES;
-    tcm(&c, a[0], written, TILE_BYTES);
-    factor(&c, a[0], written, a[1], m * k * TILE_BYTES, TILE_BYTES);
-    factor(&c, a[0], written, a[2], n * k * TILE_BYTES, TILE_BYTES);
-    factor(&c, a[0], written, a[10], COLUMNS_BYTES, COLUMNS_BYTES);
-    if (!k1) break;
-    factor(&c, a[0], written, a[4], m * k1 * TILE_BYTES, TILE_BYTES);
-    factor(&c, a[0], written, a[5], n * k1 * TILE_BYTES, TILE_BYTES);
-    break;
-  case OP_BYTE_TILES:
-    require(&c, a[3] == 1 || a[3] == 2 || a[3] == 4, STATUS_NUMBER);
-    count(&c, a[2], 1, MAX_DIM / 64);
-    memory(&c, a[0], (uint64_t)a[2] * 4 * TILE_BYTES);
-    memory(&c, a[1], (uint64_t)a[2] * 1024 * a[3]);
-    break;
-  case OP_TILE_MUL_BYTES:
-    k = tiles(&c, a[3], 1);
-    m = tiles(&c, a[4], 1);
-    n = tiles(&c, a[5], 1);
-    written = m * n * PLANES * TILE_BYTES;
-    tcm(&c, a[0], written, TILE_BYTES);
-    factor(&c, a[0], written, a[1], m * k * TILE_BYTES, TILE_BYTES);
-    factor(&c, a[0], written, a[2], n * k * LANES_BYTES, LANES_BYTES);
-    factor(&c, a[0], written, a[6], BYTE_COLUMNS_BYTES, BYTE_COLUMNS_BYTES);
-    break;
-  case OP_COLLECT:
-    n = tiles(&c, a[2], 1);
-    require(&c, a[3] > 0 && a[3] % ALIGN == 0 && a[5] % ALIGN == 0 && a[5] >= a[3] && a[5] <= TCM_BYTES, STATUS_SIZE);
-    memory(&c, a[0], n * a[5]);
-    memory(&c, a[1], 4 * n);
-    require(&c, a[1] >= TCM_BYTES, STATUS_RANGE);
-    apart(&c, a[0], n * a[5], a[1], 4 * n);
-    for (k = 0; !c.status && k < n; k++) piece(&c, ((const uint32_t *)(all->base + a[1]))[k], a);
-    break;
-  case OP_RMS_NORM:
-    rows(&c, a[3], a[4], a[5]);
-    floats(&c, a[0], a[3], a[4], a[5], a[6]);
-    floats(&c, a[1], a[3], a[4], a[5], a[7]);
-    if (a[2]) memory(&c, a[2], 4 * (uint64_t)a[5]);
-    break;
-  case OP_QUANTIZE:
-    rows(&c, a[3], 1, a[5]);
-    k = dim(&c, a[4], 256);
-    require(&c, a[5] <= a[4], STATUS_SIZE);
-    memory(&c, a[0], 2 * k * a[3]);
-    memory(&c, a[1], 4 * (uint64_t)a[3]);
-    floats(&c, a[2], a[3], 1, a[5], a[6]);
-    break;
-  case OP_SCALE:
-    rows(&c, a[5], 1, a[6]);
-    floats(&c, a[0], a[5], 1, a[6], a[7]);
-    floats(&c, a[1], a[5], 1, a[6], a[8]);
-    memory(&c, a[2], 4 * (uint64_t)a[5]);
-    memory(&c, a[3], 4 * (uint64_t)a[6]);
-    if (a[4]) memory(&c, a[4], 4 * (uint64_t)a[6]);
-    break;
-  case OP_ADD:
-    rows(&c, a[2], 1, a[3]);
-    floats(&c, a[0], a[2], 1, a[3], a[4]);
-    floats(&c, a[1], a[2], 1, a[3], a[5]);
-    break;
-  case OP_ROPE:
-    rows(&c, a[2], a[3], a[4]);
-    k = dim(&c, a[5], 32);
-    count(&c, a[6], 1, MAX_DIM);
-    require(&c, a[6] < 32 ? !(a[6] & (a[6] - 1)) : a[6] % 32 == 0, STATUS_SIZE);
-    require(&c, a[5] <= a[4] && (a[6] < 32 || a[5] == 2 * a[6]), STATUS_SIZE);
-    floats(&c, a[0], a[2], a[3], a[4], a[7]);
-    memory(&c, a[1], 8 * k * a[2]);
-    break;
-  case OP_GLU:
-    require(&c, a[7] <= GLU_ERF_ALONE, STATUS_NUMBER);
-    if (a[7] == GLU_CLAMPED) require(&c, a[8] < INFINITE && (a[9] & ~SIGN) < INFINITE && (a[10] & ~SIGN) < INFINITE, STATUS_NUMBER);
-    rows(&c, a[3], 1, a[4]);
-    floats(&c, a[0], a[3], 1, a[4], a[5]);
-    floats(&c, a[1], a[3], 1, a[4], a[6]);
-    floats(&c, a[2], a[3], 1, a[4], a[6]);
-    break;
-  case OP_TO_TILES:
-    rows(&c, a[2], a[3], a[4]);
-    count(&c, a[2], 1, 32);
-    count(&c, a[7], 0, 32 - a[2]);
-    count(&c, a[8], 0, 1);
-    require(&c, a[6] % ALIGN == 0 && a[6] <= MAX_STRIDE, STATUS_SIZE);
-    memory(&c, a[0], (uint64_t)(a[3] - 1) * a[6] + (uint64_t)a[4] / 32 * TILE_BYTES);
-    floats(&c, a[1], a[2], a[3], a[4], a[5]);
-    break;
-  case OP_FROM_TILES:
-    rows(&c, a[3], 1, a[4]);
-    count(&c, a[3], 1, 32);
-    count(&c, a[6], 0, 32 - a[3]);
-    count(&c, a[8], 0, 1);
-    floats(&c, a[0], a[3], 1, a[4], a[5]);
-    memory(&c, a[1], (uint64_t)a[4] / 32 * TILE_BYTES);
-    memory(&c, a[2], 128);
-    memory(&c, a[7], 128);
-    break;
-  case OP_FOLD:
-    count(&c, a[3], 0, 1);
-    memory(&c, a[0], 128);
-    memory(&c, a[1], 32 * sizeof(struct softmax_state));
-    if (a[2]) memory(&c, a[2], 32 * sizeof(struct softmax_state));
-    break;
-  case OP_SOFT_CAP:
-    n = tiles(&c, a[2], 1);
-    tcm(&c, a[0], n * TILE_BYTES, ALIGN);
-    tcm(&c, a[1], EXP_TABLE_BYTES, EXP_TABLE_BYTES);
-    break;
-  case OP_LAYER_NORM:
-    rows(&c, a[4], 1, a[5]);
-    floats(&c, a[0], a[4], 1, a[5], a[6]);
-    floats(&c, a[1], a[4], 1, a[5], a[7]);
-    memory(&c, a[2], 4 * (uint64_t)a[5]);
-    memory(&c, a[3], 4 * (uint64_t)a[5]);
-    break;
-  case OP_ROWS_TO_TILES:
-    rows(&c, a[3], 1, a[5]);
-    k = dim(&c, a[4], 64);
-    require(&c, a[5] <= a[4], STATUS_SIZE);
-    memory(&c, a[0], 64 * k * tiles_of(a[3]));
-    memory(&c, a[1], 4 * (uint64_t)a[3]);
-    floats(&c, a[2], a[3], 1, a[5], a[6]);
-    break;
-  case OP_TILES_TO_ROWS:
-    rows(&c, a[5], 1, a[6]);
-    m = dim(&c, a[6], 64);
-    count(&c, a[9], 0, 1);
-    floats(&c, a[0], a[5], 1, a[6], a[7]);
-    memory(&c, a[1], m / 32 * tiles_of(a[5]) * TILE_BYTES);
-    memory(&c, a[2], 4 * (uint64_t)a[5]);
-    memory(&c, a[3], 4 * m);
-    if (a[4]) memory(&c, a[4], 4 * m);
-    break;
-  case OP_MUL:
-    rows(&c, a[3], 1, a[4]);
-    floats(&c, a[0], a[3], 1, a[4], a[5]);
-    floats(&c, a[1], a[3], 1, a[4], a[6]);
-    floats(&c, a[2], a[3], 1, a[4], a[7]);
-    break;
-  case OP_CONV:
-    count(&c, a[8], 2, MAX_TAPS);
-    rows(&c, a[4], 1, a[5]);
-    floats(&c, a[0], a[4], 1, a[5], a[6]);
-    floats(&c, a[1], a[4], 1, a[5], a[7]);
-    memory(&c, a[2], 4 * (uint64_t)a[8] * a[5]);
-    memory(&c, a[3], 4 * (uint64_t)(a[8] - 1) * a[5]);
-    count(&c, a[9], 0, 1);
-    break;
-  case OP_GATES:
-    rows(&c, a[3], 1, a[4]);
-    floats(&c, a[0], a[3], 1, a[4], a[5]);
-    floats(&c, a[1], a[3], 1, a[4], a[6]);
-    memory(&c, a[2], 12 * (uint64_t)a[4]);
-    break;
-  case OP_DELTA: delta(&c, a); break;
-  default: return STATUS_OP;
-  }
-  return c.status;
+  if (p->op != OP_COLLECT || o->status) return o->status;
+  for (uint32_t i = 0; i < a[2]; i++)
+    if (!piece(o, ((const uint32_t *)(m->base + a[1]))[i], a)) return STATUS_RANGE;
+  return STATUS_OK;
 }
 
 static float number(uint32_t bits) {
@@ -352,19 +30,21 @@ static float number(uint32_t bits) {
 
 // collect begins an OP_COLLECT. It reads the table again, which the host may have written
 // meanwhile. Pieces may be what the device has written: they come through the caches.
-static uint32_t collect(const struct memory *m, const struct packet *p) {
+static uint32_t collect(const struct memory *m, const struct packet *p, const struct operands *o) {
   const uint32_t *a = p->args;
   const volatile uint32_t *table = (const volatile uint32_t *)(m->base + a[1]);
-  struct check c = {m->size, STATUS_OK};
   uint8_t *to = at(m, a[0]);
-  uint32_t number = 0;
+  uint32_t number = 0, status = STATUS_OK;
   for (uint32_t n = 0; n < a[2]; n++, to += a[5]) {
     const uint32_t from = *table++;
-    if (!piece(&c, from, a)) break;
+    if (!piece(o, from, a)) {
+      status = STATUS_RANGE;
+      break;
+    }
     number = dma_push(0, to, m->base + (from + a[4]), a[3], 0);
   }
-  if (number) flow_add(p, m, FLOW_DMA, number);
-  return c.status;
+  if (number) flow_add(p, FLOW_DMA, number, m);
+  return status;
 }
 
 // product returns shard i of an OP_GEMV.
@@ -399,29 +79,35 @@ static void run(const struct operation *o) {
 static void __attribute__((noinline)) run_before(struct operation o, const struct packet *end) {
   const struct packet *q = flow_ahead(o.packet, end, o.memory);
   struct operation next;
-  if (q && !check(q, o.memory)) next = cut(q, o.memory), o.next = &next;
+  if (q) next = cut(q, o.memory), o.next = &next;
   run(&o);
 }
 
 uint32_t run_packet(const struct packet *p, const struct packet *end, const struct memory *m) {
-  flow_settle(p, m); // a check reads the table of an OP_COLLECT
-  const uint32_t *a = p->args, status = of_tile_unit(p) && !m->tiles ? STATUS_OP : check(p, m);
+  const uint32_t *a = p->args;
+  struct operands o;
+  uint32_t status = of_tile_unit(p) && !m->tiles ? (uint32_t)STATUS_OP : operands_of(p, m->size, &o);
   if (status) return status;
+#ifdef LUTRA_STRICT
+  if (blind >> 4 == p->op) o.span[blind & 15].end = 0;
+#endif
+  flow_settle(&o, of_tile_unit(p), m); // a check reads the table of an OP_COLLECT
+  if ((status = check(p, &o, m))) return status;
   switch (p->op) {
-  case OP_COPY: flow_add(p, m, FLOW_DMA, dma_push(0, at(m, a[0]), at(m, a[1]), a[2], 0)); return STATUS_OK;
-  case OP_COLLECT: return collect(m, p);
+  case OP_COPY: flow_add(p, FLOW_DMA, dma_push(0, at(m, a[0]), at(m, a[1]), a[2], 0), m); return STATUS_OK;
+  case OP_COLLECT: return collect(m, p, &o);
   case OP_TILE_MUL:
-    flow_add(p, m, FLOW_TILES, m->tiles->push(&(struct tile_mul){at(m, a[0]), at(m, a[1]), at(m, a[2]), (int)a[3], at(m, a[4]), at(m, a[5]), (int)a[6], (int)a[7],
-                                                                (int)a[8], (uint16_t)a[9], 0, at(m, a[10])}));
+    flow_add(p, FLOW_TILES, m->tiles->push(&(struct tile_mul){at(m, a[0]), at(m, a[1]), at(m, a[2]), (int)a[3], at(m, a[4]), at(m, a[5]), (int)a[6], (int)a[7],
+                                                              (int)a[8], (uint16_t)a[9], 0, at(m, a[10])}), m);
     return STATUS_OK;
   case OP_TILE_MUL_BYTES:
-    flow_add(p, m, FLOW_TILES, m->tiles->push(&(struct tile_mul){.out = at(m, a[0]), .act0 = at(m, a[1]), .wgt0 = at(m, a[2]), .k0 = (int)a[3], .rows = (int)a[4],
-                                                                .cols = (int)a[5], .columns = at(m, a[6]), .bytes = 1}));
+    flow_add(p, FLOW_TILES, m->tiles->push(&(struct tile_mul){.out = at(m, a[0]), .act0 = at(m, a[1]), .wgt0 = at(m, a[2]), .k0 = (int)a[3], .rows = (int)a[4],
+                                                              .cols = (int)a[5], .columns = at(m, a[6]), .bytes = 1}), m);
     return STATUS_OK;
   }
-  const struct operation o = cut(p, m);
-  if (p->op == OP_GEMV && m->ahead) run_before(o, end);
-  else run(&o);
+  const struct operation all = cut(p, m);
+  if (p->op == OP_GEMV && m->ahead) run_before(all, end);
+  else run(&all);
   return STATUS_OK;
 }
 

@@ -12,6 +12,8 @@ enum {
   OP_GATES, OP_DELTA,
   STATUS_OK = 0, STATUS_OP, STATUS_SIZE, STATUS_RANGE, STATUS_NUMBER,
   ALIGN = 128, TILE_BYTES = 2048, LANES_BYTES = 1024, PLANES = 3, PAGE = 1 << 16, TCM_BYTES = 8 << 20, MAX_DIM = 1 << 17, MAX_WORKERS = 8,
+  COLUMNS_BYTES = 256, BYTE_COLUMNS_BYTES = 512, MAX_TILES = TCM_BYTES / TILE_BYTES, EXP_TABLE_BYTES = 1 << 16, STATE_BYTES = 24,
+  MAX_B = 255, MAX_TAPS = 8, MAX_ROWS = 1 << 10, MAX_STRIDE = 1 << 22, BYTE_ZERO = 128,
   SHARD_PACKETS = 1024, // which are worth a worker: a barrier is about as long
 };
 
@@ -93,6 +95,7 @@ static inline uint32_t gemv_shares(const uint32_t *args) { return (args[13] >> 1
 static inline uint32_t dequant_strips(const uint32_t *a) { return a[12] + 1; }
 static inline int gemv_bytes(const uint32_t *a) { return a[8] == 8 || (a[8] == 4 && a[10] == 0); } // codes stand in bytes
 static inline int group_shift(uint32_t group) { return group == 32 ? 5 : group == 64 ? 6 : 7; }
+static inline int dequant_bytes(const uint32_t *a) { return a[9] == 8 || (a[9] == 4 && a[11] == 1); }
 static inline uint32_t tiles_of(uint32_t rows) { return (rows + 31) / 32; } // columns of tiles
 static inline uint64_t pages(uint64_t n) { return (n + PAGE - 1) & ~(uint64_t)(PAGE - 1); }
 

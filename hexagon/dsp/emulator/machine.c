@@ -49,7 +49,44 @@ void machine_hide(struct rt_count from) {
 
 void machine_poison(void) { fill((void *)(uintptr_t)machine.tcm, MACHINE_TCM); }
 
+union words {
+  V v;
+  uint32_t w[32];
+};
+
+void machine_tiles(int locked) {
+  if (__atomic_exchange_n(&machine.tiles, (uint32_t)locked, __ATOMIC_ACQ_REL) == (uint32_t)locked)
+    machine_fault(locked ? "the tile unit is locked twice" : "the tile unit is given back, which nobody has locked");
+}
+
+#ifdef LUTRA_STRICT
+static uint8_t late[MACHINE_TCM] __attribute__((aligned(128))), gathers[MACHINE_TCM / 128];
+static uint32_t gathering;
+
+void *machine_late(void *dst) {
+  const uint32_t at = (uint32_t)(uintptr_t)dst - machine.tcm;
+  if (gathers[at / 128]) machine_fault("a gather to where another one is under way");
+  gathers[at / 128] = 1, gathering++;
+  fill(dst, sizeof(V));
+  return late + at;
+}
+
+void machine_arrive(const void *dst) {
+  const uint32_t at = (uint32_t)(uintptr_t)dst - machine.tcm;
+  if (!gathers[at / 128]) machine_fault("a wait for a gather that is not under way");
+  gathers[at / 128] = 0, gathering--;
+  const union words now = {Q6_V_vxor_VV(*(const V *)dst, splat_b(POISON))};
+  for (int i = 0; i < 32; i++)
+    if (now.w[i]) machine_fault("a gather's destination is written before it is waited for");
+  *(V *)(uintptr_t)dst = *(const V *)(late + at);
+}
+#endif
+
 void machine_idle(void) {
+#ifdef LUTRA_STRICT
+  if (gathering) machine_fault("a request ends with a gather that nobody has waited for");
+#endif
+  if (__atomic_load_n(&machine.tiles, __ATOMIC_ACQUIRE)) machine_fault("a request ends before the tile unit is given back");
   for (int i = 0; i < DMA_ENGINES; i++)
     if (begun[i] != ended[i]) machine_fault("a request ends with a transfer under way");
   if (queued) machine_fault("a request ends with a product in the tile unit's queue");
@@ -69,11 +106,6 @@ static struct pages pages(const struct machine_claim *c) {
   const struct pages p = c->own ? (struct pages){from / PAGE, (end + PAGE - 1) / PAGE} : (struct pages){(from + PAGE - 1) / PAGE, end / PAGE};
   return p.first < p.end ? p : (struct pages){0, 0};
 }
-
-union words {
-  V v;
-  uint32_t w[32];
-};
 
 // outside are the two parts of what a claim writes that are not in its pages. poison makes them nonsense;
 // poisoned says whether they still are.

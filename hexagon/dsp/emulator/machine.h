@@ -22,6 +22,7 @@ struct machine_counts {
 
 extern struct machine {
   uint32_t tcm; // where it begins
+  uint32_t tiles; // whether the tile unit is locked
   uint32_t issued[MACHINE_RECENT];
   struct machine_counts counts;
   struct rt_count hidden; // what the machine itself took, which a chip does not
@@ -49,7 +50,10 @@ void machine_queues(uint32_t n, uint32_t packets);
 void machine_open(void *tcm);
 // machine_poison makes what TCM holds meaningless: between requests others may have it.
 void machine_poison(void);
-// machine_idle ends the program if a transfer or a product is under way.
+// machine_tiles says that the tile unit is locked for a thread, or given back: what uses it otherwise, locks it twice or
+// gives it back twice ends the program.
+void machine_tiles(int locked);
+// machine_idle ends the program if a transfer, a product or a gather is under way, or the tile unit is not given back.
 void machine_idle(void);
 // machine_hide adds what has been counted since from to what a chip does not take.
 void machine_hide(struct rt_count from);
@@ -72,6 +76,12 @@ static inline __attribute__((always_inline)) void machine_gathered(const void *d
   const uint32_t age = rt_packets() - machine.issued[(uintptr_t)dst / 128 % MACHINE_RECENT];
   if (age < MACHINE_LATENCY) machine.counts.exposed += MACHINE_LATENCY - age;
 }
+
+#ifdef LUTRA_STRICT
+// Of a program that counts nothing: a gather's numbers are kept elsewhere, and its destination is nonsense, until it is waited for.
+void *machine_late(void *dst);
+void machine_arrive(const void *dst);
+#endif
 
 // machine_gemv counts lines of weights that are read, and of sums that are read and written.
 static inline void machine_gemv(const void *weights, uint32_t lines, const void *sums, uint32_t spilled) {

@@ -1,7 +1,7 @@
 // The device's program under qemu-hexagon. It maps the shared memory, file 3, and
 // answers runs of packets: a request on file 0, its packets after it, and an answer
 // on file 1. It ends when file 0 does.
-#include "../dispatch/dispatch.h"
+#include "../dispatch/operands.h"
 #include "machine.h"
 #include "runtime.h"
 #include "shards.h"
@@ -10,7 +10,7 @@ enum { BATCH = 256, RING = 16, WANTED = 0x100 };
 
 // The first request maps a memory of count bytes; each later one has count packets, at most BATCH. begins of
 // the first is the number of workers, and from bit 8 on the seed of an order of shards: see
-// emulator/shards.h.
+// emulator/shards.h. In the strict program begins of a later one has from bit 1 on what is blind.
 static int read_all(void *p, uint32_t n) {
   for (uint8_t *b = p; n;) {
     long r = rt_read(0, b, n);
@@ -99,6 +99,9 @@ int main(void) {
       machine_open(base);
     } else {
       unit.request = q.number;
+#ifdef LUTRA_STRICT
+      if (q.begins) blind = q.begins >> 1;
+#endif
       if (q.count > BATCH) return 1;
       if (!read_all(packets, q.count * sizeof *packets)) return 0;
       run(&r, &memory, packets, q.count);

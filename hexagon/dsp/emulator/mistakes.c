@@ -117,6 +117,7 @@ int main(void) {
   uint16_t *tiles = (uint16_t *)(tcm + PAGE), *outside = (uint16_t *)ddr;
   uint32_t *columns = (uint32_t *)tcm;
   struct machine_claim c;
+  if (mistake != 'N') machine_tiles(1);
   switch (mistake) {
   case '0': { // none
     dma_finish(0, beside());
@@ -126,6 +127,7 @@ int main(void) {
     gather(in, tiles, zero());
     *in = gathered(in);
     hmx_columns(columns + 64), hmx_clear(), hmx_multiply(tiles, tiles, 2), hmx_store(tiles);
+    machine_tiles(0);
     machine_idle();
     say(tcm + PAGE + 4096, 1);
     return 0;
@@ -148,6 +150,13 @@ int main(void) {
   case 'T': hmx_multiply(tiles, (uint16_t *)(tcm + HMX_WINDOW - 2048), 2); break;
   case 'U': hmx_multiply_bytes((uint8_t *)tiles, tcm + HMX_WINDOW - 1024, 2); break;
   case 'V': crossing(); return 0;
+  case 'W': // the tile unit is used, and given back, by one who has not locked it; locked twice; never given back
+    machine_tiles(0);
+    hmx_columns(columns + 64);
+    break;
+  case 'X': machine_tiles(0), machine_tiles(0); break;
+  case 'Y': machine_tiles(1); break;
+  case 'Z': machine_idle(); break;
   case 'k': // what DMA brings is read too early, at its end
     moved();
     say(tcm + 2 * PAGE - 1, *(volatile uint8_t *)(tcm + 2 * PAGE - 1) == 7);
@@ -158,7 +167,7 @@ int main(void) {
     break;
   case 'm':
     moved();
-    machine_idle();
+    machine_tiles(0), machine_idle();
     break;
   case 'n':
     moved();
@@ -236,7 +245,7 @@ int main(void) {
     break;
   case 'L':
     c = product(tcm + PAGE);
-    machine_idle();
+    machine_tiles(0), machine_idle();
     break;
   case 'M': // what a product is to write is nonsense until it is waited for
     c = product(tcm + PAGE);

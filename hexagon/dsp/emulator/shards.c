@@ -70,8 +70,8 @@ static int below(int n) {
 }
 
 static void share_checked(const struct operation *o) {
-  struct write of[WRITES];
-  struct record records[WRITES];
+  struct write of[MOST_WRITTEN];
+  struct record records[MOST_WRITTEN];
   const int n = writes(o, of);
   for (int i = 0; i < n; i++) {
     uint8_t *p = rt_memory(3 * of[i].n);

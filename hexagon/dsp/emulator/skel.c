@@ -3,6 +3,7 @@
 // frames from the stand-in library (standin/cdsprpc.c) on file 0, answered on file 1.
 // TCM is memory that the host does not see, as on a chip.
 #include "../device/platform.h"
+#include "../kernels/hvx.h"
 #include "machine.h"
 #include "runtime.h"
 
@@ -15,7 +16,9 @@ struct frame {
 static uint8_t payload[LONGEST] __attribute__((aligned(128))), reply[LONGEST];
 static uint32_t payload_length, reply_length; // of a message; 0: taken, none written
 static uint8_t tcm[TCM_BYTES] __attribute__((aligned(1 << 16)));
-static uint8_t *shared;
+// What the host and the DSP see of memory: the DSP's lines are old until they are invalidated, and the host does not see
+// what is in them until they are flushed.
+static uint8_t *shared, *cached;
 static uint32_t shared_size;
 static dspqueue_callback_t on_message;
 
@@ -24,18 +27,24 @@ int lutra_skel_handle_invoke(uint64_t handle, uint32_t scalars, remote_arg *args
 int platform_open(int fd, struct memory *m) {
   (void)fd;
   if (!shared || m->size != shared_size) return EFAILED;
-  m->base = shared, m->tcm = tcm;
+  if (!cached && !(cached = rt_memory(shared_size))) return EFAILED;
+  m->base = cached, m->tcm = tcm;
   machine_open(tcm);
   return 0;
 }
 void platform_close(int fd) { (void)fd; }
+static void copy(uint8_t *d, const uint8_t *s) {
+  for (uint32_t at = TCM_BYTES; at < shared_size; at += sizeof(V)) *(V *)(d + at) = *(const V *)(s + at);
+}
 void platform_begin(const struct memory *m, int run) {
   (void)m;
+  copy(cached, shared);
   if (run) machine_poison();
 }
 void platform_end(const struct memory *m, int run) {
   (void)m, (void)run;
   machine_idle();
+  copy(shared, cached);
 }
 
 int dspqueue_import(uint64_t id, dspqueue_callback_t packet, dspqueue_callback_t error, void *context, dspqueue_t *queue) {

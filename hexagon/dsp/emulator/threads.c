@@ -1,6 +1,6 @@
 // Threads of the emulated DSP, by Linux's.
 #include "../device/platform.h"
-#include "runtime.h"
+#include "machine.h"
 
 enum { VECTORS = 6 };
 
@@ -16,7 +16,7 @@ void platform_join(int i) {
 
 int platform_lock_vectors(void) { return 0; }
 void platform_unlock_vectors(void) {}
-void platform_lock_tiles(void) {}
-void platform_unlock_tiles(void) {}
+void platform_lock_tiles(void) { machine_tiles(1); }
+void platform_unlock_tiles(void) { machine_tiles(0); }
 void platform_wait(uint32_t *word, uint32_t value) { rt_wait(word, value); }
 void platform_wake(uint32_t *word) { rt_wake(word); }

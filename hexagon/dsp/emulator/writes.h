@@ -9,5 +9,5 @@ struct write {
   int kept;      // it may be read, too
 };
 
-enum { WRITES = 3 };
-int writes(const struct operation *o, struct write w[WRITES]); // how many
+enum { MOST_WRITTEN = 3 };
+int writes(const struct operation *o, struct write w[MOST_WRITTEN]); // how many

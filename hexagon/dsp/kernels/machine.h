@@ -17,10 +17,16 @@
 // what lies between the two is not lost.
 INLINE void gather(V *dst, const uint16_t *table, V offsets) {
   EMULATED(machine_gather(dst, table);)
+#ifdef LUTRA_STRICT
+  dst = machine_late(dst);
+#endif
   Q6_vgather_ARMVh(dst, (int)(uintptr_t)table, 65535, offsets);
 }
 INLINE V gathered(const V *dst) {
   EMULATED(machine_gathered(dst);)
+#ifdef LUTRA_STRICT
+  machine_arrive(dst);
+#endif
   return *(const volatile V *)dst;
 }
 

@@ -1,0 +1,46 @@
+// What a packet reads and writes. operations.c is generated, as the checks in Go are, from the table in
+// hexagon/device/operands: nothing else says where an operation's operands lie.
+#pragma once
+#include "../kernels/kernels.h"
+#include "operations.h"
+
+// Rules of an operand; the other bits are its alignment.
+enum {
+  WRITES = 1, // what has it not is only read
+  IN_TCM = 2,
+  IN_DDR = 4,
+  APART = 8,       // it shares no byte with the first operand
+  KEEPS = 1 << 29, // with WRITES: what was there matters
+  WORDS = 1 << 28, // shards write words of it, not vectors
+};
+
+struct span {
+  uint32_t from, end, rule;
+};
+
+// Operands have the numbers of the table; one that a packet has not is empty.
+struct operands {
+  uint64_t size; // of the memory
+  uint32_t status;
+  int n;
+  struct span span[8];
+};
+
+// operands_of lists a packet's in a memory of so many bytes, and returns its status. Where that says that counts or
+// numbers are wrong, there is no list. It reads nothing but the packet.
+uint32_t operands_of(const struct packet *p, uint64_t size, struct operands *o);
+
+// operand adds one of n bytes, and holds it against its rule.
+void operand(struct operands *o, int i, uint32_t from, uint64_t n, uint32_t rule);
+
+#ifdef LUTRA_STRICT
+extern uint32_t blind; // an operation, times 16, and an operand of it that it does not wait for, as if it were not in the table
+#endif
+
+static inline int overlap(const struct span *a, const struct span *b) { return a->from < b->end && b->from < a->end; }
+
+// gemv_sums is the first part of its scratch, gemv_scratch all of it.
+static inline uint64_t gemv_sums(const uint32_t *a) { return pages((uint64_t)4 * a[6] * a[3]); }
+static inline uint64_t gemv_scratch(const uint32_t *a) { return gemv_sums(a) + gemv_shares(a) * GEMV_BUFFERS * gemv_buffer(a); }
+static inline uint64_t groups(uint64_t n, uint64_t group) { return n >> group_shift((uint32_t)group); }
+static inline uint64_t max(uint64_t a, uint64_t b) { return a > b ? a : b; }
