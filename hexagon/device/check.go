@@ -107,7 +107,7 @@ func (p Packet) TCMEnd(memory int) int {
 	return end
 }
 
-// groups is how many of n numbers' groups there are.
+// groups counts the groups of n numbers.
 func groups(n, group uint64) uint64 { return n / max(group, 1) }
 
 // DequantStrips returns how many strips an OpDequant makes tiles of.
@@ -122,5 +122,5 @@ func (p *Packet) InBytes() bool {
 	return a[8] == 8 || a[8] == 4 && a[10] == 0
 }
 
-// tilesOf is how many columns of tiles have n rows.
+// tilesOf counts the columns of tiles that n rows take.
 func tilesOf(n uint32) uint64 { return (uint64(n) + layout.Tile - 1) / layout.Tile }

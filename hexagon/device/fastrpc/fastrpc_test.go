@@ -178,8 +178,8 @@ func equalsGo(t *testing.T, d *Device) error {
 	return nil
 }
 
-// A library that does not invalidate what the host wrote reads old lines, one that does not flush what it wrote leaves
-// them to the host, and one that keeps the tile unit has it from others: the stand-in shows each.
+// The stand-in shows a library that reads old lines of its cache, one that leaves the host old lines, and one
+// that keeps the tile unit.
 func TestALibraryThatDoesNotFlushOrKeepsTheTileUnitIsSeen(t *testing.T) {
 	sweep.Hexagon(t, "cc", "make", "clang-19", "ld.lld-19", "qemu-hexagon")
 	if _, err := standin(); err != nil {

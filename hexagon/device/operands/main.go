@@ -1,5 +1,5 @@
-// Command operands writes, of its table of what each operation of the device reads and writes, the checks in Go and
-// in C, the lists of arguments in the contract, and a table for people: `go generate ./hexagon/device`.
+// Command operands has a table of the memory that each operation of the device reads and writes. Of it the command writes
+// the checks in Go and in C, the lists of arguments in the contract, and a table for people: `go generate ./hexagon/device`.
 package main
 
 import (
@@ -28,7 +28,7 @@ func main() {
 	}
 }
 
-// made is what the table makes of files, beside the folder of package device.
+// made returns the files that the table makes, from the folder of package device.
 func made(device string, read func(string) ([]byte, error)) map[string][]byte {
 	protocol := filepath.Join(device, "protocol.go")
 	contract, err := read(protocol)
@@ -44,7 +44,7 @@ func made(device string, read func(string) ([]byte, error)) map[string][]byte {
 	}
 }
 
-// A language is how expressions are written.
+// A language writes expressions.
 type language struct {
 	names func(string) string
 	calls map[string]string // what has functions of its own
@@ -101,7 +101,7 @@ func (l language) of(e ast.Expr, inside token.Token) string {
 
 var first = regexp.MustCompile(`^\w+`)
 
-// names are those of an operation's arguments, in their order.
+// names are the names of an operation's arguments, in their order.
 func (op operation) names() (names []string) {
 	if op.args == "" {
 		return nil
@@ -121,7 +121,7 @@ func (op operation) arg(name string) int {
 	return i
 }
 
-// stated are the conditions on sizes, those of rows included.
+// stated are the conditions on sizes, with the conditions on rows.
 func (op operation) stated() string {
 	conditions := []string{op.sizes}
 	for _, o := range op.operands {

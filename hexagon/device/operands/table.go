@@ -2,7 +2,7 @@ package main
 
 import "strings"
 
-// An operation is what a packet's arguments mean: those that are no operands, and where operands lie.
+// An operation says what a packet's arguments mean: bounds of counts, and where operands lie.
 // Expressions are Go's over the names of arguments, in 64 bits.
 type operation struct {
 	name     string // Op and this is the constant's
@@ -58,8 +58,8 @@ func (o operand) aligned(to string) operand { o.align = to; return o }
 func (o operand) only(when string) operand  { o.when = when; return o }
 func (o operand) orNone() operand           { o.when = o.arg + " != 0"; return o }
 
-// within says that a count has bounds, dim that it is one of rows or columns, and rows that counts of rows, of
-// their parts and of a part's numbers are; products of those that pass fit 64 bits.
+// within says that a count has bounds. dim says it of a count of rows or columns, and rows of the counts of rows, of
+// their parts and of a part's numbers. Products of counts that pass fit 64 bits.
 func within(n, least, most string) string {
 	if least == "0" {
 		return n + " <= " + most

@@ -44,8 +44,8 @@ func hazards(o device.Operand) (of []device.Packet) {
 	return of
 }
 
-// inOrder are hazards that nothing shows in the emulator: DMA's transfers end in the order of an engine, and products by
-// lookups bring theirs behind what is under way; the tile unit of the emulator is the host's, which needs no scales.
+// inOrder are hazards that the emulator does not show. Transfers of an engine of DMA end in their order, and products by
+// lookups bring theirs behind others. The emulator's tile unit is the host's, which needs no scales.
 var inOrder = map[string]bool{
 	"copy, operand 0, 0": true, "copy, operand 1, 0": true, "collection of keys, operand 0, 0": true, "collection of keys, operand 0, 2": true,
 	"collection of keys, operand 1, 0": true, "collection of keys, operand 2, 0": true,
@@ -54,8 +54,8 @@ var inOrder = map[string]bool{
 	"the tile unit in fp16, operand 1, 0": true, "the tile unit in fp16, operand 1, 1": true, "the tile unit in int8, operand 1, 0": true, "the tile unit in int8, operand 1, 1": true,
 }
 
-// Each operand of each operation, with DMA and with a product under way on it: what the table says is waited for, and
-// without that one operand's wait the machine faults or the results are wrong.
+// Each operand of each operation has DMA, or a product, under way on it. The results are right, and without the wait for
+// that one operand the machine faults, or they are wrong.
 func TestEveryOperandIsWaitedFor(t *testing.T) {
 	text, err := os.ReadFile(made(t, strict))
 	if err != nil {
