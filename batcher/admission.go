@@ -109,7 +109,7 @@ func (a *admission) admit() {
 func (a *admission) cachedSoon(s *Sequence) bool {
 	own, l := s.task.prefix(s.content.tokens), a.kv.BlockLen()
 	for _, o := range a.active {
-		if o.setup.variant != s.setup.variant || o.task.demand.Left() < l || o.task.demand.Background && !s.task.demand.Background { // which may take its time
+		if o.setup.variant != s.setup.variant || o.salt != s.salt || o.task.demand.Left() < l || o.task.demand.Background && !s.task.demand.Background { // which may take its time
 			continue
 		}
 		o.mu.Lock()
@@ -143,7 +143,7 @@ const grantedTokens = 2 * Tile
 // active sequences of its class. If nothing else is active, it always can. Locked.
 func (a *admission) enter(s *Sequence) bool {
 	t := &s.task
-	found := a.kv.OpenOf(s.setup.variant.KVRoot(), t.prefix(s.content.tokens))
+	found := a.kv.OpenSalted(s.setup.variant.KVRoot(), s.salt, t.prefix(s.content.tokens))
 	own := needs(found, t.demand.Target-found.Len())
 	for !own.plus(a.promised()).within(freeRoom(a.kv).plus(a.evictable())) && a.displace(s) {
 	}

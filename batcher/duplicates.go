@@ -6,6 +6,7 @@ import (
 
 	"github.com/lutra-lm/lutra/batcher/schedule"
 	"github.com/lutra-lm/lutra/models"
+	"github.com/lutra-lm/lutra/models/kv"
 )
 
 // duplicates finds active sequences that hold equal tokens, so that each step
@@ -27,6 +28,7 @@ func newDuplicates() duplicates { return duplicates{leaders: map[dedupKey]*Seque
 // dedupKey is equal for duplicates, and seldom for others.
 type dedupKey struct {
 	by   *models.Variant
+	salt kv.Salt // what other salts compute must not show in the time that a step takes
 	sum  uint64
 	want schedule.Demand
 }
@@ -41,7 +43,7 @@ func (d *duplicates) pair(active []*Sequence, withheld bool) {
 			continue
 		}
 		s.task.leader, s.task.span = nil, -1
-		key := dedupKey{s.setup.variant, s.task.hash.sum, s.task.demand}
+		key := dedupKey{s.setup.variant, s.salt, s.task.hash.sum, s.task.demand}
 		leader := d.leaders[key]
 		switch {
 		case leader == nil:

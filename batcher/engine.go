@@ -54,6 +54,9 @@ func (e *Engine) With(v *models.Variant) *Engine {
 // Limit returns the longest sequence in tokens: the context, or what the KV pool holds.
 func (e *Engine) Limit() int { return e.setup.bounds.limit }
 
+// Streams returns how many sequences can advance in one step.
+func (e *Engine) Streams() int { return e.setup.opt.StepRows }
+
 // KVType returns the format of the keys and values that the engine keeps.
 func (e *Engine) KVType() kv.Type { return e.loop.kv.Type() }
 
@@ -107,6 +110,21 @@ func WithBackground(ctx context.Context) context.Context {
 // InBackground tells whether ctx is of such work.
 func InBackground(ctx context.Context) bool { return ctx.Value(backgroundKey{}) != nil }
 
+// saltKey is the key of WithSalt.
+type saltKey struct{}
+
+// WithSalt returns a context of work that shares computed prefixes with work of the same salt alone: in the prefix cache,
+// and in steps.
+func WithSalt(ctx context.Context, salt string) context.Context {
+	return context.WithValue(ctx, saltKey{}, salt)
+}
+
+// Salt returns the salt of work; empty: none.
+func Salt(ctx context.Context) string {
+	salt, _ := ctx.Value(saltKey{}).(string)
+	return salt
+}
+
 func (e *Engine) open(ctx context.Context, prompt []int32, background bool) (*Sequence, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -115,7 +133,7 @@ func (e *Engine) open(ctx context.Context, prompt []int32, background bool) (*Se
 	if err := e.setup.bounds.checkTokens(0, prompt); err != nil {
 		return nil, err
 	}
-	s := newSequence(e.setup, e.box, slices.Clone(prompt), background)
+	s := newSequence(e.setup, e.box, slices.Clone(prompt), background, kv.NewSalt(Salt(ctx)))
 	if err := e.box.enter(1, s); err != nil {
 		return nil, err
 	}

@@ -23,7 +23,7 @@ func (s *Sequence) Fork(ctx context.Context, n int) ([]*Sequence, error) {
 	err := errors.Join(s.err, s.bad)
 	f := &fork{at: s.content.known, children: make([]*Sequence, n)}
 	for i := range f.children {
-		k := newSequence(s.setup, s.box, slices.Clone(s.content.tokens[:s.content.known]), s.background)
+		k := newSequence(s.setup, s.box, slices.Clone(s.content.tokens[:s.content.known]), s.background, s.salt)
 		k.age, k.content.prompt, k.content.generated = s.age, s.content.prompt, s.content.generated
 		k.task.begun = true
 		f.children[i] = k

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"sync"
+
+	"github.com/lutra-lm/lutra/models/kv"
 )
 
 // mailbox passes sequences from callers to the step loop. A caller changes its
@@ -38,6 +40,7 @@ type ticket struct {
 	age        uint64 // rank of the sequence that was opened, whose forks this one descends from
 	posted     bool   // guarded by the mailbox
 	background bool   // opened by OpenBackground, or a fork of one that was
+	salt       kv.Salt
 }
 
 func (t *ticket) own() *ticket { return t }

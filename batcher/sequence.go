@@ -6,6 +6,7 @@ import (
 
 	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/batcher/schedule"
+	"github.com/lutra-lm/lutra/models/kv"
 )
 
 // Sequence is a caller's handle on tokens in the engine. Its methods are for
@@ -30,8 +31,8 @@ type fork struct {
 }
 
 // newSequence makes one of tokens, whose engine has to enter it into its mailbox.
-func newSequence(c *setup, box *mailbox[*Sequence], tokens []int32, background bool) *Sequence {
-	s := &Sequence{box: box, ticket: ticket{background: background}}
+func newSequence(c *setup, box *mailbox[*Sequence], tokens []int32, background bool, salt kv.Salt) *Sequence {
+	s := &Sequence{box: box, ticket: ticket{background: background, salt: salt}}
 	s.setup, s.post = c, func() { box.post(s) }
 	s.content = content{tokens: tokens, prompt: len(tokens), known: len(tokens), cutAt: math.MaxInt}
 	s.cond.L = &s.mu

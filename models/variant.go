@@ -85,7 +85,7 @@ func (b *Bundle) Variant(uses ...Use) (*Variant, error) {
 	if v := known.by[key]; v != nil {
 		return v, nil
 	}
-	if known.next == math.MaxInt32-1 {
+	if known.next == kv.MaxRoot {
 		return nil, fmt.Errorf("%w: there were %d variants of it", ErrAdapter, known.next)
 	}
 	if known.by == nil || len(known.by) == maxVariants {

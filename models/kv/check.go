@@ -44,6 +44,9 @@ func (c *Cache) Check(seqs ...*Sequence) error {
 	if err := c.states.checkUsers(seqs); err != nil {
 		return err
 	}
+	if err := c.index.checkSalts(seqs); err != nil {
+		return err
+	}
 	return c.checkRefs(seqs)
 }
 
@@ -157,9 +160,36 @@ func (x *index) check() error {
 	if found != 0 {
 		return fmt.Errorf("kv: %d blocks too many in the index", found)
 	}
+	if len(x.salts.by) != len(x.salts.number) {
+		return fmt.Errorf("kv: %d salted roots have %d numbers", len(x.salts.by), len(x.salts.number))
+	}
 	for b := range x.blocks {
 		if m := &x.blocks[b]; m.indexed && m.children != children[b] {
 			return fmt.Errorf("kv: block %d counts %d continuations, has %d", b, m.children, children[b])
+		}
+	}
+	return nil
+}
+
+// checkSalts counts the users of the salted roots.
+func (x *index) checkSalts(seqs []*Sequence) error {
+	users := map[*Root]int{}
+	for _, s := range seqs {
+		if s.root != nil && s.root.Salt != (Salt{}) {
+			users[s.root]++
+		}
+	}
+	for b := range x.blocks {
+		if m := &x.blocks[b]; m.indexed && m.parent < 0 && x.salts.salted(m.parent) != nil {
+			users[x.salts.salted(m.parent)]++
+		}
+	}
+	if len(users) != len(x.salts.by) {
+		return fmt.Errorf("kv: %d salted roots are known, %d are of use", len(x.salts.by), len(users))
+	}
+	for r, n := range users {
+		if r.users != n || x.salts.by[r.key] != r {
+			return fmt.Errorf("kv: salted root %d counts %d users, has %d", r.Number, r.users, n)
 		}
 	}
 	return nil

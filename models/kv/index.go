@@ -46,11 +46,14 @@ func (x *index) insert(b int32, hash uint64, parent int32, root *Root, tokens []
 	}
 	x.first[hash] = b
 	copy(x.tokensOf(b), tokens)
-	if x.observer != nil {
+	m.salted = root != nil && root.Salt != Salt{}
+	if x.observer != nil && !m.salted {
 		x.observer.Stored(b, max(parent, none), root, tokens)
 	}
 	if parent >= 0 {
 		x.blocks[parent].children++
+	} else {
+		x.salts.use(root, 1)
 	}
 }
 
@@ -73,9 +76,11 @@ func (x *index) remove(b int32) {
 	}
 	if m.parent >= 0 {
 		x.blocks[m.parent].children--
+	} else {
+		x.salts.use(x.salts.salted(m.parent), -1)
 	}
 	m.indexed = false
-	if x.observer != nil {
+	if x.observer != nil && !m.salted {
 		x.observer.Removed(b)
 	}
 }

@@ -5,7 +5,8 @@ package kv
 type Observer interface {
 	// Stored tells that a block with these tokens, valid during the call, follows the
 	// indexed block parent, or none: -1. root is its sequence's root, nil: Open's.
-	// No other indexed block has the same tokens after the same prefix of that root.
+	// No other indexed block has the same tokens after the same prefix of that root. Nothing is told of
+	// blocks with a salt.
 	Stored(block, parent int32, root *Root, tokens []int32)
 	// Removed tells that a block without continuations is found no more.
 	Removed(block int32)

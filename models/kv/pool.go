@@ -44,6 +44,7 @@ type block struct {
 	refs     int32
 	taken    uint32 // how often it was handed out
 	indexed  bool
+	salted   bool   // indexed: under a root with a salt
 	parent   int32  // indexed: the block of the tokens before; negative: the root of its sequence
 	children int32  // indexed: blocks whose parent this is
 	hash     uint64 // indexed: key in the index
@@ -76,6 +77,7 @@ type index struct {
 	oldest   int32
 	youngest int32
 	cached   int // length of the list
+	salts    salts
 }
 
 // states are a pool of their own.

@@ -15,9 +15,13 @@ func (c *Cache) Open(tokens []int32) *Sequence { return c.OpenOf(nil, tokens) }
 // their tokens.
 type Root struct {
 	Number int32 // positive; of each variant another one
-	// ID and Name are for observers, who know the variant by them in other processes too.
+	// ID, Name and Salt tell prefixes apart in other processes too.
 	ID   int
 	Name string
+	Salt Salt // OpenSalted's; prefixes with one are nobody else's business
+
+	key   saltKey // of a salted root
+	users int     // sequences, and blocks without parents in the index, of a salted root
 }
 
 // before stands for the parent of the first block: none, or below it. nil is Open's root.
@@ -30,7 +34,12 @@ func (r *Root) before() int32 {
 
 // OpenOf does what Open does for sequences of another root. Only the same variant of the model finds its blocks. Open's
 // root is nil.
-func (c *Cache) OpenOf(root *Root, tokens []int32) *Sequence {
+func (c *Cache) OpenOf(root *Root, tokens []int32) *Sequence { return c.OpenSalted(root, Salt{}, tokens) }
+
+// OpenSalted does what OpenOf does for sequences that find the blocks of their own salt alone.
+func (c *Cache) OpenSalted(root *Root, salt Salt, tokens []int32) *Sequence {
+	root = c.index.salts.root(root, salt)
+	c.index.salts.use(root, 1)
 	s := &Sequence{c: c, root: root, recurrent: recurrent{pool: &c.states, state: none, mark: none, made: none}}
 	l, parent := c.opt.BlockLen, s.root.before()
 	for n := l; n <= len(tokens) && !c.opt.Cold; n += l {
@@ -164,6 +173,7 @@ func (s *Sequence) Fork() *Sequence {
 	}
 	f := &Sequence{c: s.c, root: s.root, n: s.n, sealed: s.sealed, swapped: s.swapped, recurrent: recurrent{pool: s.pool, state: none, mark: none, made: s.made}}
 	f.setState(s.state, s.at)
+	s.c.index.salts.use(s.root, 1)
 	f.blocks = append(make([]int32, 0, len(s.blocks)+1), s.blocks...)
 	return f
 }
@@ -213,4 +223,6 @@ func (s *Sequence) Truncate(n int) {
 func (s *Sequence) Release() {
 	s.Truncate(0)
 	s.blocks = nil
+	s.c.index.salts.use(s.root, -1)
+	s.root = nil
 }
