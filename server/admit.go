@@ -8,6 +8,7 @@ import (
 	"github.com/lutra-lm/lutra/server/admission"
 	"github.com/lutra-lm/lutra/server/api"
 	"github.com/lutra-lm/lutra/server/jobs"
+	"github.com/lutra-lm/lutra/server/jsonread"
 )
 
 // errKey answers a request that shows none of the keys that are configured.
@@ -32,6 +33,7 @@ type admitter struct {
 	places   *admission.Places
 	memory   *admission.Memory
 	requests *requests
+	noted    func(path string) jsonread.Note // is told what is read of bodies, by the route's path; nil: nobody is
 }
 
 // identify finds the key that a call shows, and refuses a route that the key does not open.

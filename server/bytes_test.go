@@ -145,6 +145,7 @@ var generating = []struct{ path, body, most string }{
 	{"/v1/responses", `{"model":"toy","temperature":0,"input":"Hi"`, "max_output_tokens"},
 	{"/api/chat", `{"model":"toy:latest","messages":[{"role":"user","content":"Hi"}]`, ""},
 	{"/api/generate", `{"model":"toy","prompt":"Hi"`, ""},
+	{"/completion", `{"seed":1,"prompt":"Once upon"`, "n_predict"},
 }
 
 const (
@@ -162,7 +163,7 @@ var features = map[string][]string{
 		"", `,"n":2`, `,"logprobs":true`, `,"logprobs":true,"top_logprobs":2,"n":2`, `,"stop":["e"," a"]`, `,"temperature":0`, `,"temperature":0.5,"top_p":0.5,"top_k":5`,
 		`,"tools":[` + chatTool + `]`, `,"tools":[` + chatTool + `],"tool_choice":"required","max_tokens":99`, `,"tools":[` + chatTool + `],"tool_choice":"none"`, `,"tools":[` + chatTool + `],"parallel_tool_calls":false,"logprobs":true`,
 		`,"tools":[` + chatTool + `],"tool_choice":{"type":"function","function":{"name":"get_weather"}},"max_tokens":99`,
-		`,"response_format":{"type":"json_object"}`, `,"response_format":{"type":"json_schema","json_schema":{"name":"c","schema":` + citySchema + `}}`, `,"guided_choice":["yes","no"]`, `,"guided_regex":"[a-c]+"`,
+		`,"response_format":{"type":"json_object"}`, `,"response_format":{"type":"json_schema","json_schema":{"name":"c","schema":` + citySchema + `}}`, `,"guided_choice":["yes","no"]`, `,"guided_regex":"[a-c]+"`, `,"return_token_ids":true`, `,"cache_salt":"a"`, `,"repetition_detection":{"max_pattern_size":4,"min_pattern_size":1,"min_count":9}`,
 		`,"grammar":"root ::= \"a\" | \"b\""`, `,"reasoning_format":"none"`, `,"include_reasoning":false`, `,"receipt":true`, `,"add_generation_prompt":false`, `,"echo":true`,
 		`,"test_time_scaling":"sc4"`, `,"test_time_scaling":"bon4","n":2`, `,"test_time_scaling":"beam4x2"`, `,"test_time_scaling":"dvts4x2"`, `,"test_time_scaling":"auto4"`,
 		`,"test_time_scaling":"asc4;adaptive.first=2"`, `,"test_time_scaling":"deepconf4;include=candidates"`, `,"test_time_scaling":{"method":"particle_filtering","n":4,"verifier":"logprob","particles":{"iterations":2}}`, `,"test_time_scaling":"beam4x2;verifier=logprob"`,
@@ -177,6 +178,7 @@ var features = map[string][]string{
 	"/v1/messages":  {"", `,"system":"Be brief."`, `,"stop_sequences":["e"]`, `,"tools":[` + claudeTool + `]`, `,"tools":[` + claudeTool + `],"tool_choice":{"type":"any"}`, `,"thinking":{"type":"enabled","budget_tokens":5}`, `,"output_format":{"type":"json_schema","schema":` + citySchema + `}`, `,"context_management":{"edits":[{"type":"clear_tool_uses_20250919"}]}`},
 	"/v1/responses": {"", `,"store":false`, `,"instructions":"Be brief."`, `,"tools":[` + flatTool + `]`, `,"tools":[` + flatTool + `],"tool_choice":"required","max_output_tokens":99`, `,"tools":[{"type":"custom","name":"get_weather"}]`, `,"include":["reasoning.encrypted_content"]`, `,"include":["message.output_text.logprobs"],"top_logprobs":1`, `,"text":{"format":{"type":"json_schema","name":"c","schema":` + citySchema + `}}`, `,"reasoning":{"effort":"low"}`, `,"metadata":{"a":"b"}`},
 	"/api/chat":     {ollamaOptions, ollamaOptions + `,"format":"json"`, ollamaOptions + `,"tools":[` + chatTool + `]`, ollamaOptions + `,"think":false`, ollamaOptions + `,"logprobs":true,"top_logprobs":1`},
+	"/completion":   {"", `,"n_cmpl":2`, `,"n_probs":2`, `,"return_tokens":true`, `,"stop":["e"]`, `,"samplers":["top_k"]`, `,"response_fields":["content"]`, `,"json_schema":` + citySchema, `,"cache_salt":"a"`},
 	"/api/generate": {ollamaOptions, ollamaOptions + `,"raw":true`, ollamaOptions + `,"suffix":"x"`, ollamaOptions + `,"format":` + citySchema, ollamaOptions + `,"system":"Be brief.","think":true`},
 }
 
@@ -220,7 +222,7 @@ func few(path, most string, fields string) string {
 
 func TestEveryAnswerHasTheBytesThatItHad(t *testing.T) {
 	sweep.NoRace(t)
-	a := &album{answers: map[string]*strings.Builder{}}
+	a, hear := &album{answers: map[string]*strings.Builder{}}, &heard{}
 	thought := "{# <think></think> <tool_call> #}" + template.ChatML
 	for _, w := range []struct {
 		name, template, text string
@@ -235,6 +237,7 @@ func TestEveryAnswerHasTheBytesThatItHad(t *testing.T) {
 			m = says(t, w.text)
 		}
 		f := start(t, m, nil)
+		hear.listen(f)
 		if w.template != "" {
 			f.withTemplate(w.template)
 		}
@@ -257,16 +260,20 @@ func TestEveryAnswerHasTheBytesThatItHad(t *testing.T) {
 		a.stored(f, w.name)
 	}
 	fill, _ := infilling(t, "func main() {}")
+	hear.listen(fill)
 	for _, fields := range features["/infill"] {
 		a.play(fill, "infill", streamed("/infill", generating[2].body+fields+"}")...)
 	}
 	a.play(fill, "infill", streamed("/v1/completions", `{"prompt":"a","suffix":"b","seed":1}`)...)
 	a.play(fill, "infill", streamed("/api/generate", `{"model":"toy","prompt":"a","suffix":"b"}`)...)
-	a.read(reading(t))
+	r := reading(t)
+	hear.listen(r)
+	a.read(r)
 	if os.Getenv("LUTRA_BYTES") != "" {
 		a.embedded(t, real(t, nil))
 	}
 	a.compare(t)
+	hear.compare(t)
 }
 
 // others plays what does not generate.
@@ -292,6 +299,9 @@ func (a *album) others(f *fixture) {
 	}
 	a.play(f, "routes", exchange{"GET", "/api/tags", ""}, exchange{"GET", "/api/ps", ""}, exchange{"GET", "/api/version", ""}, exchange{"", "/api/pull", `{"name":"x"}`}, exchange{"DELETE", "/api/delete", ""}, exchange{"GET", "/api/none", ""},
 		exchange{"GET", "/v1/messages", ""}, exchange{"GET", "/healthz", ""}, exchange{"GET", "/readyz", ""}, exchange{"GET", "/api/hello", ""}, exchange{"GET", "/v1/chat/completions", ""}, exchange{"PUT", "/api/chat", "{}"})
+	a.play(f, "llama.cpp's", exchange{"", "/slots/0?action=save", `{"filename":"x"}`}, exchange{"", "/models/load", `{"model":"nobody"}`}, exchange{"", "/models/unload", `{"model":"nobody"}`}, exchange{"", "/lora-adapters", `[{"id":0,"scale":1}]`},
+		exchange{"GET", "/slots?model=nobody", ""}, exchange{"GET", "/props?model=nobody", ""}, exchange{"GET", "/health", ""})
+	a.play(f, "jobs", exchange{"", "/v1/batches", `{"input_file_id":"x","endpoint":"/v1/completions","completion_window":"24h"}`}, exchange{"", "/v1/messages/batches", `{"requests":[]}`})
 	a.play(f, "prompts", streamed("/v1/completions", `{"seed":1,"n":2,"max_tokens":5,"prompt":["a b","c d"]}`)...)
 	a.play(f, "prompts", exchange{"", "/v1/completions", `{"seed":1,"max_tokens":5,"prompt":["a b","c d"],"test_time_scaling":"sc2"}`}, exchange{"", "/v1/completions", `{"prompt":[[5,6],[7]],"seed":2,"echo":true,"max_tokens":2}`}, exchange{"", "/v1/completions/render", `{"prompt":["a","b"],"seed":2}`})
 	long := strings.Repeat("word ", 4000)

@@ -22,6 +22,7 @@ type admin struct {
 	requests     *requests
 	lines        *LogLines
 	writeTimeout time.Duration
+	description  func() []byte // of the API
 }
 
 // debugAddress is the address without keys on which an operator looks at a server.

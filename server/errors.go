@@ -74,6 +74,7 @@ var faults = []func(error) *api.Fault{
 		return api.Invalid(jsonread.CodeValue, "", "%s.", e)
 	}),
 	told(tts.ErrFormat, jsonread.CodeValue, "response_format", "Invalid 'response_format': %s."),
+	told(tts.ErrPromptLogprobs, jsonread.CodeValue, "prompt_logprobs", "Invalid 'prompt_logprobs': %s."),
 	told(tts.ErrLogprobs, jsonread.CodeValue, "logprobs", "Invalid 'logprobs': %s."),
 	is(tts.ErrEmpty, api.Invalid(jsonread.CodeValue, "prompt", "The prompt is empty and the model has no beginning-of-text token; give at least one token.")),
 	told(tts.ErrToken, jsonread.CodeValue, "prompt", "%s"),

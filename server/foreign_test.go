@@ -36,7 +36,7 @@ func TestFieldsThatAreNotSupportedAreRefusedByName(t *testing.T) {
 			if path == "/v1/completions" {
 				own = []string{"add_special_tokens", "best_of", "return_tokens", "suffix"}
 			}
-			own = append(own, "grammar", "guided_choice", "guided_grammar", "guided_json", "guided_regex", "json_schema", "response_format", "structured_outputs", "receipt")
+			own = append(own, "grammar", "guided_choice", "guided_grammar", "guided_json", "guided_regex", "json_schema", "response_format", "structured_outputs", "receipt", "prompt_logprobs", "return_token_ids")
 			if slices.Contains(own, name) {
 				continue
 			}

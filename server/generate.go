@@ -45,7 +45,7 @@ func (r *runner) generate(c *api.Call, a *api.Ask) error {
 		c.W.Header().Add(api.Warning, fields.Unheld(first.Unheld))
 	}
 	r.trace(c, a)
-	if err := c.Lease.Grow(upFront(a)); err != nil {
+	if err := c.Lease.Grow(upFront(a, c.Size)); err != nil {
 		return err
 	}
 	for _, req := range a.Requests {

@@ -45,6 +45,8 @@ func held(e tts.Event) (n int64) {
 		for i := range w.Tokens {
 			n += tokenBytes(len(w.Tokens[i].Top))
 		}
+	case tts.TokenIDs:
+		n = api.PerID * int64(len(w))
 	case tts.Reasoning:
 		n = 2 * int64(len(w))
 	case tts.Calls:
@@ -59,9 +61,13 @@ func held(e tts.Event) (n int64) {
 // with top alternatives.
 func tokenBytes(top int) int64 { return 128 + 48*int64(top) }
 
+// mostMarks is about how many tokens a chat template adds to a conversation's.
+const mostMarks = 1 << 10
+
 // upFront returns about how many bytes an answer is known to hold from the beginning: its
-// choices, the log-probabilities of an echoed prompt, the candidates of searches and their checks.
-func upFront(a *api.Ask) int64 {
+// choices, the log-probabilities of a prompt, the candidates of searches and their checks. body is the size of the
+// request's.
+func upFront(a *api.Ask, body int) int64 {
 	n := perChoice * int64(a.Choices())
 	if a.Search != nil {
 		n += verify.Memory(&a.Search.Plan.Verify)
@@ -74,6 +80,9 @@ func upFront(a *api.Ask) int64 {
 		limit := int64(a.Model.Context)
 		if req.Echo {
 			n += token * int64(req.N) * min(limit, int64(len(req.Prompt.Text)+len(req.Prompt.Tokens)))
+		}
+		if req.ScorePrompt {
+			n += tokenBytes(req.PromptTop) * min(limit, int64(body+mostMarks)/int64(len(a.Requests)))
 		}
 		if a.Search != nil {
 			if m := int64(req.Sampling.MaxTokens); m > 0 {

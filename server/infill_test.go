@@ -107,7 +107,7 @@ func TestTheMiddleOfATextIsFilledIn(t *testing.T) {
 	if text != "Twelve " || last.StopType != "word" {
 		t.Errorf("streamed: %s", answer)
 	}
-	if _, _, answer = f.post("/infill", body+`,"n_predict":0}`); !strings.Contains(string(answer), `"content":"","stop":true`) {
+	if _, _, answer = f.post("/infill", body+`,"n_predict":0}`); !strings.Contains(string(answer), `"content":"","tokens":[],"id_slot":0,"stop":true`) {
 		t.Errorf("computing the prompt alone: %s", answer)
 	}
 }

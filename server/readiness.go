@@ -33,7 +33,12 @@ type notReady struct {
 }
 
 // readyz tells load balancers whether to send requests here.
-func (a *admin) readyz(c *api.Call) error {
+func (a *admin) readyz(c *api.Call) error { return a.readiness(c, "ready") }
+
+// health is readyz in llama.cpp's word, which its clients look for.
+func (a *admin) health(c *api.Call) error { return a.readiness(c, "ok") }
+
+func (a *admin) readiness(c *api.Call, status string) error {
 	err := a.models.ready()
 	failed := a.models.failed()
 	if err == nil && len(failed) > 0 {
@@ -43,7 +48,7 @@ func (a *admin) readyz(c *api.Call) error {
 		err = errStuck
 	}
 	if err == nil {
-		return c.JSON(map[string]string{"status": "ready"})
+		return c.JSON(map[string]string{"status": status})
 	}
 	f := toFault(err)
 	answer := notReady{Envelope: api.Failure(f), Failed: failed}

@@ -56,6 +56,9 @@ func (a *admitter) receive(c *api.Call, route *api.Route, answer func(*api.Call)
 	if c.Body, err = parseAside(ctx, body); err != nil {
 		return err
 	}
+	if a.noted != nil {
+		c.Body = jsonread.Noted(c.Body, a.noted(route.Path))
+	}
 	c.Request = c.WithContext(ctx)
 	return answer(c)
 }

@@ -144,12 +144,12 @@ func TestWhatIsRefusedIsNotRendered(t *testing.T) {
 		"/v1/chat/completions": {
 			`{`, `{}`, `{"messages":[]}`, `{"model":"nobody","messages":[]}`, `{"messages":[{"role":"king","content":"Hi"}]}`,
 			`{"messages":[{"role":"user","content":"` + long + `"}]}`, chatBody(`,"temperature":3`), chatBody(`,"use_beam_search":true`), chatBody(`,"n":9`),
-			chatBody(`,"response_format":{"type":"json_schema","json_schema":{"name":"x","schema":{"type":"nothing"}}}`), chatBody(`,"cache_salt":"x"`),
+			chatBody(`,"response_format":{"type":"json_schema","json_schema":{"name":"x","schema":{"type":"nothing"}}}`), chatBody(`,"cache_salt":""`),
 			chatBody(`,"test_time_scaling":"bon4;verifier=nobody"`), chatBody(`,"test_time_scaling":"bon4","temperature":0`), chatBody(`,"tool_choice":"required"`),
 		},
 		"/v1/completions": {
 			`{}`, `{"prompt":""}`, `{"prompt":[]}`, `{"prompt":[99999]}`, `{"prompt":"` + long + `"}`, `{"prompt":["a","b","c"],"n":3}`, `{"prompt":"a","suffix":"b"}`,
-			`{"prompt":"a","max_tokens":-2}`, `{"prompt":"a","prompt_logprobs":1}`, `{"prompt":"a","echo":true,"test_time_scaling":"bon4;verifier=logprob"}`,
+			`{"prompt":"a","max_tokens":-2}`, `{"prompt":"a","prompt_logprobs":21}`, `{"prompt":"a","echo":true,"test_time_scaling":"bon4;verifier=logprob"}`,
 		},
 	} {
 		for _, body := range bodies {

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/go-chi/chi/v5"
 	"github.com/go-chi/chi/v5/middleware"
@@ -16,6 +17,7 @@ import (
 	"github.com/lutra-lm/lutra/server/llamacpp"
 	"github.com/lutra-lm/lutra/server/ollama"
 	"github.com/lutra-lm/lutra/server/openai"
+	"github.com/lutra-lm/lutra/server/openapi"
 	"github.com/lutra-lm/lutra/server/responses"
 	"github.com/lutra-lm/lutra/server/vllm"
 	"github.com/lutra-lm/lutra/web"
@@ -68,8 +70,10 @@ func (a *admin) routes(state bool) []api.Route {
 		// Probes come without a key.
 		{Path: "/healthz", Open: true, Answer: healthz},
 		{Path: "/readyz", Open: true, Answer: a.readyz},
-		{Path: "/health", Open: true, Answer: a.readyz}, // what scripts for llama.cpp and vLLM wait for
+		{Path: "/health", Open: true, Answer: a.health}, // what scripts for llama.cpp and vLLM wait for
+		{Path: "/v1/health", Open: true, Answer: a.health},
 	}
+	list = append(list, api.Route{Path: "/openapi.json", Open: true, Answer: a.described})
 	if state {
 		list = append(list, api.Route{Path: "/debug/state", Answer: a.debugState})
 	}
@@ -145,6 +149,25 @@ func (a apis) patterns(own []api.Route) map[pattern][]ownedRoute {
 		}
 	}
 	return all
+}
+
+// description returns what /openapi.json answers with, which is made when it is first asked for.
+func description(version string, routes map[pattern][]ownedRoute) func() []byte {
+	return sync.OnceValue(func() []byte {
+		list := []openapi.Route{{Method: http.MethodGet, Path: "/metrics", Open: true}}
+		for at, of := range routes {
+			r := of[0]
+			list = append(list, openapi.Route{Method: at.method, Path: at.path, Open: r.Open, Body: r.Factor > 0, Streams: r.Ask != nil})
+		}
+		return openapi.Document(version, list)
+	})
+}
+
+// described answers GET /openapi.json.
+func (a *admin) described(c *api.Call) error {
+	c.W.Header().Set("Content-Type", "application/json")
+	_, err := c.W.Write(a.description())
+	return err
 }
 
 // handle answers with the route of the API that a request is of, or else with the last.

@@ -62,6 +62,7 @@ func New(opt Options) *Server {
 	s.router = router{apis: spoken, routes: spoken.patterns(s.admin.routes(opt.Debug)), admitter: &s.admitter, runner: runner{apis: spoken, log: opt.Log},
 		server: api.Server{Models: s.models.known, Hold: s.models.hold, MaxChoices: opt.MaxChoices, ReasoningFormat: opt.ReasoningFormat, Limits: opt.Limits,
 			Standard: standard, Alternates: opt.Alternates, Unknown: unknown.met, WriteTimeout: opt.WriteTimeout, KeepAlive: opt.KeepAlive, Version: opt.Version}}
+	s.admin.description = description(opt.Version, s.router.routes)
 	s.observer = observer{apis: spoken, quiet: quietPaths(s.router.routes), log: opt.Log, tracer: opt.Tracer, metrics: s.metrics, requests: under}
 	s.debug = debugAddress{opt: &s.opt, observer: &s.observer, admin: &s.admin}
 	s.handler = s.routes()

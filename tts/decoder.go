@@ -98,7 +98,7 @@ func (d *decoder) piece(id int32) []byte {
 
 // tokenOf returns a sampled token in bytes.
 func tokenOf(m *Model, t sampling.Token) Token {
-	out := Token{ID: t.ID, Bytes: m.Bytes(t.ID), Logprob: t.Logprob, Certainty: t.Certainty, Known: true, Hidden: m.Hidden(t.ID)}
+	out := Token{ID: t.ID, Bytes: m.Bytes(t.ID), Logprob: t.Logprob, Certainty: t.Certainty, Rank: t.Rank, Known: true, Hidden: m.Hidden(t.ID)}
 	for _, a := range t.Top {
 		out.Top = append(out.Top, Alternative{ID: a.ID, Bytes: m.Bytes(a.ID), Logprob: a.Logprob})
 	}

@@ -15,6 +15,8 @@ var (
 	ErrToken = errors.New("tts: token id outside the vocabulary")
 	// ErrLogprobs says that an answer would list more log-probabilities than Request.MaxLogprobs.
 	ErrLogprobs = errors.New("tts: too many log-probabilities")
+	// ErrPromptLogprobs says so of its prompt.
+	ErrPromptLogprobs = errors.New("tts: too many log-probabilities of a prompt")
 	// ErrInfill says that the model cannot fill in the middle of a text.
 	ErrInfill = errors.New("tts: the vocabulary has no tokens to fill in the middle of a text")
 	// ErrFormat says that a request has something that Request.Format excludes.

@@ -12,7 +12,7 @@ type Event struct {
 	What   What
 }
 
-// What is one of Opening, Text, Reasoning, Calls, Usage, *Progress, *Outcome and End.
+// What is one of Opening, PromptScores, TokenIDs, Text, Reasoning, Calls, Usage, *Progress, *Outcome and End.
 type What interface{ event() }
 
 // Opening says that a request has been accepted, and how its choices go on from the prompt.
@@ -22,6 +22,12 @@ type Opening struct {
 	// Thinking and ContinuesText are Prepared's.
 	Thinking, ContinuesText bool
 }
+
+// PromptScores are the tokens of a prompt with their log-probabilities, of all its choices.
+type PromptScores []Token
+
+// TokenIDs are tokens of a choice as they were sampled, before the event that has their text.
+type TokenIDs []int32
 
 // Text is new text of a choice.
 type Text struct {
@@ -45,14 +51,16 @@ type End struct {
 	Timing Timing
 }
 
-func (Opening) event()   {}
-func (Text) event()      {}
-func (Reasoning) event() {}
-func (Calls) event()     {}
-func (End) event()       {}
-func (Usage) event()     {} // tokens spent since the last one
-func (*Progress) event() {} // where a search stands
-func (*Outcome) event()  {} // of a search, before its choices end
+func (Opening) event()      {}
+func (PromptScores) event() {}
+func (TokenIDs) event()     {}
+func (Text) event()         {}
+func (Reasoning) event()    {}
+func (Calls) event()        {}
+func (End) event()          {}
+func (Usage) event()        {} // tokens spent since the last one
+func (*Progress) event()    {} // where a search stands
+func (*Outcome) event()     {} // of a search, before its choices end
 
 // Usage counts tokens.
 type Usage struct {

@@ -22,6 +22,10 @@ type Request struct {
 	Marks      []string // special tokens that are written out by name all the same
 	Echo       bool     // begin every choice with the prompt
 	NoTokens   bool     // generate nothing: with Echo, the prompt and its log-probabilities are the answer
+	// ScorePrompt tells of the prompt's tokens in PromptScores, with PromptTop alternatives of each.
+	ScorePrompt bool
+	PromptTop   int
+	TokenIDs    bool // tell of sampled tokens in TokenIDs
 	// Rules constrain the answers. Their Format excludes MinTokens, Allowed, Sampling.IgnoreEOS and answers
 	// that continue a message.
 	constrain.Rules
@@ -79,7 +83,14 @@ func (r *Request) prepare(ctx context.Context, m *Model, candidates, generated i
 // checkLogprobs checks how many log-probabilities the answer may list, for
 // candidates candidates that share a prompt and generate at most generated tokens together.
 func (r *Request) checkLogprobs(m *Model, prompt, candidates, generated int) error {
-	if r.MaxLogprobs == 0 || !r.Sampling.Logprobs {
+	if r.MaxLogprobs == 0 {
+		return nil
+	}
+	if all := prompt * (1 + r.PromptTop); r.ScorePrompt && all > r.MaxLogprobs {
+		return fmt.Errorf("%w: a prompt of %d tokens with %d alternatives each has more than the %d allowed; ask for fewer alternatives",
+			ErrPromptLogprobs, prompt, r.PromptTop, r.MaxLogprobs)
+	}
+	if !r.Sampling.Logprobs {
 		return nil
 	}
 	each := m.Context - prompt

@@ -89,6 +89,10 @@ func (s Search) resolve(ctx context.Context, req *Request) (out resolvedPlan, er
 		return out, scaling.Errorf(scaling.CodeValue, "n", "%d candidates cannot give %d choices", p.N, req.choices())
 	case req.Echo || req.NoTokens:
 		return out, scaling.Errorf(scaling.CodeValue, "", "a search neither echoes the prompt nor generates nothing")
+	case req.ScorePrompt:
+		return out, scaling.Errorf(scaling.CodeValue, "prompt_logprobs", "a search does not list the prompt's tokens")
+	case req.TokenIDs:
+		return out, scaling.Errorf(scaling.CodeValue, "return_token_ids", "a search does not list its tokens")
 	}
 	return out, nil
 }

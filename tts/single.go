@@ -54,16 +54,8 @@ func (s Single) run(ctx context.Context, req *Request, yield func(Event, error) 
 	if !yield(prepared.opening(), nil) {
 		return nil
 	}
-	if req.Echo {
-		echo, err := s.echo(ctx, root, prepared, req)
-		if err != nil {
-			return err
-		}
-		for i := range req.choices() {
-			if !yield(Event{Choice: i, More: true, What: echo}, nil) {
-				return nil
-			}
-		}
+	if goes, err := s.beforehand(ctx, root, prepared, req, yield); !goes {
+		return err
 	}
 	if req.NoTokens {
 		for i := range req.choices() {
@@ -135,6 +127,9 @@ func (s Single) choice(req *Request, run iter.Seq2[sampling.Token, error], root,
 			if req.Sampled != nil {
 				req.Sampled(i, tok.ID)
 			}
+			if req.TokenIDs && !yield(Event{Choice: i, More: true, What: TokenIDs{tok.ID}}, nil) {
+				return
+			}
 			text, end := dec.push(tok)
 			if !yield(Event{Choice: i, More: text.Last || seq.Unread() > 0, What: text}, nil) {
 				return
@@ -148,27 +143,64 @@ func (s Single) choice(req *Request, run iter.Seq2[sampling.Token, error], root,
 	}
 }
 
-// echo returns the prompt as every choice begins with it.
-func (s Single) echo(ctx context.Context, seq *batcher.Sequence, prepared *Prepared, req *Request) (Text, error) {
-	prompt := prepared.Tokens
-	out := Text{Text: prepared.Text, Last: req.NoTokens}
-	if out.Text == "" {
-		out.Text = s.Model.Spell(prompt)
+// beforehand yields what is said of the prompt: its log-probabilities, and its text as every choice begins with it. It
+// reports whether the reader is still there.
+func (s Single) beforehand(ctx context.Context, root *batcher.Sequence, prepared *Prepared, req *Request, yield func(Event, error) bool) (goes bool, err error) {
+	listed := req.Echo && req.Sampling.Logprobs
+	var tokens []Token
+	if req.ScorePrompt || listed {
+		top := req.PromptTop
+		if listed {
+			top = max(top, req.Sampling.TopLogprobs)
+		}
+		if tokens, err = s.scores(ctx, root, prepared.Tokens, top); err != nil {
+			return false, err
+		}
 	}
-	if !req.Sampling.Logprobs {
-		return out, nil
+	if req.ScorePrompt && !yield(Event{More: true, What: PromptScores(topped(tokens, req.PromptTop))}, nil) {
+		return false, nil
 	}
-	scored, err := seq.PromptLogprobs(ctx, req.Sampling.TopLogprobs)
+	if !req.Echo {
+		return true, nil
+	}
+	echo := Text{Text: prepared.Text, Last: req.NoTokens}
+	if echo.Text == "" {
+		echo.Text = s.Model.Spell(prepared.Tokens)
+	}
+	if listed {
+		echo.Tokens = topped(tokens, req.Sampling.TopLogprobs)
+		first := &echo.Tokens[0]
+		first.Hidden = !strings.HasPrefix(echo.Text, string(first.Bytes)) && s.Model.Hidden(first.ID) // a BOS that was added
+	}
+	for i := range req.choices() {
+		if !yield(Event{Choice: i, More: true, What: echo}, nil) {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// scores returns the tokens of a prompt, whose text has their names, with their log-probabilities.
+func (s Single) scores(ctx context.Context, seq *batcher.Sequence, prompt []int32, top int) ([]Token, error) {
+	scored, err := seq.PromptLogprobs(ctx, top)
 	if err != nil {
-		return out, err
+		return nil, err
 	}
-	first := Token{ID: prompt[0], Bytes: s.Model.Bytes(prompt[0])}
-	first.Hidden = !strings.HasPrefix(out.Text, string(first.Bytes)) && s.Model.Hidden(prompt[0]) // a BOS that was added
-	out.Tokens = append(out.Tokens, first)
+	out := make([]Token, 1, len(prompt))
+	out[0] = Token{ID: prompt[0], Bytes: s.Model.Bytes(prompt[0])}
 	for _, t := range scored {
 		token := tokenOf(s.Model, t)
-		token.Hidden = false // the text has its name
-		out.Tokens = append(out.Tokens, token)
+		token.Hidden = false
+		out = append(out, token)
 	}
 	return out, nil
+}
+
+// topped returns tokens with so many alternatives at most.
+func topped(tokens []Token, top int) []Token {
+	out := slices.Clone(tokens)
+	for i := range out {
+		out[i].Top = out[i].Top[:min(len(out[i].Top), top)]
+	}
+	return out
 }

@@ -29,6 +29,7 @@ type Token struct {
 	Logprob float32
 	// Certainty belongs to the distribution that the token was sampled from, as in sampling.Token.
 	Certainty float32
+	Rank      int  // among all tokens in its place, from 1 on
 	Known     bool // Logprob and Certainty hold a value: false for a prompt's first token, which nothing predicts
 	Hidden    bool // Bytes are its name: it adds nothing to the text
 	End       bool // it ended the choice, and is no part of the text

@@ -147,6 +147,7 @@ type Token struct {
 	// Certainty, filled with Logprob, is the distance of that distribution P
 	// from the uniform one U: KL(U‖P) in nats, over the tokens with a finite logit.
 	Certainty float32
+	Rank      int // how many tokens are at least as likely, itself included; filled with Logprob
 	Top       []TokenLogprob
 	// Reading, filled with Logprob, has the output of the engine's probe for the state that the
 	// token was sampled from; nil: there is no probe.

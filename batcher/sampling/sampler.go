@@ -239,6 +239,7 @@ func (s *Sampler) report(tok *Token, row []float32, top int) {
 		tok.Logprob = negInf
 	}
 	tok.Certainty = k.certainty
+	tok.Rank = rank(row, k.tops, row[tok.ID])
 	if top == 0 {
 		return
 	}
@@ -249,6 +250,21 @@ func (s *Sampler) report(tok *Token, row []float32, top int) {
 	for i, f := range first {
 		tok.Top[i] = TokenLogprob{ID: f.id, Logprob: f.x - norm}
 	}
+}
+
+// rank counts the logits that are at least x; tops are the largest of each run.
+func rank(row, tops []float32, x float32) (n int) {
+	for i, most := range tops {
+		if most < x {
+			continue
+		}
+		for _, y := range row[i*runLen : min((i+1)*runLen, len(row))] {
+			if y >= x {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // xtcSeed makes the randomness of XTC another than the draw's.

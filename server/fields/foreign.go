@@ -43,6 +43,9 @@ var Refused = []Group{
 		"grammar": never, "guided_choice": never, "guided_grammar": never, "guided_json": never, "guided_regex": never, "json_schema": never,
 		"response_format": never, "structured_outputs": never,
 	}},
+	{"vLLM, outside of chats and completions", map[string]Neutral{
+		"prompt_logprobs": never, "return_token_ids": never,
+	}},
 	{"Lutra, outside of chats and completions", map[string]Neutral{
 		"receipt": never,
 	}},
@@ -52,10 +55,10 @@ var Refused = []Group{
 		"guided_whitespace_pattern": never, "regex": never, "structural_tag": never,
 	}},
 	{"vLLM", map[string]Neutral{
-		"add_special_tokens": never, "cache_salt": never, "chat_template": never, "documents": never, "ec_transfer_params": never,
+		"add_special_tokens": never, "chat_template": never, "documents": never, "ec_transfer_params": never,
 		"kv_transfer_params": never, "logits_processors": never, "logprob_token_ids": never,
-		"prompt_embeds": never, "prompt_logprobs": never, "return_prompt_text": never,
-		"return_token_ids": never, "return_tokens_as_token_ids": never, "stop_regex": never, "stream_options.continuous_usage_stats": never,
+		"prompt_embeds": never, "return_prompt_text": never,
+		"return_tokens_as_token_ids": never, "stop_regex": never, "stream_options.continuous_usage_stats": never,
 		"truncate_prompt_tokens": never, "use_beam_search": never, "vllm_xargs": never, "watermarking": never,
 	}},
 	{"llama.cpp", map[string]Neutral{
@@ -148,6 +151,7 @@ var instead = map[string]string{
 // for what no endpoint does, and tells the server of those that nobody knows.
 func Finish(c *api.Call) error {
 	priority(c)
+	salted(c)
 	if c.Body.Err != nil {
 		return c.Body.Err
 	}
@@ -175,11 +179,25 @@ func priority(c *api.Call) {
 	}
 }
 
+// salted has a request share computed prefixes with requests of the same salt alone, as in vLLM.
+func salted(c *api.Call) {
+	salt, name := "", "cache_salt"
+	given := c.Body.Has(name)
+	if c.Body.String(name, &salt); !given {
+		return
+	}
+	if salt == "" {
+		c.Body.Fail(jsonread.CodeValue, name, "a salt has 1 to %d bytes.", jsonread.MaxString)
+	}
+	c.Request = c.WithContext(batcher.WithSalt(c.Context(), salt))
+}
+
 // Refuse refuses fields that ask for what this server does not do.
 func (f Reader) Refuse(names ...string) {
 	for _, name := range names {
-		if raw, ok := f.Take(name); ok && never.Asks(raw) {
+		if f.Has(name) && never.Asks(f.Raw(name)) {
 			f.Fail(jsonread.CodeUnsupported, name, "this server does not support it%s.", instead[name])
 		}
+		f.Ignore(name)
 	}
 }

@@ -45,7 +45,7 @@ func (p *planFields) read(key string, f func(o *jsonread.Fields, name string)) b
 	o, name := p.at(key)
 	if o == nil || !o.Has(name) {
 		if o != nil {
-			o.Take(name) // null
+			o.Ignore(name) // null
 		}
 		return false
 	}

@@ -110,7 +110,8 @@ func (f *Fields) Float32(name string, dst *float32, lo, hi float64) bool {
 
 // Float64 reads a number in [lo, hi] and tells whether there was one.
 func (f *Fields) Float64(name string, dst *float64, lo, hi float64) bool {
-	raw, ok := f.Take(name)
+	f.tell(name, Shape{Type: "number", Least: &lo, Most: &hi})
+	raw, ok := f.take(name)
 	if !ok {
 		return false
 	}
@@ -129,7 +130,8 @@ func (f *Fields) Float64(name string, dst *float64, lo, hi float64) bool {
 
 // Int reads an integer in [lo, hi] and tells whether there was one.
 func (f *Fields) Int(name string, dst *int, lo, hi int) bool {
-	raw, ok := f.Take(name)
+	f.tell(name, Shape{Type: "integer", Least: new(float64(lo)), Most: new(float64(hi))})
+	raw, ok := f.take(name)
 	if !ok {
 		return false
 	}
@@ -148,7 +150,8 @@ func (f *Fields) Int(name string, dst *int, lo, hi int) bool {
 
 // Bool reads true or false.
 func (f *Fields) Bool(name string, dst *bool) {
-	if raw, ok := f.Take(name); ok && json.Unmarshal(raw, dst) != nil {
+	f.tell(name, Shape{Type: "boolean"})
+	if raw, ok := f.take(name); ok && json.Unmarshal(raw, dst) != nil {
 		f.WrongType(name, "a boolean", raw)
 	}
 }
@@ -165,6 +168,7 @@ func (f *Fields) String(name string, dst *string) {
 
 // OneOf reads one of several words; any other is a fault with a code.
 func (f *Fields) OneOf(name, code string, dst *string, words ...string) {
+	f.tell(name, Shape{Type: "string", Words: words})
 	if f.String(name, dst); !slices.Contains(words, *dst) {
 		f.Fail(code, name, "expected %s, but got '%s'.", Or(words), Brief(*dst))
 	}
@@ -181,7 +185,8 @@ func Or(words []string) string {
 
 // Text reads a string that only the body's size bounds.
 func (f *Fields) Text(name string, dst *string) {
-	raw, ok := f.Take(name)
+	f.tell(name, Shape{Type: "string"})
+	raw, ok := f.take(name)
 	if !ok {
 		return
 	}
@@ -195,7 +200,8 @@ func (f *Fields) Text(name string, dst *string) {
 
 // IDs reads a list of at most most token ids, of a vocabulary of vocab tokens.
 func (f *Fields) IDs(name string, most, vocab int) []int32 {
-	raw, ok := f.Take(name)
+	f.tell(name, Shape{Type: "array", Items: "integer"})
+	raw, ok := f.take(name)
 	if !ok {
 		return nil
 	}
@@ -204,6 +210,7 @@ func (f *Fields) IDs(name string, most, vocab int) []int32 {
 
 // Tokens reads raw, found at name, as a list of token ids.
 func (f *Fields) Tokens(name string, raw json.RawMessage, most, vocab int) []int32 {
+	f.tell(name, Shape{Type: "array", Items: "integer"})
 	if Kind(raw) != "a list" {
 		f.WrongType(name, "a list of token ids", raw)
 		return nil
@@ -231,7 +238,8 @@ func (f *Fields) Tokens(name string, raw json.RawMessage, most, vocab int) []int
 
 // Object reads a field that is an object of its own.
 func (f *Fields) Object(name string) (*Fields, bool) {
-	raw, ok := f.Take(name)
+	f.tell(name, Shape{Type: "object"})
+	raw, ok := f.take(name)
 	if !ok {
 		return nil, false
 	}
@@ -244,7 +252,7 @@ func (f *Fields) Sub(name string, raw json.RawMessage) (*Fields, bool) {
 		f.WrongType(name, "an object", raw)
 		return nil, false
 	}
-	sub := &Fields{object{path: f.path + name + ".", ctx: f.ctx}, f.all}
+	sub := &Fields{object{path: f.path + name + ".", ctx: f.ctx, note: f.note}, f.all}
 	sub.read(raw)
 	return sub, true
 }
@@ -287,7 +295,8 @@ func (f *Fields) Adopt(sub *Fields) {
 
 // List reads a field that is a list of at most most elements.
 func (f *Fields) List(name string, most int) ([]json.RawMessage, bool) {
-	raw, ok := f.Take(name)
+	f.tell(name, Shape{Type: "array"})
+	raw, ok := f.take(name)
 	if !ok {
 		return nil, false
 	}
@@ -296,6 +305,7 @@ func (f *Fields) List(name string, most int) ([]json.RawMessage, bool) {
 
 // Items reads raw, found at name, as a list of at most most elements.
 func (f *Fields) Items(name string, raw json.RawMessage, most int) ([]json.RawMessage, bool) {
+	f.tell(name, Shape{Type: "array"})
 	if Kind(raw) != "a list" {
 		f.WrongType(name, "a list", raw)
 		return nil, false
@@ -311,7 +321,8 @@ func (f *Fields) Items(name string, raw json.RawMessage, most int) ([]json.RawMe
 // Each reads a field that is a list of at most most objects, one by one, until the first
 // fault. It adopts them.
 func (f *Fields) Each(name string, most int) iter.Seq2[int, *Fields] {
-	if raw, ok := f.Take(name); ok {
+	f.tell(name, Shape{Type: "array", Items: "object"})
+	if raw, ok := f.take(name); ok {
 		return f.EachOf(name, raw, most)
 	}
 	return func(func(int, *Fields) bool) {}
@@ -319,6 +330,7 @@ func (f *Fields) Each(name string, most int) iter.Seq2[int, *Fields] {
 
 // EachOf is Each of raw, found at name.
 func (f *Fields) EachOf(name string, raw json.RawMessage, most int) iter.Seq2[int, *Fields] {
+	f.tell(name, Shape{Type: "array", Items: "object"})
 	return func(yield func(int, *Fields) bool) {
 		items, _ := f.Items(name, raw, most)
 		for i, raw := range items {

@@ -16,6 +16,7 @@ type object struct {
 	raw  map[string]json.RawMessage
 	text []byte          // that Parse has read
 	ctx  context.Context // of the request; nil: none
+	note Note            // is told what is read; nil: nobody is
 	Err  error           // the first fault
 }
 
@@ -51,12 +52,25 @@ func (o *object) read(object json.RawMessage) {
 
 // Take removes a field; ok is false for absent and null ones and after a fault.
 func (o *object) Take(name string) (raw json.RawMessage, ok bool) {
+	o.tell(name, Shape{})
+	return o.take(name)
+}
+
+// take is Take of a field whose shape has been told.
+func (o *object) take(name string) (raw json.RawMessage, ok bool) {
 	raw, ok = o.raw[name]
 	delete(o.raw, name)
 	if o.Err != nil || !ok || string(raw) == "null" {
 		return nil, false
 	}
 	return raw, true
+}
+
+// tell tells of a read.
+func (o *object) tell(name string, s Shape) {
+	if o.note != nil {
+		o.note(o.path+name, s)
+	}
 }
 
 // Raw returns a field as it is written, nil when it is absent, and leaves it unread.
@@ -86,7 +100,7 @@ func (o *object) WrongType(name, want string, raw json.RawMessage) {
 // Refuse refuses fields that ask for what the server does not do; empty values do not.
 func (o *object) Refuse(names ...string) {
 	for _, name := range names {
-		if raw, ok := o.Take(name); ok && !slices.Contains([]string{"false", "[]", "{}", `""`, "0"}, string(raw)) {
+		if raw, ok := o.take(name); ok && !slices.Contains([]string{"false", "[]", "{}", `""`, "0"}, string(raw)) {
 			o.Fail(CodeUnsupported, name, "this server does not support it.")
 		}
 	}

@@ -40,7 +40,7 @@ func TestAMiddleIsSampledAsLlamaServerAndTheModelSay(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		reader{body}.infill(req, m)
+		reader{body}.infill(req, m, 8)
 		if got := sampling.ConfigOf(&req.Sampling).String(); body.Err != nil || got != c.want {
 			t.Errorf("%s of a model with %q: %s, %v; want %s", c.request, c.author, got, body.Err, c.want)
 		}

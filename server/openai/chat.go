@@ -31,6 +31,7 @@ func readChat(c *api.Call) (*asked, error) {
 	if f.Int("top_logprobs", &req.Sampling.TopLogprobs, 0, fields.MaxTopLogprobs) && !req.Sampling.Logprobs {
 		f.Fail(jsonread.CodeValue, "top_logprobs", "it is only allowed when 'logprobs' is true.")
 	}
+	more := f.listed(req)
 	req.MaxLogprobs = fields.MaxLogprobs
 	apart, reasoning := f.reasoningFormat(c.ReasoningFormat), true
 	f.Bool("include_reasoning", &reasoning)
@@ -58,8 +59,11 @@ func readChat(c *api.Call) (*asked, error) {
 	if !reasoning {
 		a.Filters = append(a.Filters, tts.WithoutReasoning)
 	}
+	if more != nil {
+		more.n = req.N
+	}
 	e := &chatEncoder{n: req.N, logprobs: req.Sampling.Logprobs, calls: calling != nil,
-		encoder: encoder{heading: newHeading("chatcmpl-", a.Name, a.Model.Fingerprint), usage: usage, clock: clock, report: report}}
+		encoder: encoder{heading: newHeading("chatcmpl-", a.Name, a.Model.Fingerprint), usage: usage, listed: more, clock: clock, report: report}}
 	a.Requests, a.Stream, a.Encoder = []*tts.Request{req}, stream, e
 	return &asked{a, &e.encoder, wish}, nil
 }

@@ -48,6 +48,7 @@ func readCompletions(c *api.Call) (*asked, error) {
 	var ids bool
 	f.Bool("return_tokens", &ids)
 	req.Sampling.Logprobs = listed || ids // tokens come with both
+	more := f.listed(&req)
 	req.MaxLogprobs = fields.MaxLogprobs / max(len(prompts), 1)
 	f.BestOf(c, a, &req)
 	f.Format(&req, a.Model.Model)
@@ -69,8 +70,11 @@ func readCompletions(c *api.Call) (*asked, error) {
 		a.Requests = append(a.Requests, &r)
 	}
 	report.Expect(len(prompts), req.N)
-	e := &textEncoder{offsets: make([]int, a.Choices()), logprobs: listed, tokens: ids,
-		encoder: encoder{heading: newHeading("cmpl-", a.Name, a.Model.Fingerprint), usage: usage, clock: clock, report: report}}
+	if more != nil {
+		more.n = req.N
+	}
+	e := &textEncoder{n: req.N, offsets: make([]int, a.Choices()), logprobs: listed, tokens: ids,
+		encoder: encoder{heading: newHeading("cmpl-", a.Name, a.Model.Fingerprint), usage: usage, listed: more, clock: clock, report: report}}
 	e.Object = "text_completion"
 	a.Stream, a.Encoder = stream, e
 	return &asked{a, &e.encoder, wish}, nil

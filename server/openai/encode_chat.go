@@ -14,12 +14,14 @@ type encoder struct {
 	heading
 	choices api.Choices      // of an answer that is not streamed
 	usage   bool             // the stream ends with the usage
+	listed  *listed          // of tokens; nil: nothing
 	clock   *clock           // of the answer's timings; nil: it has none
 	report  *report.Search   // of the searches; nil: none
 	builder *receipt.Builder // of the receipt with which the answer ends; nil: it has none
 }
 
 func (e *encoder) Collect(event tts.Event) {
+	e.listed.note(event)
 	e.report.Take(event)
 	e.clock.note(event)
 	e.choices.Collect(event)
@@ -80,7 +82,11 @@ func (c *chatEncoder) Full(p *jsonwrite.Reply, u tts.Usage) {
 	r := c.response("chat.completion", newUsage(u, c.report))
 	r.Choices, r.Scaling, r.Truncation, r.Receipt = []chatChoice{}, c.report.Summary(), report.NewTruncation(c.dropped), c.builder.Receipt()
 	r.Timings = c.clock.timings(u)
-	p.Filled(r, "choices", len(c.choices.List), func(i int) { c.choice(p, i, c.choices.List[i]) })
+	p.Around(r, `"choices":[]`, func() {
+		p.Raw(`"choices":`)
+		p.List(len(c.choices.List), func(i int) { c.choice(p, i, c.choices.List[i]) })
+		c.listed.writePrompt(p, 0)
+	})
 }
 
 // choice writes a whole choice.
@@ -90,11 +96,12 @@ func (c *chatEncoder) choice(p *jsonwrite.Reply, index int, ch *api.Choice) {
 		m.Content = nil
 	}
 	whole := chatChoice{Index: index, FinishReason: report.FinishReason(ch.Finish), Message: m, Scaling: c.report.Choice(index)}
-	if !c.logprobs {
-		p.Value(whole)
-		return
-	}
 	p.Around(whole, `"logprobs":null`, func() {
+		defer c.listed.writeTokens(p, index)
+		if !c.logprobs {
+			p.Raw(`"logprobs":null`)
+			return
+		}
 		p.Raw(`"logprobs":{"content":`)
 		tokens := tts.Said(ch.Tokens)
 		p.List(len(tokens), func(i int) { p.Value(report.NewTokenLogprob(&tokens[i])) })
@@ -107,17 +114,24 @@ func (c *chatEncoder) Event(e tts.Event) any {
 		return c.KeepAlive()
 	}
 	c.clock.note(e)
+	if c.listed.note(e) {
+		return nil
+	}
 	ch := chatChoice{Index: e.Choice, Delta: &chatDelta{}}
 	switch w := e.What.(type) {
 	case tts.Opening:
 		c.dropped = w.Dropped
 		return c.open()
 	case tts.Text:
-		if !c.logprobs {
+		if !c.logprobs && c.listed == nil {
 			return c.text(e.Choice).With(w.Text)
 		}
-		if ch.Delta.Content, ch.Logprobs = &w.Text, newChatLogprobs(w.Tokens); w.Text == "" && len(ch.Logprobs.Content) == 0 {
-			return nil // there is only the token that ended the turn
+		ch.Delta.Content = &w.Text
+		if c.logprobs {
+			ch.Logprobs = newChatLogprobs(w.Tokens)
+		}
+		if w.Text == "" && (ch.Logprobs == nil || len(ch.Logprobs.Content) == 0) {
+			return nil // there is only the token that ended the turn, or one whose text is to come
 		}
 	case tts.Reasoning:
 		ch.Delta.Reasoning = string(w)
@@ -125,12 +139,14 @@ func (c *chatEncoder) Event(e tts.Event) any {
 		ch.Delta.Calls = newToolCalls(w, true)
 	case tts.End:
 		ch.FinishReason, ch.Scaling = report.FinishReason(w.Finish), c.report.Choice(e.Choice)
+		_, ch.TokenIDs = c.listed.chunk(e.Choice)
 		r := c.chunk(ch)
 		r.Scaling = c.report.Of(e.Choice)
 		return r
 	default:
 		return nil
 	}
+	_, ch.TokenIDs = c.listed.chunk(e.Choice)
 	return c.chunk(ch)
 }
 
@@ -143,8 +159,9 @@ func (c *chatEncoder) open() any {
 			opening.Content = noText
 		}
 		r := c.chunk(chatChoice{Index: i, Delta: opening})
+		prompt, _ := c.listed.chunk(i)
 		if i == 0 {
-			r.Truncation = report.NewTruncation(c.dropped)
+			r.Truncation, r.PromptTokenIDs = report.NewTruncation(c.dropped), prompt
 		}
 		list[i].Data = r
 	}

@@ -16,6 +16,7 @@ type textEncoder struct {
 	logprobs bool  // list the tokens with their log-probabilities
 	tokens   bool  // list the tokens' ids, and besides log-probabilities how certain the model was
 	offsets  []int // of each choice's next token in its text
+	n        int   // choices of each prompt
 }
 
 func (t *textEncoder) response(usage optionalUsage, choices ...textChoice) *textResponse {
@@ -35,15 +36,17 @@ func (t *textEncoder) choice(p *jsonwrite.Reply, index int, ch *api.Choice) {
 	if t.tokens {
 		whole.Tokens = tokenIDs(ch.Tokens)
 	}
-	if !t.logprobs {
-		p.Value(whole)
-		return
-	}
 	column := func(name string, value func(t *tts.Token) any) {
 		p.Raw(`,"` + name + `":`)
 		p.List(len(ch.Tokens), func(i int) { p.Value(value(&ch.Tokens[i])) })
 	}
 	p.Around(whole, `"logprobs":null`, func() {
+		defer t.listed.writePrompt(p, index/t.n)
+		defer t.listed.writeTokens(p, index)
+		if !t.logprobs {
+			p.Raw(`"logprobs":null`)
+			return
+		}
 		offset := 0
 		p.Raw(`"logprobs":{"tokens":`)
 		p.List(len(ch.Tokens), func(i int) { p.Value(tokenName(ch.Tokens[i].Bytes)) })
@@ -62,6 +65,9 @@ func (t *textEncoder) Event(e tts.Event) any {
 		return t.KeepAlive()
 	}
 	t.clock.note(e)
+	if t.listed.note(e) {
+		return nil
+	}
 	var text tts.Text
 	var finish tts.Finish
 	switch w := e.What.(type) {
@@ -86,6 +92,7 @@ func (t *textEncoder) Event(e tts.Event) any {
 // part returns a part of a choice.
 func (t *textEncoder) part(index int, text string, tokens []tts.Token, finish tts.Finish) textChoice {
 	c := textChoice{Index: index, Text: text, FinishReason: report.FinishReason(finish)}
+	c.PromptTokenIDs, c.TokenIDs = t.listed.chunk(index)
 	if t.tokens {
 		c.Tokens = tokenIDs(tokens)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/internal/cpulimit"
 	"github.com/lutra-lm/lutra/server/api"
@@ -20,6 +21,7 @@ import (
 type rendered struct {
 	Tokens  []int32
 	Dropped int // messages that were left out
+	salt    string
 	params  renderedParams
 }
 
@@ -103,6 +105,7 @@ func (a *asked) render(ctx context.Context, seeded bool) ([]rendered, error) {
 			return nil, err
 		}
 		list[i] = newRendered(req, prepared, a.Model.Context, seeded)
+		list[i].salt = batcher.Salt(ctx)
 	}
 	return list, nil
 }
@@ -148,7 +151,9 @@ func (r *rendered) write(p *jsonwrite.Reply, prefix string, a *asked) {
 	} else {
 		p.Raw("null")
 	}
-	p.Raw(`,"cache_salt":null,"priority":0,"kv_transfer_params":null`)
+	p.Raw(`,"cache_salt":`)
+	p.Value(jsonwrite.Optional(r.salt))
+	p.Raw(`,"priority":0,"kv_transfer_params":null`)
 	if t := report.NewTruncation(r.Dropped); t != nil {
 		p.Raw(`,"truncation":`)
 		p.Value(t)

@@ -64,9 +64,10 @@ type chatResponse struct {
 	Usage   optionalUsage `json:"usage,omitempty"`
 	Scaling any           `json:"test_time_scaling,omitempty"` // *searchOutcome or *searchProgress
 	// Truncation is on the completion, or the first chunk.
-	Truncation *report.Truncation `json:"truncation,omitempty"`
-	Timings    *report.Timings    `json:"timings,omitempty"` // on the completion, or the last chunk
-	Receipt    *receipt.Receipt   `json:"receipt,omitempty"` // on the completion, or the last chunk
+	Truncation     *report.Truncation `json:"truncation,omitempty"`
+	PromptTokenIDs []int32            `json:"prompt_token_ids,omitempty"` // on the first chunk
+	Timings        *report.Timings    `json:"timings,omitempty"`          // on the completion, or the last chunk
+	Receipt        *receipt.Receipt   `json:"receipt,omitempty"`          // on the completion, or the last chunk
 }
 
 type chatChoice struct {
@@ -75,6 +76,7 @@ type chatChoice struct {
 	Delta        *chatDelta        `json:"delta,omitempty"`
 	Logprobs     *chatLogprobs     `json:"logprobs"`
 	FinishReason *string           `json:"finish_reason"`
+	TokenIDs     []int32           `json:"token_ids,omitempty"` // of a chunk
 	Scaling      *report.Candidate `json:"test_time_scaling,omitempty"`
 }
 
@@ -149,12 +151,14 @@ type textResponse struct {
 }
 
 type textChoice struct {
-	Index        int               `json:"index"`
-	Text         string            `json:"text"`
-	Logprobs     *textLogprobs     `json:"logprobs"`
-	FinishReason *string           `json:"finish_reason"`
-	Tokens       []int32           `json:"tokens,omitempty"` // with return_tokens
-	Scaling      *report.Candidate `json:"test_time_scaling,omitempty"`
+	Index          int               `json:"index"`
+	Text           string            `json:"text"`
+	Logprobs       *textLogprobs     `json:"logprobs"`
+	FinishReason   *string           `json:"finish_reason"`
+	Tokens         []int32           `json:"tokens,omitempty"`           // with return_tokens
+	TokenIDs       []int32           `json:"token_ids,omitempty"`        // of a chunk, with return_token_ids
+	PromptTokenIDs []int32           `json:"prompt_token_ids,omitempty"` // of a choice's first chunk
+	Scaling        *report.Candidate `json:"test_time_scaling,omitempty"`
 }
 
 // tokenIDs returns the ids of tokens.

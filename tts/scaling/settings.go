@@ -30,6 +30,26 @@ type Setting struct {
 	of func(*Plan) bool
 }
 
+// Type returns the type of the value in JSON Schema's word; empty: it may be of several.
+func (s *Setting) Type() string {
+	switch s.at(new(Plan)).(type) {
+	case *string:
+		return "string"
+	case *int, *time.Duration:
+		if s.Auto {
+			return ""
+		}
+		return "integer"
+	case *float64, **float32:
+		return "number"
+	case *[]float64, *[]string, *Include:
+		return "array"
+	case *json.RawMessage:
+		return "object"
+	}
+	return "" // switches may be objects, and delimiters a text
+}
+
 // Source is a plan as somebody has written it: an object in JSON, or a list of settings. Read sets
 // dst, a pointer to a
 //
