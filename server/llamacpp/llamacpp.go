@@ -18,7 +18,7 @@ func Protocol() api.Protocol {
 		{Path: "/infill", Factor: api.CompletionFactor, Ask: infill},
 		{Path: "/props", Answer: props},
 		{Path: "/slots", Answer: slots},
-		{Path: "/slots/*", Factor: api.TemplateFactor, Answer: slotAction},
+		{Path: "/slots/{id}", Factor: api.TemplateFactor, Answer: slotAction},
 		{Path: "/apply-template", Factor: api.TemplateFactor, Answer: applyTemplate},
 		{Path: "/lora-adapters", Answer: listAdapters},
 		{Path: "/lora-adapters", Rules: true, Factor: api.TemplateFactor, List: api.LoraField, Answer: scaleAdapters},
