@@ -22,10 +22,7 @@ type Request struct {
 	Marks      []string // special tokens that are written out by name all the same
 	Echo       bool     // begin every choice with the prompt
 	NoTokens   bool     // generate nothing: with Echo, the prompt and its log-probabilities are the answer
-	// ScorePrompt tells of the prompt's tokens in PromptScores, with PromptTop alternatives of each.
-	ScorePrompt bool
-	PromptTop   int
-	TokenIDs    bool // tell of sampled tokens in TokenIDs
+	Listing
 	// Rules constrain the answers. Their Format excludes MinTokens, Allowed, Sampling.IgnoreEOS and answers
 	// that continue a message.
 	constrain.Rules
@@ -49,6 +46,14 @@ type Request struct {
 	DRYBreakers []string
 	// Background makes the choices yield to other requests' as a search's candidates do.
 	Background bool
+}
+
+// Listing says what a plain answer tells of tokens besides its text.
+type Listing struct {
+	// ScorePrompt tells of the prompt's tokens in PromptScores, with PromptTop alternatives of each.
+	ScorePrompt bool
+	PromptTop   int
+	TokenIDs    bool // tell of sampled tokens in TokenIDs
 }
 
 // choices returns N with its default.
