@@ -34,7 +34,9 @@ func (r *Root) before() int32 {
 
 // OpenOf does what Open does for sequences of another root. Only the same variant of the model finds its blocks. Open's
 // root is nil.
-func (c *Cache) OpenOf(root *Root, tokens []int32) *Sequence { return c.OpenSalted(root, Salt{}, tokens) }
+func (c *Cache) OpenOf(root *Root, tokens []int32) *Sequence {
+	return c.OpenSalted(root, Salt{}, tokens)
+}
 
 // OpenSalted does what OpenOf does for sequences that find the blocks of their own salt alone.
 func (c *Cache) OpenSalted(root *Root, salt Salt, tokens []int32) *Sequence {
