@@ -9,8 +9,8 @@ import (
 	"github.com/lutra-lm/lutra/models/toy"
 )
 
-// TestSaltsShareNeitherPrefixesNorSteps asks the same of two salts and of none: the first request of each computes all of its
-// prompt, the second finds it, and equal prompts of two salts that run at once are both computed.
+// TestSaltsShareNeitherPrefixesNorSteps asks the same of two salts and of none. The first request of each computes all of
+// its prompt, and the second finds it. Equal prompts of two salts that run at once are both computed.
 func TestSaltsShareNeitherPrefixesNorSteps(t *testing.T) {
 	m := &toy.Model{}
 	prompt, p := counting(40), sampling.Params{MaxTokens: 6}

@@ -115,7 +115,7 @@ func (h *heard) compare(t *testing.T) {
 	}
 }
 
-// described is what a test reads of the description.
+// described has the parts of the description that a test reads.
 type described struct {
 	OpenAPI string
 	Paths   map[string]map[string]struct {

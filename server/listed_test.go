@@ -13,8 +13,8 @@ import (
 	"github.com/lutra-lm/lutra/models/toy"
 )
 
-// vllmAnswer is what vLLM's return_token_ids and prompt_logprobs add to answers and chunks: of chats to the answer, of
-// completions to each choice.
+// vllmAnswer has the fields that vLLM's return_token_ids and prompt_logprobs add: to a chat's answer, and to each choice of
+// completions.
 type vllmAnswer struct {
 	vllmPrompt
 	Choices []struct {
@@ -234,8 +234,8 @@ func TestWhatVLLMListsIsBoundedAndRefusedElsewhere(t *testing.T) {
 	}
 }
 
-// TestASaltKeepsPrefixesApart asks the same in all APIs, by two tenants: the tokens that come from the cache are those of
-// the tenant's own requests.
+// TestASaltKeepsPrefixesApart asks the same in all APIs, by two tenants: tokens come from the cache where the tenant itself
+// has asked before.
 func TestASaltKeepsPrefixesApart(t *testing.T) {
 	text := strings.Repeat("one two three ", 60)
 	for _, api := range []struct{ path, body string }{

@@ -12,8 +12,8 @@ import (
 	"github.com/lutra-lm/lutra/models/toy"
 )
 
-// sillyTavern is what SillyTavern (public/scripts/textgen-settings.js) sends to llama.cpp's /completion with its settings as
-// they come, with a prompt of ours.
+// sillyTavern has the fields that SillyTavern (public/scripts/textgen-settings.js) sends to /completion with its settings as
+// they come, and a prompt of ours.
 const sillyTavern = `{"prompt":"You: Hello!\nSeraphina:","model":"","max_new_tokens":48,"max_tokens":48,"temperature":0.7,"top_p":0.5,"typical_p":1,
 "typical":1,"sampler_seed":-1,"min_p":0,"repetition_penalty":1.2,"frequency_penalty":0,"presence_penalty":0,"top_k":40,"skew":0,"min_tokens":0,
 "add_bos_token":true,"smoothing_factor":0,"smoothing_curve":1,"dry_allowed_length":2,"dry_multiplier":0,"dry_base":1.75,
@@ -25,8 +25,8 @@ const sillyTavern = `{"prompt":"You: Hello!\nSeraphina:","model":"","max_new_tok
 "repeat_penalty":1.2,"tfs_z":1,"repeat_last_n":0,"n_predict":48,"num_predict":48,"num_ctx":8192,"mirostat":0,"ignore_eos":false,"n_probs":10,
 "rep_pen_slope":1,"logit_bias":[],"grammar":"","cache_prompt":true,"stream":%t}`
 
-// llamaVSCode is what llama-vscode (src/llama-server.ts) sends to /infill, and infillBeforehand what it sends before there is
-// anything to fill in.
+// llamaVSCode has the fields that llama-vscode (src/llama-server.ts) sends to /infill. It sends infillBeforehand before there
+// is anything to fill in.
 const (
 	llamaVSCode = `{"id_slot":0,"input_prefix":"func add(a, b int) int {\n","input_suffix":"}\n","input_extra":[{"text":"package sum","time":1,"filename":"sum.go"}],
 "prompt":"\treturn ","n_predict":128,"n_cmpl":3,"top_k":40,"top_p":0.99,"stream":false,"samplers":["top_k","top_p","infill"],"cache_prompt":true,"n_indent":4,
@@ -35,7 +35,7 @@ const (
 "n_predict":0,"samplers":[],"cache_prompt":true,"t_max_prompt_ms":500,"t_max_predict_ms":1}`
 )
 
-// completionAnswer is what llama.cpp's clients read of an answer or a piece of one.
+// completionAnswer has the fields that llama.cpp's clients read of an answer or a piece of one.
 type completionAnswer struct {
 	Index     int
 	Content   string

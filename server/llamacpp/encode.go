@@ -25,7 +25,7 @@ type encoder struct {
 	prompts map[int]prompt
 }
 
-// told is what is known of a completion besides its text.
+// told has the facts about a completion besides its text.
 type told struct {
 	ids       []int32 // of a stream, those that no piece has had
 	predicted int

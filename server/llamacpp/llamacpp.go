@@ -1,5 +1,5 @@
-// Package llamacpp is what is spoken here of llama.cpp's own API: completions, gaps to fill in, templates,
-// what the server and its slots are, which models are in memory, and adapters.
+// Package llamacpp speaks the parts of llama.cpp's own API that clients ask for: completions, gaps to fill in, templates,
+// properties, slots, models in memory, and adapters.
 package llamacpp
 
 import (

@@ -10,7 +10,7 @@ import (
 	"github.com/lutra-lm/lutra/tts"
 )
 
-// settings are how an answer is generated, under llama.cpp's names: the rows of sampling.Fields between others.
+// settings say how an answer is generated, under llama.cpp's names: the rows of sampling.Fields between others.
 type settings struct {
 	Predict int
 	Seed    uint64
@@ -72,14 +72,14 @@ type slot struct {
 	Processing  bool `json:"is_processing"`
 }
 
-// defaultSettings are what holds where a request says nothing.
+// defaultSettings hold where a request says nothing.
 type defaultSettings struct {
 	slot
 	Params settings `json:"params"`
 	Prompt string   `json:"prompt"`
 }
 
-// properties are what GET /props answers with.
+// properties answer GET /props.
 type properties struct {
 	Settings     defaultSettings `json:"default_generation_settings"`
 	Slots        int             `json:"total_slots"`

@@ -20,7 +20,7 @@ import (
 	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
-// Field is what a reader asks of a field, as JSON Schema has it; empty: it may be of several types.
+// Field describes a field as its reader reads it, in JSON Schema's words; empty: it may be of several types.
 type Field struct {
 	Type  []string `json:"type,omitempty"`
 	Items string   `json:"items,omitempty"` // of a list: the type of all
