@@ -166,7 +166,7 @@ func readMessage(f *jsonread.Fields) template.Message {
 			f.Fail(jsonread.CodeValue, "tool_calls", "messages of role assistant alone call tools.")
 		}
 	}
-	f.Refuse("function_call", "audio")
+	Reader{f}.Refuse("function_call", "audio")
 	f.Ignore("refusal", "annotations")
 	return m
 }
