@@ -129,7 +129,8 @@ type texts struct {
 type Arena struct {
 	texts
 	classOf   [256]uint8
-	examples  []byte // a byte of each class
+	examples  []byte  // a byte of each class
+	order     []uint8 // of classes, in which searches try them
 	frozen    bool
 	searched  int
 	undecided bool

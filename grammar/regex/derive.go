@@ -39,6 +39,10 @@ func (a *Arena) Freeze() {
 		}
 		a.classOf[b] = class
 	}
+	a.order = make([]uint8, len(a.examples))
+	for i := range a.order {
+		a.order[i] = uint8(i)
+	}
 	a.frozen = true
 }
 
@@ -286,15 +290,16 @@ func (a *Arena) search(e Expr) bool {
 	case a.searched > mostSearches:
 		budget = fewSearch
 	}
-	from := map[Expr]Expr{e: None}
+	order := slices.Clone(a.order) // searches within this one change it
+	from := map[Expr]step{e: {from: None}}
 	var queue frontier
-	queue.add(e, shortest(&a.algebra, e))
+	queue.add(e, shortest(&a.algebra, e), 0)
 	for {
-		x, ok := queue.take()
+		x, distance, first, ok := queue.take()
 		if !ok {
 			break
 		}
-		for class := range a.examples {
+		for i := first; i < len(order); i++ {
 			a.searched++
 			if !a.work(1) {
 				return false
@@ -304,19 +309,23 @@ func (a *Arena) search(e Expr) bool {
 				a.undecided = true
 				return false
 			}
-			d := a.derive(x, class)
+			class := order[i]
+			d := a.derive(x, int(class))
 			if d == None || a.infos[d].life == dead {
 				continue
 			}
 			if a.is(d, simple) || a.is(d, nullable) || a.infos[d].life == alive || a.plainlyAlive(d) || !intersects(&a.algebra, d) && a.Alive(d) {
-				for ; x != None; x = from[x] {
-					a.infos[x].life = alive
-				}
+				a.found(step{x, class}, from)
 				return true
 			}
-			if _, seen := from[d]; !seen && intersects(&a.algebra, d) && shortest(&a.algebra, d) <= longest(&a.algebra, d) {
-				from[d] = x
-				queue.add(d, shortest(&a.algebra, d))
+			near := shortest(&a.algebra, d)
+			if _, seen := from[d]; seen || !intersects(&a.algebra, d) || near > longest(&a.algebra, d) {
+				continue
+			}
+			from[d] = step{x, class}
+			if queue.add(d, near, 0); near < distance { // nearer the end: other classes wait
+				queue.add(x, distance, i+1)
+				break
 			}
 		}
 	}
@@ -329,33 +338,57 @@ func (a *Arena) search(e Expr) bool {
 	return false
 }
 
+// step is how an expression was reached in a search.
+type step struct {
+	from  Expr
+	class uint8
+}
+
+// found notes that the expressions on the way to the end of a search match something. Their classes are the first that the
+// next search tries: a text and one a byte longer often end alike.
+func (a *Arena) found(last step, from map[Expr]step) {
+	for s := last; s.from != None; s = from[s.from] {
+		a.infos[s.from].life = alive
+		i := slices.Index(a.order, s.class)
+		copy(a.order[1:i+1], a.order[:i])
+		a.order[0] = s.class
+	}
+}
+
 // frontier is expressions to look at, by how far the end seems.
 type frontier struct {
-	near [][]Expr
+	near [][]looked
 	min  int
+}
+
+// looked is an expression of which the classes before first have been looked at.
+type looked struct {
+	e     Expr
+	first int
 }
 
 // farthest is a distance from which on more does not count.
 const farthest = 1 << 10
 
-func (f *frontier) add(e Expr, distance int) {
+func (f *frontier) add(e Expr, distance, first int) {
 	distance = min(distance, farthest)
 	for len(f.near) <= distance {
 		f.near = append(f.near, nil)
 	}
-	f.near[distance] = append(f.near[distance], e)
+	f.near[distance] = append(f.near[distance], looked{e, first})
 	f.min = min(f.min, distance)
 }
 
-// take returns the expression that seems nearest, of several the earliest.
-func (f *frontier) take() (Expr, bool) {
+// take returns the expression that seems nearest, of several the earliest, with its distance and the first class that is
+// to be looked at.
+func (f *frontier) take() (e Expr, distance, first int, ok bool) {
 	for ; f.min < len(f.near); f.min++ {
 		if list := f.near[f.min]; len(list) > 0 {
 			f.near[f.min] = list[1:]
-			return list[0], true
+			return list[0].e, f.min, list[0].first, true
 		}
 	}
-	return None, false
+	return None, 0, 0, false
 }
 
 // intersects reports whether only a search tells whether e matches anything.
