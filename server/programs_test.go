@@ -1,7 +1,9 @@
 package server
 
 import (
+	"bytes"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -19,8 +21,9 @@ import (
 
 // asked are the requests that a program has sent.
 type asked struct {
-	mu   sync.Mutex
-	seen []string // method, path and status
+	mu    sync.Mutex
+	seen  []string // method, path and status
+	shape *shaper  // gathers the shapes of requests; nil: nothing does
 }
 
 // recorded serves a fixture to programs, and notes what they ask.
@@ -29,9 +32,15 @@ func (f *fixture) recorded(t *testing.T) (url string, seen *asked) {
 	handler := f.Handler()
 	live := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		status := &statusWriter{ResponseWriter: w, status: http.StatusOK}
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
 		handler.ServeHTTP(status, r)
 		seen.mu.Lock()
 		defer seen.mu.Unlock()
+		seen.shape.add(r, body)
 		seen.seen = append(seen.seen, fmt.Sprint(r.Method, " ", r.URL.Path, " ", status.status))
 	}))
 	t.Cleanup(live.Close)
@@ -100,6 +109,7 @@ func TestAgentsThatWriteCodeRunWithTheirDefaults(t *testing.T) {
 			f := start(t, m, nil)
 			f.withTemplate(template.ChatML)
 			url, seen := f.recorded(t)
+			seen.shape = newShaper(p.tool)
 			home, work := t.TempDir(), t.TempDir()
 			for name, text := range p.files {
 				name = filepath.Join(home, name)
@@ -125,6 +135,9 @@ func TestAgentsThatWriteCodeRunWithTheirDefaults(t *testing.T) {
 				t.Errorf("the call of its shell left %q: %v", text, err)
 			}
 			t.Logf("%d requests: %q", len(all), all)
+			if *updateBytes && !t.Failed() {
+				seen.shape.write(t, p.name)
+			}
 		})
 	}
 }
