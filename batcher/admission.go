@@ -12,6 +12,7 @@ import (
 // active ones can be kept. When no blocks are left it takes some back from idle ones, then from young ones.
 type admission struct {
 	kv      *kv.Cache
+	disk    restorer
 	leave   func(s *Sequence) // tells the mailbox of one that is retired
 	begun   func()            // likewise of one that has left the queue
 	waiting []*Sequence       // have work and no blocks; oldest first
@@ -85,12 +86,16 @@ func (a *admission) takeGranted() int {
 func (a *admission) admit() {
 	for i := 0; i < len(a.waiting); {
 		s := a.waiting[i]
-		if len(a.active) > 0 && s.task.tried == a.freed {
+		if s.task.restore.loading {
+			i++
+			continue
+		}
+		if !a.alone() && s.task.tried == a.freed {
 			return // nothing has changed for the first in line
 		}
 		s.mu.Lock()
 		switch {
-		case s.changed(), a.cachedSoon(s): // changed since it was settled, or cheaper later: it is tried again
+		case s.changed(), a.cachedSoon(s), a.disk.awaits(s): // changed since it was settled, or cheaper later: it is tried again
 			i++
 		case !a.enter(s):
 			s.task.tried = a.freed
@@ -98,7 +103,7 @@ func (a *admission) admit() {
 			return
 		}
 		s.mu.Unlock()
-		if s.task.demand.Left() == 0 { // the prefix cache had it all
+		if s.task.demand.Left() == 0 && !s.task.restore.loading { // the prefix cache had it all
 			a.settle(s)
 		}
 	}
@@ -108,7 +113,7 @@ func (a *admission) admit() {
 // could then take from the prefix cache. Locked.
 func (a *admission) cachedSoon(s *Sequence) bool {
 	own, l := s.task.prefix(s.content.tokens), a.kv.BlockLen()
-	for _, o := range a.active {
+	for _, o := range a.disk.busy(a.active, a.waiting) {
 		if o.setup.variant != s.setup.variant || o.salt != s.salt || o.task.demand.Left() < l || o.task.demand.Background && !s.task.demand.Background { // which may take its time
 			continue
 		}
@@ -121,6 +126,9 @@ func (a *admission) cachedSoon(s *Sequence) bool {
 	}
 	return false
 }
+
+// alone tells whether no sequence holds blocks that it needs.
+func (a *admission) alone() bool { return len(a.active) == 0 && a.disk.reading == 0 }
 
 // displace preempts the youngest sequence for s, if that is a background one and s
 // is interactive and older.
@@ -147,7 +155,7 @@ func (a *admission) enter(s *Sequence) bool {
 	own := needs(found, t.demand.Target-found.Len())
 	for !own.plus(a.promised()).within(freeRoom(a.kv).plus(a.evictable())) && a.displace(s) {
 	}
-	need, alone := own.plus(a.promised()), len(a.active) == 0
+	need, alone := own.plus(a.promised()), a.alone()
 	if !alone && !need.within(freeRoom(a.kv).plus(a.evictable())) {
 		found.Release()
 		return false
@@ -159,6 +167,15 @@ func (a *admission) enter(s *Sequence) bool {
 		return false
 	}
 	t.kv, t.demand.Computed = found, found.Len()
+	if !a.disk.load(s) {
+		a.begin(s)
+	}
+	return true
+}
+
+// begin has s, which holds what there was of its prefix, computed from there on. Locked.
+func (a *admission) begin(s *Sequence) {
+	t := &s.task
 	if !t.begun {
 		t.begun = true
 		a.begun()
@@ -170,14 +187,13 @@ func (a *admission) enter(s *Sequence) bool {
 		}
 	}
 	a.move(s, active)
-	return true
 }
 
 // promised returns the room that active sequences will take soon: all
 // of a prompt, one more for what comes after.
 func (a *admission) promised() (n room) {
-	for _, s := range a.active {
-		n = n.plus(needs(s.task.kv, s.task.demand.Left())).plus(room{blocks: 1})
+	for _, s := range a.disk.busy(a.active, a.waiting) {
+		n = n.plus(needs(s.task.kv, s.task.demand.Target-s.task.kv.Len())).plus(room{blocks: 1})
 	}
 	return n
 }
@@ -288,18 +304,31 @@ func (a *admission) settle(s *Sequence) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if t.restore.loading {
+		switch done, all := a.disk.finish(s); {
+		case !done:
+			return
+		case all:
+			a.begin(s)
+		default: // what was read is found in the cache
+			a.release(s)
+		}
+	}
 	if s.err != nil {
+		t.save(s, true)
 		a.retire(s)
 		return
 	}
 	if s.changed() {
 		t.constraint.maskReady = nil // it was for another request
+		t.restore.forget()
 	}
 	t.seen = s.epoch
 	if s.content.cutAt < t.demand.Computed {
 		t.cut(s.content.cutAt)
 	}
 	t.hash.reset(s.content.cutAt)
+	t.chain.Cut(s.content.cutAt)
 	t.constraint.cutTo(s.content.cutAt)
 	s.content.cutAt = math.MaxInt
 	t.seal(s.content.tokens)
@@ -322,6 +351,9 @@ func (a *admission) settle(s *Sequence) {
 	case busy:
 		a.move(s, waiting)
 	case t.kv != nil:
+		if t.list != idle && !s.stalled {
+			t.save(s, true)
+		}
 		a.move(s, idle)
 	default:
 		a.move(s, parked)

@@ -58,6 +58,7 @@ func (d *delivery) prepare(p *span, b *stepBatch) {
 	}
 	if len(p.draft) == 0 {
 		t.seal(s.content.tokens)
+		t.save(s, false)
 	}
 	if p.rows.n == 0 && !p.late {
 		return

@@ -6,6 +6,7 @@
 //
 // Each part of a step has an owner with scratch memory of its own:
 //   - admission: which sequences hold KV blocks
+//   - restorer: which wait for blocks that are read from files
 //   - planner: asks the scheduler
 //   - constraints: tokens that have to come
 //   - draftSelector: tokens computed before they are known
@@ -24,12 +25,12 @@
 //	delivery    draws tokens and hands them to readers
 //	draftselector, draftoptions, drafterstate       which guesses a step computes
 //	draftmodel, lookup                              who guesses
-//	constraints, maskwait, planner, duplicates, admission, room
+//	constraints, maskwait, planner, duplicates, admission, restorer, room
 //	step        what is planned, and what becomes of it
 //	generate, logits, fork                          what a caller asks of a sequence
 //	sequence    its two sides: task is the loop's, shared is the caller's too
 //	shared, request, setup, bounds
-//	task, constraint, drafts, tokenhash
+//	task, restore, constraint, drafts, tokenhash
 //	mailbox, options, speculation, stats, pace, arbiter, drafter, errors
 //
 // Invariants: a plan never exceeds its budget and always makes progress. Randomness

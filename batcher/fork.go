@@ -25,7 +25,7 @@ func (s *Sequence) Fork(ctx context.Context, n int) ([]*Sequence, error) {
 	for i := range f.children {
 		k := newSequence(s.setup, s.box, slices.Clone(s.content.tokens[:s.content.known]), s.background, s.salt)
 		k.age, k.content.prompt, k.content.generated = s.age, s.content.prompt, s.content.generated
-		k.task.begun = true
+		k.task.begun, k.task.forked = true, true
 		f.children[i] = k
 	}
 	s.mu.Unlock()

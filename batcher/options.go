@@ -9,6 +9,7 @@ import (
 	"github.com/lutra-lm/lutra/batcher/schedule"
 	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/models"
+	"github.com/lutra-lm/lutra/models/kv/offload"
 )
 
 // Tile is the number of token lanes of a kernel tile.
@@ -44,6 +45,8 @@ type Options struct {
 	Name string `json:"-" yaml:"-"` // the model's, for errors
 
 	Probe *models.Probe `json:"-" yaml:"-"` // what is read of the states that tokens are sampled from; nil: nothing
+
+	Disk *offload.Store `json:"-" yaml:"-"` // has prefixes of earlier engines, and gets this one's; nil: none
 
 	Arbiter *StepArbiter     `json:"-" yaml:"-"` // shared by the engines on one machine; nil: there is no other
 	Pool    *pool.Pool       `json:"-" yaml:"-"` // samples the rows of a step in parallel; nil: one after the other

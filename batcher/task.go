@@ -5,6 +5,7 @@ import (
 
 	"github.com/lutra-lm/lutra/batcher/schedule"
 	"github.com/lutra-lm/lutra/models/kv"
+	"github.com/lutra-lm/lutra/models/kv/offload"
 )
 
 // task holds what the step loop knows of a sequence.
@@ -26,6 +27,10 @@ type task struct {
 	leader *task // in the step under way: who is computed in its place
 	span   int   // in the step under way: a leader's span, or -1
 
+	restore restore
+	chain   offload.Chain // what of it is in files
+	forked  bool          // its like are many, and are not kept
+
 	hash       tokenHash
 	drafts     drafts
 	constraint constraint
@@ -37,7 +42,7 @@ type list uint8
 
 const (
 	parked  list = iota // no blocks, no work
-	waiting             // admission.waiting
+	waiting             // admission.waiting; of those whose blocks are being read these are there
 	active              // admission.active
 	idle                // admission.idle
 	retired             // closed, blocks given back

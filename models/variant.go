@@ -2,6 +2,7 @@ package models
 
 import (
 	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -42,15 +43,28 @@ const mixID = 1 << 30
 // newRoot returns the root of a variant. One adapter at its own scale goes by its name; others go by a hash of
 // names and scales, which is the same in every process.
 func newRoot(number int32, uses []Use) kv.Root {
+	digest := func(ctx context.Context) (string, error) { return digestOf(ctx, uses) }
 	if a := uses[0].Adapter; len(uses) == 1 && uses[0].Scale == a.Scale {
-		return kv.Root{Number: number, ID: int(a.ID), Name: a.Name}
+		return kv.Root{Number: number, ID: int(a.ID), Name: a.Name, Digest: digest}
 	}
 	var parts []string
 	for _, u := range uses {
 		parts = append(parts, u.Adapter.Name+"="+strconv.FormatFloat(float64(u.Scale), 'g', -1, 32))
 	}
 	sum := sha256.Sum256([]byte(strings.Join(parts, "+")))
-	return kv.Root{Number: number, ID: mixID | int(binary.BigEndian.Uint32(sum[:])>>2), Name: hex.EncodeToString(sum[:8])}
+	return kv.Root{Number: number, ID: mixID | int(binary.BigEndian.Uint32(sum[:])>>2), Name: hex.EncodeToString(sum[:8]), Digest: digest}
+}
+
+// digestOf identifies uses by the contents of their files, in the order in which products are added.
+func digestOf(ctx context.Context, uses []Use) (text string, err error) {
+	for _, u := range uses {
+		sum, err := u.Adapter.Identity.Digest(ctx, func(ctx context.Context) (func(), error) { return func() {}, context.Cause(ctx) })
+		if err != nil {
+			return "", err
+		}
+		text += fmt.Sprintf("%s %x ", sum, math.Float32bits(u.Scale))
+	}
+	return text, nil
 }
 
 // variants finds a variant again: equal uses are one variant.

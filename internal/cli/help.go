@@ -15,7 +15,7 @@ var flagGroups = []struct {
 	names   []string
 }{
 	{"Models", []string{"config", "draft-model", "lora", "model", "models-dir", "offline", "packing", "verifier", "vocabulary"}},
-	{"Memory and compute", []string{"expert-mem", "context", "kv-mem", "kv-type", "model-mem", "speculation", "threads"}},
+	{"Memory and compute", []string{"expert-mem", "context", "kv-disk", "kv-mem", "kv-type", "model-mem", "speculation", "threads"}},
 	{"Hexagon NPUs", []string{"backend", "npu-plan", "placement", "soc"}},
 	{"A server to ask", []string{"url", "api-key"}},
 	{"Keys and certificates", []string{"api-key", "api-keys-file", "tls-cert", "tls-key"}},
@@ -69,7 +69,7 @@ type Group struct {
 // commandGroups are the headings of lutra --help.
 var commandGroups = []Group{
 	{"Serving and asking:", []string{"serve", "ask", "chat", "run"}},
-	{"A running server:", []string{"ps", "stop", "logs", "health", "key", "replay"}},
+	{"A running server:", []string{"ps", "stop", "logs", "health", "key", "replay", "cache"}},
 	{"Models:", []string{"pull", "list", "rm", "info"}},
 	{"This machine:", []string{"doctor", "npu"}},
 }

@@ -203,9 +203,7 @@ func (a *replayFlags) with(cmd *cobra.Command, was *receipt.Receipt, body []byte
 		return err
 	}
 	return engines.With(cmd.Context(), cfg, log, func(_ context.Context, r *engines.Runtime) error {
-		opt := cfg.Server
-		opt.APIKeys, opt.APIKeysFile, opt.AllowedHosts, opt.RequestTimeout, opt.Log = nil, "", nil, 0, log
-		opt.Addr, opt.TLSCert, opt.TLSKey = server.DefaultOptions().Addr, "", ""
+		opt := inProcess(cfg.Server, log)
 		if err := opt.Validate(); err != nil {
 			return err
 		}

@@ -36,7 +36,7 @@ reasoner inside the binary.`,
   lutra serve --model bonsai-1.7b                # one that is downloaded first
   lutra ask "A box holds 12 eggs. How many are in 7 boxes?"`,
 	Commands: func() []*cobra.Command {
-		list := []*cobra.Command{newServe(), newAsk(), newChat(), newRun(), newPs(), newStop(), newLogs(), newPull(), newList(), newRemove(), newInfo(), newReplay(), newDoctor(), newNPU(), newHealth(), newKey()}
+		list := []*cobra.Command{newServe(), newAsk(), newChat(), newRun(), newPs(), newStop(), newLogs(), newPull(), newList(), newRemove(), newInfo(), newReplay(), newDoctor(), newNPU(), newHealth(), newKey(), newCache()}
 		for _, name := range movedCommands {
 			list = append(list, newMoved(name))
 		}

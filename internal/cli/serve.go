@@ -52,6 +52,7 @@ func (m *ModelFlags) Register(f *pflag.FlagSet) {
 	f.String("kv-type", "f16", "KV cache format: f16, int8 or int4, or of keys and values apart, as int8/int4")
 	f.String("speculation", string(batcher.SpeculateAuto), "guess tokens ahead and verify them: auto, off or how many")
 	f.String("draft-model", "", "draft model for --speculation: a small GGUF `FILE` of the same vocabulary, or another name that --model takes")
+	f.String("kv-disk", "", "keep what was computed of prompts in this `FOLDER`, for later starts and other processes")
 	f.String("kv-mem", "auto", "KV cache memory for each model, such as 2GiB")
 	f.String("expert-mem", "auto", "memory for the experts of each mixture, such as 12GiB; those that do not fit are read from the file when they are wanted")
 	f.String("log", "info", "log `LEVEL`: trace, debug, info, warn, error")

@@ -18,6 +18,7 @@ import (
 	"github.com/lutra-lm/lutra/internal/settings"
 	"github.com/lutra-lm/lutra/internal/usage"
 	"github.com/lutra-lm/lutra/internal/workers"
+	"github.com/lutra-lm/lutra/models/kv/offload"
 	"github.com/lutra-lm/lutra/models/weights"
 	"github.com/lutra-lm/lutra/server"
 	"github.com/lutra-lm/lutra/server/jobs"
@@ -76,6 +77,8 @@ type KV struct {
 	Block  int    `yaml:"block"`  // tokens a block
 	Prefix bool   `yaml:"prefix"` // reuse cached blocks of equal prefixes
 
+	Disk offload.Settings `yaml:"disk"`
+
 	kvevents.Settings
 }
 
@@ -116,7 +119,7 @@ func Default() Config {
 		Models:    DefaultModels(),
 		Verifiers: defaultVerifiers(),
 		Loading:   Loading{Cache: true, Memory: "auto", KeepAlive: forever, Queue: 256},
-		KV:        KV{Type: "f16", Memory: "auto", Block: 32, Prefix: true},
+		KV:        KV{Type: "f16", Memory: "auto", Block: 32, Prefix: true, Disk: offload.DefaultSettings()},
 		Experts:   Experts{Memory: "auto"},
 		Engine:    Engine{Options: batcher.DefaultOptions()},
 		Formats:   Formats{Memory: "256MiB", Largest: "64MiB"},
@@ -176,6 +179,7 @@ func (c *Config) Validate() error {
 	}
 	_, err = c.Publishing()
 	f.in("kv", err)
+	f.in("kv.disk", c.KV.Disk.Validate(c.KV.Prefix))
 	f.words("log.level", c.Log.Level, logLevels...)
 	f.words("log.format", c.Log.Format, "auto", "console", "json")
 	f.in("engine", c.Engine.Validate())

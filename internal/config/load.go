@@ -62,6 +62,7 @@ var configKeys = map[string]string{
 	"threads":       "threads",
 	"expert-mem":    "experts.memory",
 	"jobs":          "jobs.path",
+	"kv-disk":       "kv.disk.path",
 	"kv-type":       "kv.type",
 	"kv-mem":        "kv.memory",
 	"log":           "log.level",

@@ -13,6 +13,7 @@ import (
 	"github.com/lutra-lm/lutra/internal/parallel"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/kv"
+	"github.com/lutra-lm/lutra/models/kv/offload"
 	"github.com/lutra-lm/lutra/server/registry"
 )
 
@@ -25,10 +26,11 @@ type Host struct {
 	adapters []*models.Adapter // of Bundle
 	draft    *models.Bundle    // that drafts for it; nil: none
 	caches   []*kv.Cache
-	took     time.Duration // to load Bundle
-	stop     func()        // ends its engine, and waits for that; nil: it does not run
-	observer kv.Observer   // of its cache; nil: nobody
-	buffers  int64         // bytes that its engine needs besides
+	took     time.Duration  // to load Bundle
+	stop     func()         // ends its engine, and waits for that; nil: it does not run
+	observer kv.Observer    // of its cache; nil: nobody
+	disk     *offload.Store // of its cache; nil: nothing is in files
+	buffers  int64          // bytes that its engine needs besides
 }
 
 // steps runs the engines.
@@ -150,6 +152,9 @@ func (h *Host) bundles() []*models.Bundle {
 // close frees the memory of a host, and of its models what no other host uses.
 func (l *loader) close(h *Host) error {
 	var errs []error
+	if h.disk != nil {
+		h.disk.Close()
+	}
 	for _, cache := range h.caches {
 		errs = append(errs, cache.Close())
 	}

@@ -7,9 +7,9 @@ import (
 )
 
 // Collectors returns what reads, at each scrape, what the runtime's kernels, devices,
-// experts and formats have done.
+// experts, formats and files of prefixes have done.
 func (r *Runtime) Collectors() []prometheus.Collector {
-	return []prometheus.Collector{kernelCollector{r.Pool.Meter()}, deviceCollector{r.hosts}, expertCollector{r.hosts}, formatCollector{r.Formats}}
+	return []prometheus.Collector{kernelCollector{r.Pool.Meter()}, deviceCollector{r.hosts}, expertCollector{r.hosts}, formatCollector{r.Formats}, diskCollector{r.hosts, r.folder}}
 }
 
 // hostSeq yields models.

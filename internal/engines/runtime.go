@@ -22,6 +22,7 @@ import (
 	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/kv"
+	"github.com/lutra-lm/lutra/models/kv/offload"
 	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/probe"
 	"github.com/lutra-lm/lutra/tts/reward"
@@ -46,7 +47,8 @@ type loader struct {
 type Runtime struct {
 	loader
 	arbiter *batcher.StepArbiter
-	free    func() int64 // bytes of memory that are free
+	folder  *offload.Folder // of blocks; nil: there is none
+	free    func() int64    // bytes of memory that are free
 
 	mu        sync.Mutex // guards what follows
 	Hosts     []*Host    // generators, and models that make vectors or score documents
@@ -91,6 +93,9 @@ func New(ctx context.Context, cfg config.Config, log zerolog.Logger, watch Watch
 	}
 	load := loader{Pool: pool, Formats: structure.NewCache(formats), shelf: newShelf(), cfg: cfg, log: log, watch: watch, room: memory.ForWeights}
 	r := &Runtime{loader: load, arbiter: batcher.NewStepArbiter(), free: memory.Free}
+	if cfg.KV.Disk.Path != "" {
+		r.folder = offload.NewFolder(cfg.KV.Disk, log)
+	}
 	if cfg.KernelTimes {
 		r.Pool.Meter().Enable()
 	}
@@ -171,6 +176,7 @@ func (r *Runtime) makeEngine(cfg config.Config, h *Host, share, room int64) erro
 		h.observer = r.watch.Cache(opt.Name)
 		cache.Observe(h.observer)
 	}
+	h.attachDisk(r.folder, &opt, r.log)
 	if h.draft != nil {
 		opt.Drafters = Drafters(h.draft, h.caches[1], r.Pool)
 	}

@@ -1,6 +1,7 @@
 package kv
 
 import (
+	"context"
 	"fmt"
 	"slices"
 )
@@ -18,7 +19,9 @@ type Root struct {
 	// ID, Name and Salt tell prefixes apart in other processes too.
 	ID   int
 	Name string
-	Salt Salt // OpenSalted's; prefixes with one are nobody else's business
+	// Digest identifies what the variant is made of in every process; nil: its prefixes stay in this one.
+	Digest func(context.Context) (string, error)
+	Salt   Salt // OpenSalted's; prefixes with one are nobody else's business
 
 	key   saltKey // of a salted root
 	users int     // sequences, and blocks without parents in the index, of a salted root
@@ -43,16 +46,9 @@ func (c *Cache) OpenSalted(root *Root, salt Salt, tokens []int32) *Sequence {
 	root = c.index.salts.root(root, salt)
 	c.index.salts.use(root, 1)
 	s := &Sequence{c: c, root: root, recurrent: recurrent{pool: &c.states, state: none, mark: none, made: none}}
-	l, parent := c.opt.BlockLen, s.root.before()
-	for n := l; n <= len(tokens) && !c.opt.Cold; n += l {
-		own := tokens[n-l : n]
-		b := c.index.find(c.index.hash(parent, own), parent, own)
-		if b == none {
-			break
-		}
-		s.blocks = append(s.blocks, b)
-		s.n, s.sealed, parent = n, s.sealed+1, b
-	}
+	l := c.opt.BlockLen
+	s.blocks = c.find(root, tokens)
+	s.n, s.sealed = len(s.blocks)*l, len(s.blocks)
 	if c.states.size > 0 {
 		s.n = s.rewind(s.n)
 		s.sealed = s.n / l
@@ -65,6 +61,20 @@ func (c *Cache) OpenSalted(root *Root, salt Salt, tokens []int32) *Sequence {
 	c.stats.QueryTokens += int64(len(tokens))
 	c.stats.HitTokens += int64(s.n)
 	return s
+}
+
+// find returns the indexed blocks of the longest prefix of tokens.
+func (c *Cache) find(root *Root, tokens []int32) (blocks []int32) {
+	l, parent := c.opt.BlockLen, root.before()
+	for n := l; n <= len(tokens) && !c.opt.Cold; n += l {
+		own := tokens[n-l : n]
+		b := c.index.find(c.index.hash(parent, own), parent, own)
+		if b == none {
+			break
+		}
+		blocks, parent = append(blocks, b), b
+	}
+	return blocks
 }
 
 // Len returns the number of positions the sequence holds.
