@@ -24,7 +24,7 @@ func newBench() *cobra.Command {
 		Args: cli.Subcommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newBenchKernels(), newBenchEngine(), newBenchServe(), newBenchGrowth(), newBenchPlan(), newBenchModel())
+	cmd.AddCommand(newBenchKernels(), newBenchEngine(), newBenchServe(), newBenchAgent(), newBenchGrowth(), newBenchPlan(), newBenchModel())
 	return cmd
 }
 

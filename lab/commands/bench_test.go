@@ -225,3 +225,19 @@ func TestBenchPlanTellsWhatIsModelledAndWhatItCosts(t *testing.T) {
 		t.Errorf("error %v for a limit of a nanosecond", err)
 	}
 }
+
+func TestBenchAgentCountsWhatAServerComputesAgain(t *testing.T) {
+	base := serving(t, "--addr", "127.0.0.1:0", "--model", "lutra-tiny-l").base
+	var report bench.AgentReport
+	out := mustLutra(t, "bench", "agent", "--json", "--url", base+"/v1", "--turns", "4", "--words", "24", "--max-tokens", "4", "--compare", "itself="+base+"/v1")
+	if err := json.Unmarshal([]byte(out), &report); err != nil {
+		t.Fatal(err)
+	}
+	if report.Requests != 5 || len(report.Servers) != 2 {
+		t.Fatalf("bench agent = %s", out)
+	}
+	first, again := report.Servers[0], report.Servers[1]
+	if first.Cached == 0 || again.Cached <= first.Cached || again.Name != "itself" || first.Longest < 100 || first.First <= 0 || first.Recomputed > first.Prompt/4 {
+		t.Errorf("bench agent = %s", out)
+	}
+}
