@@ -76,7 +76,7 @@ func TestEveryRouteThatWritesIsKnownToConcernItsCallerAloneOrTakesAnAdminKey(t *
 		"/v1/chat/completions", "/v1/chat/completions/render", "/v1/completions", "/v1/completions/render", "/v1/embeddings", "/v1/rerank", "/rerank", "/v2/rerank", "/v1/score", "/score", "/v1/rewards",
 		"/v1/messages", "/v1/messages/count_tokens", "/v1/responses", "/v1/responses/input_tokens", "/v1/responses/compact", "/v1/responses/{id}", "/v1/responses/{id}/cancel",
 		"/v1/files", "/v1/files/{id}", "/v1/batches", "/v1/batches/{id}/cancel", "/v1/messages/batches", "/v1/messages/batches/{id}", "/v1/messages/batches/{id}/cancel",
-		"/infill", "/apply-template", "/tokenize", "/detokenize",
+		"/infill", "/completion", "/completions", "/slots/{id}", "/apply-template", "/tokenize", "/detokenize",
 		"/api/chat", "/api/generate", "/api/embed", "/api/embeddings", "/api/show", // keep_alive asks by itself
 		"/api/delete", "/api/pull", "/api/push", "/api/create", "/api/copy", "/api/blobs/{digest}", // refused
 	}
