@@ -338,7 +338,7 @@ func (a *Arena) search(e Expr) bool {
 	return false
 }
 
-// step is how an expression was reached in a search.
+// step is a search's way to an expression: by a class of bytes, from another.
 type step struct {
 	from  Expr
 	class uint8

@@ -323,8 +323,8 @@ func snakeOp(name string) string {
 
 // forPeople is a table of all operands.
 func forPeople() []byte {
-	var b bytes.Buffer
-	w := csv.NewWriter(&b)
+	b := bytes.NewBufferString("# what packets of each operation read and write\n# machine: none\n# command: go generate ./hexagon/device\n# date: 2026-11-29\n")
+	w := csv.NewWriter(b)
 	_ = w.Write([]string{"operation", "operand", "bytes", "only if", "aligned to", "memory", "access"})
 	for _, op := range operations {
 		for _, o := range op.operands {

@@ -156,7 +156,7 @@ func TestEveryOperandIsWaitedFor(t *testing.T) {
 		}
 		seen[key[:strings.LastIndex(key, " ")]] = true
 	}
-	if all := bytes.Count(table, []byte("\n")) - 1; len(seen) != all {
+	if all := bytes.Count(table, []byte("\n")) - bytes.Count(table, []byte("# ")) - 1; len(seen) != all {
 		t.Errorf("%d operands had something under way, of %d in the table", len(seen), all)
 	}
 }

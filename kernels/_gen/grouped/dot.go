@@ -15,9 +15,9 @@ import (
 // AVX-VNNI tiles. A band is two vectors of 8 rows; VPDPBUSD adds products up in
 // int32, so no sum needs widening. What follows a group costs three or four
 // operations a vector and token on the units of VPDPBUSD, of which a group has
-// eight; hence no 32-bit multiply, which is two: Q4M's scales are multiplied in
-// as float32, where they are exact (sc·Σ stays below 2^24 in magnitude and d·sc
-// has 19 bits, so d·(sc·Σ) may be (d·sc)·Σ, rounded once), Q6's as int16.
+// eight. A 32-bit multiply is two operations, and is avoided. Q6's scales are
+// multiplied in as int16, Q4M's as float32, where they are exact: sc·Σ stays below
+// 2^24 in magnitude and d·sc has 19 bits, so d·(sc·Σ) may be (d·sc)·Σ, rounded once.
 //
 // Some tokens take both vectors together and share the broadcasts; more take one
 // after the other, which shares what unfolds codes among more tokens. Cycles of a
