@@ -113,7 +113,7 @@ func TestTheDocumentationListsTheMetrics(t *testing.T) {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(named)) {
-		if _, ok := labels[name]; !ok && !strings.HasPrefix(name, "lutra_kernel_") && !strings.HasPrefix(name, "lutra_device_") && !strings.HasPrefix(name, "lutra_expert") && !strings.HasPrefix(name, "lutra_format_cache_") && !strings.HasPrefix(name, "lutra_kv_event_") && !strings.HasPrefix(name, "lutra_search_worker_") && name != "lutra_tile_fill_ratio" && name != "lutra_batch_tokens" && name != "vllm:iteration_tokens_total" && name != "lutra_" {
+		if _, ok := labels[name]; !ok && !strings.HasPrefix(name, "lutra_kernel_") && !strings.HasPrefix(name, "lutra_device_") && !strings.HasPrefix(name, "lutra_expert") && !strings.HasPrefix(name, "lutra_format_cache_") && !strings.HasPrefix(name, "lutra_kv_event_") && !strings.HasPrefix(name, "lutra_kv_disk_") && !strings.HasPrefix(name, "lutra_search_worker_") && name != "lutra_tile_fill_ratio" && name != "lutra_batch_tokens" && name != "vllm:iteration_tokens_total" && name != "lutra_" {
 			t.Errorf("docs/metrics.md names %s, which there is not", name)
 		}
 	}
