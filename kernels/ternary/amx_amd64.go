@@ -16,7 +16,7 @@ var amxKernel = &kernel{
 		if p == matrix.I2 {
 			return formRows, 1
 		}
-		return formQuads, 1 // whose rows hold digits as I1 has them
+		return formQuads, 1 // rows in the order of I1's digits
 	},
 	strips:    16,
 	perThread: 8,

@@ -29,8 +29,8 @@ import (
 //	Q6       32.8  41.5  50.3  59.3  73.3  83.4  94.4  106         39.5  83.3  53.2
 //	Q8       15.1  24.2  35.8  47.2  58.7  70.2                    36.2  126
 
-// dotWidths are the most tokens that take both vectors, as registers allow, the most of a tile, and numbers of tokens
-// whose tile is at least 1.05 times as fast as two others (docs/data/kernels-avxvnni-f.csv).
+// dotWidths are the most tokens that take both vectors, as registers allow, and the most of a tile. More numbers of
+// tokens have a tile where it is faster than two others (docs/data/kernels-avxvnni-f.csv).
 var dotWidths = map[string]struct {
 	both, all int
 	more      []int
