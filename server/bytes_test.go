@@ -115,7 +115,7 @@ func normal(answer string) string {
 	}
 	events := strings.Split(answer, "\n\n")
 	choice := func(event string) int {
-		if m := ofChoice.FindStringSubmatch(event); m != nil && strings.Contains(event, `"choices":[{`) {
+		if m := ofChoice.FindStringSubmatch(event); m != nil && (strings.Contains(event, `"choices":[{`) || strings.HasPrefix(event, `data: {"index":`)) {
 			n, _ := strconv.Atoi(m[1])
 			return n
 		}

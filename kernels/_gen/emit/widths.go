@@ -2,13 +2,8 @@ package emit
 
 import "slices"
 
-<<<<<<< HEAD
-// Widths returns the numbers of tokens from least to most that tiles have, and more where a kind asks for them. Others take
-// two tiles: a routine for each was needed by no column of docs/data/kernels-routines.csv.
-=======
 // Widths returns the numbers of tokens from least to most that tiles have, and more ones. Other numbers take two
 // tiles: a routine for each was needed by no column of docs/data/kernels-routines.csv.
->>>>>>> 4e788812 (kernels: plain words)
 func Widths(least, most int, more ...int) []int {
 	widths := append([]int{1, 2, 3, 4, 6, 8, 12}, more...)
 	slices.Sort(widths)
