@@ -370,12 +370,17 @@ func mostApart(t *testing.T, d *Device, cases int) (most map[device.Op]float64, 
 				return most, err
 			}
 			device.Define(want, p)
-			for i, w := range drawn.Written(p)[len(drawn.Scratch(p)):] {
+			operands, _ := p.Operands(drawn.Memory)
+			written := slices.DeleteFunc(operands, func(o device.Operand) bool { return o.Rule&device.Writes == 0 || o.Rule&device.Scratch != 0 })
+			for i, o := range written {
 				k := bytewise
 				if kinds := inQfloat[op].writes; kinds != nil {
 					k = kinds[i]
 				}
-				most[op] = max(most[op], apart(d.Memory()[w[0]:][:w[1]], want[w[0]:][:w[1]], k))
+				for row := range o.Rows {
+					at := o.Offset + uint32(row)*uint32(o.Stride)
+					most[op] = max(most[op], apart(d.Memory()[at:][:o.Bytes], want[at:][:o.Bytes], k))
+				}
 			}
 		}
 	}
