@@ -100,7 +100,7 @@ func TestEachFaultIsFoundWithWhatToDo(t *testing.T) {
 		{"", func(m *Machine, _ *Setting) { m.Files = math.MaxUint64 }, Good, ""},
 		{"instructions", func(m *Machine, _ *Setting) { m.ISA = "generic" }, Slow, "unset LUTRA_KERNEL"},
 		{"instructions", func(m *Machine, _ *Setting) { m.ISA, m.Best = "generic", "generic" }, Slow, ""},
-		{"", func(m *Machine, _ *Setting) { m.NoTiles = "Linux grants no tiles" }, Good, ""},
+		{"", func(m *Machine, _ *Setting) { m.NoTiles = "the system grants no tiles" }, Good, ""},
 		{"CPU quota", func(m *Machine, _ *Setting) { m.Quota = 2.5 }, Slow, "docker update --cpus 3 CONTAINER"},
 		{"memory", func(m *Machine, _ *Setting) { m.Free = 1 << 20 }, Stops, ""},
 		{"swap", func(m *Machine, _ *Setting) { m.Swap, m.SwapUsed = 4<<30, 2<<30 }, Slow, "sudo sysctl vm.swappiness=1"},

@@ -24,12 +24,12 @@ const (
 // sandbox says no; Linux looks into XCR0 itself.
 func askForTiles() error {
 	if _, _, errno := unix.RawSyscall(unix.SYS_ARCH_PRCTL, archAskPermission, tileData, 0); errno != 0 {
-		return fmt.Errorf("Linux grants no tiles: %w", errno)
+		return fmt.Errorf("the system grants no tiles: %w", errno)
 	}
 	const both = 1<<tileConfiguration | 1<<tileData
 	var granted uint64
 	if _, _, errno := unix.RawSyscall(unix.SYS_ARCH_PRCTL, archGetPermission, uintptr(unsafe.Pointer(&granted)), 0); errno != 0 || granted&both != both {
-		return errors.New("Linux grants no tiles, though it says so")
+		return errors.New("the system grants no tiles, though it says so")
 	}
 	return nil
 }

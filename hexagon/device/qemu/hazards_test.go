@@ -139,12 +139,13 @@ func TestEveryOperandIsWaitedFor(t *testing.T) {
 						right = start()
 					}
 					blind.blind = uint32(op)<<4 | uint32(o.Number)
-					if !missed[key] && !runs(blind, q, p) {
-						missed[key] = true
+					if missed[key] {
+						continue
+					}
+					if missed[key] = !runs(blind, q, p); missed[key] {
 						blind.Close()
 						blind = start()
 					}
-					missed[key] = missed[key]
 				}
 			}
 		}
