@@ -122,11 +122,12 @@ func (st *Store) offer(j *job, fill func(to []byte)) bool {
 	j.image = st.buffer(int(size))
 	fill(j.image[headBytes(len(j.ids)):])
 	st.queued.Add(size)
+	st.known.note(it, "") // before the writer, who notes its name
 	select {
 	case st.jobs <- *j:
-		st.known.note(it, "")
 		return true
 	default:
+		st.known.forget(it)
 		st.release(j)
 		return false
 	}
