@@ -148,8 +148,8 @@ var seeded = []struct{ file, from, to string }{
 	{"kernels/precompute.c", "to[1] = HI(words)", "*(V *)((uint8_t *)to + 64) = HI(words)"},
 	{"dispatch/operations.c", "(n > 0) && ((n % ALIGN) == 0)", "n > 0"},
 	{"dispatch/dispatch.c", "n++, to += a[5]", "n++, to += a[3]"},
-	{"dispatch/operands.c", "end > o->size || ", ""},
-	{"dispatch/operands.c", "end > TCM_BYTES || (rule & IN_DDR)", "rule & IN_DDR"},
+	{"dispatch/operands.h", "end > o->size || ", ""},
+	{"dispatch/operands.h", "end > TCM_BYTES || (rule & IN_DDR)", "rule & IN_DDR"},
 	{"dispatch/operations.c", "((n - 1) * table_row(K, in_bytes)) + table(K, in_bytes)", "table(K, in_bytes)"},
 	// Shards: another's buffers, sums, vector of sums, units, rows; with several rows of activations,
 	// results that lie as if a shard were the matrix, and units of another row.

@@ -4,6 +4,10 @@
 #include "flow.h"
 #include "shards.h"
 
+#ifdef LUTRA_STRICT
+uint32_t blind;
+#endif
+
 // piece says whether an OP_COLLECT may collect one from there.
 static int piece(const struct operands *all, uint32_t from, const uint32_t *a) {
   const uint64_t at = (uint64_t)from + a[4];
@@ -43,7 +47,7 @@ static uint32_t collect(const struct memory *m, const struct packet *p, const st
     }
     number = dma_push(0, to, m->base + (from + a[4]), a[3], 0);
   }
-  if (number) flow_add(p, FLOW_DMA, number, m);
+  if (number) flow_add(o, FLOW_DMA, number, m);
   return status;
 }
 
@@ -89,19 +93,23 @@ uint32_t run_packet(const struct packet *p, const struct packet *end, const stru
   uint32_t status = of_tile_unit(p) && !m->tiles ? (uint32_t)STATUS_OP : operands_of(p, m->size, &o);
   if (status) return status;
 #ifdef LUTRA_STRICT
+  const struct operands all_of = o;
   if (blind >> 4 == p->op) o.span[blind & 15].end = 0;
 #endif
   flow_settle(&o, of_tile_unit(p), m); // a check reads the table of an OP_COLLECT
+#ifdef LUTRA_STRICT
+  o = all_of;
+#endif
   if ((status = check(p, &o, m))) return status;
   switch (p->op) {
-  case OP_COPY: flow_add(p, FLOW_DMA, dma_push(0, at(m, a[0]), at(m, a[1]), a[2], 0), m); return STATUS_OK;
+  case OP_COPY: flow_add(&o, FLOW_DMA, dma_push(0, at(m, a[0]), at(m, a[1]), a[2], 0), m); return STATUS_OK;
   case OP_COLLECT: return collect(m, p, &o);
   case OP_TILE_MUL:
-    flow_add(p, FLOW_TILES, m->tiles->push(&(struct tile_mul){at(m, a[0]), at(m, a[1]), at(m, a[2]), (int)a[3], at(m, a[4]), at(m, a[5]), (int)a[6], (int)a[7],
+    flow_add(&o, FLOW_TILES, m->tiles->push(&(struct tile_mul){at(m, a[0]), at(m, a[1]), at(m, a[2]), (int)a[3], at(m, a[4]), at(m, a[5]), (int)a[6], (int)a[7],
                                                               (int)a[8], (uint16_t)a[9], 0, at(m, a[10])}), m);
     return STATUS_OK;
   case OP_TILE_MUL_BYTES:
-    flow_add(p, FLOW_TILES, m->tiles->push(&(struct tile_mul){.out = at(m, a[0]), .act0 = at(m, a[1]), .wgt0 = at(m, a[2]), .k0 = (int)a[3], .rows = (int)a[4],
+    flow_add(&o, FLOW_TILES, m->tiles->push(&(struct tile_mul){.out = at(m, a[0]), .act0 = at(m, a[1]), .wgt0 = at(m, a[2]), .k0 = (int)a[3], .rows = (int)a[4],
                                                               .cols = (int)a[5], .columns = at(m, a[6]), .bytes = 1}), m);
     return STATUS_OK;
   }

@@ -59,12 +59,13 @@ const struct packet *flow_ahead(const struct packet *p, const struct packet *end
   return next;
 }
 
-void flow_add(const struct packet *p, enum flow flow, uint32_t number, const struct memory *m) {
+void flow_add(const struct operands *o, enum flow flow, uint32_t number, const struct memory *m) {
   struct line *l = lines + flow;
   if (l->begun - l->ended == DEPTH) retire(l, m, l->ended + 1);
   struct pending *q = &l->pending[l->begun++ % DEPTH];
   q->number = number;
-  operands_of(p, m->size, &q->of);
+  q->of.n = o->n;
+  for (int i = 0; i < o->n; i++) q->of.span[i] = o->span[i];
 }
 
 void flow_drain(const struct memory *m) {

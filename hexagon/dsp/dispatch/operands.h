@@ -30,14 +30,23 @@ struct operands {
 // numbers are wrong, there is no list. It reads nothing but the packet.
 uint32_t operands_of(const struct packet *p, uint64_t size, struct operands *o);
 
-// operand adds one of n bytes, and holds it against its rule.
-void operand(struct operands *o, int i, uint32_t from, uint64_t n, uint32_t rule);
 
 #ifdef LUTRA_STRICT
 extern uint32_t blind; // an operation, times 16, and an operand of it that it does not wait for, as if it were not in the table
 #endif
 
 static inline int overlap(const struct span *a, const struct span *b) { return a->from < b->end && b->from < a->end; }
+
+// operand adds one of n bytes, and holds it against its rule, most of which a compiler knows.
+static inline __attribute__((always_inline)) void operand(struct operands *o, int i, uint32_t from, uint64_t n, uint32_t rule) {
+  const uint64_t end = from + n;
+  const uint32_t align = rule & (uint32_t)(WORDS - 1) & ~15u;
+  while (o->n < i) o->span[o->n++] = (struct span){0, 0, 0};
+  const struct span s = {from, end < ~0u ? (uint32_t)end : ~0u, rule};
+  o->span[o->n++] = s;
+  if ((from & (align - 1)) || end > o->size || (from < TCM_BYTES ? end > TCM_BYTES || (rule & IN_DDR) : rule & IN_TCM) || ((rule & APART) && overlap(&s, o->span)))
+    o->status = STATUS_RANGE;
+}
 
 // gemv_sums is the first part of its scratch, gemv_scratch all of it.
 static inline uint64_t gemv_sums(const uint32_t *a) { return pages((uint64_t)4 * a[6] * a[3]); }
