@@ -134,14 +134,16 @@ func TestEveryOperandIsWaitedFor(t *testing.T) {
 				}
 				for i, q := range hazards(o) {
 					key := fmt.Sprintf("%v, operand %d, %d", op, o.Number, i)
-					if _, again := missed[key]; !again && !runs(right, q, p) {
-						t.Errorf("%v: %q with %v under way: results differ", op, o.Name, q)
-						right = start()
+					if _, again := missed[key]; !again {
+						if missed[key] = false; !runs(right, q, p) {
+							t.Errorf("%v: %q with %v under way: results differ", op, o.Name, q)
+							right = start()
+						}
 					}
-					blind.blind = uint32(op)<<4 | uint32(o.Number)
-					if missed[key] {
+					if missed[key] || inOrder[key] {
 						continue
 					}
+					blind.blind = uint32(op)<<4 | uint32(o.Number)
 					if missed[key] = !runs(blind, q, p); missed[key] {
 						blind.Close()
 						blind = start()

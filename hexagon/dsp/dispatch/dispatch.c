@@ -93,12 +93,12 @@ uint32_t run_packet(const struct packet *p, const struct packet *end, const stru
   uint32_t status = of_tile_unit(p) && !m->tiles ? (uint32_t)STATUS_OP : operands_of(p, m->size, &o);
   if (status) return status;
 #ifdef LUTRA_STRICT
-  const struct operands all_of = o;
-  if (blind >> 4 == p->op) o.span[blind & 15].end = 0;
+  const uint32_t of_blind = o.span[blind & 7].end;
+  if (blind >> 4 == p->op) o.span[blind & 7].end = 0;
 #endif
   flow_settle(&o, of_tile_unit(p), m); // a check reads the table of an OP_COLLECT
 #ifdef LUTRA_STRICT
-  o = all_of;
+  o.span[blind & 7].end = of_blind;
 #endif
   if ((status = check(p, &o, m))) return status;
   switch (p->op) {
