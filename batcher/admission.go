@@ -12,6 +12,7 @@ import (
 // active ones can be kept. When no blocks are left it takes some back from idle ones, then from young ones.
 type admission struct {
 	kv      *kv.Cache
+	undoes  bool // guesses can be taken back of recurrent states
 	disk    restorer
 	leave   func(s *Sequence) // tells the mailbox of one that is retired
 	begun   func()            // likewise of one that has left the queue
@@ -250,7 +251,7 @@ func (a *admission) retire(s *Sequence) {
 func (a *admission) reserve(spans []span) (kept []span, preempted int) {
 	for i := 0; i < len(spans); i++ {
 		s := spans[i].s
-		for s.task.kv.Grow(spans[i].n+len(spans[i].draft)) != nil {
+		for growFirst(spans[i:], a.kv, a.undoes) != nil {
 			if len(spans[i].draft) > 0 { // nobody loses blocks to a guess
 				spans[i].draft, spans[i].forced, spans[i].unsampled = nil, 0, 0
 				continue
@@ -273,6 +274,29 @@ func (a *admission) reserve(spans []span) (kept []span, preempted int) {
 		}
 	}
 	return spans, preempted
+}
+
+// growFirst grows the sequence of the first of spans. That its guesses can be undone must not take the recurrent state
+// that another span needs. Forced tokens, which are right, do without.
+func growFirst(spans []span, cache *kv.Cache, undoes bool) error {
+	p := &spans[0]
+	guesses := len(p.draft)
+	if cache.States() > 0 && guesses > 0 {
+		states := 1
+		for i := range spans {
+			states += spans[i].s.task.kv.NeedState()
+		}
+		switch room := undoes && states <= cache.FreeStates(); {
+		case !room && p.forced < guesses:
+			return kv.ErrNoBlocks
+		case !room:
+			guesses = 0
+		}
+	}
+	if err := p.s.task.kv.Grow(p.n + len(p.draft)); err != nil {
+		return err
+	}
+	return p.s.task.kv.Guess(guesses)
 }
 
 // move puts s into another list.

@@ -2,6 +2,7 @@ package batcher
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/models"
@@ -16,7 +17,8 @@ type bounds struct {
 	pooling   models.Pooling
 	whole     bool // a sequence is computed in one step
 	generates bool // rows of logits are the vocabulary's
-	recurrent bool // what has been computed cannot be taken back
+	recurrent bool // what has been computed cannot be taken back, but for guesses of the last step
+	ahead     int  // guesses of a step, of all sequences together
 }
 
 // newBounds returns the bounds of a model and its cache, for sequences of at most context tokens;
@@ -26,6 +28,12 @@ func newBounds(m models.Model, cache *kv.Cache, context int) bounds {
 	b := bounds{
 		limit: cache.Blocks() * cache.BlockLen(), vocab: c.Vocab, outputs: c.Outputs, pooling: c.Pooling,
 		whole: c.Bidirectional, generates: c.Generates(), recurrent: cache.Shape().State > 0,
+	}
+	switch {
+	case !b.recurrent:
+		b.ahead = math.MaxInt
+	case c.GuessBytes > 0:
+		b.ahead = GuessesMost
 	}
 	for _, n := range []int{context, c.Context} {
 		if n > 0 {

@@ -53,8 +53,7 @@ func (d *delivery) prepare(p *span, b *stepBatch) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.changed() {
-		t.cut(t.demand.Computed) // without guesses
-		return                   // its caller wants something else by now, which settle will see
+		return // its caller wants something else by now, which admission.settle will see
 	}
 	if len(p.draft) == 0 {
 		t.seal(s.content.tokens)
@@ -116,7 +115,6 @@ func (d *delivery) commit(p *span, b *stepBatch, now time.Time) (n, forced int) 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.changed() {
-		t.cut(t.demand.Computed)
 		return 0, 0
 	}
 	if s.request.kind == wantScores {
@@ -124,13 +122,8 @@ func (d *delivery) commit(p *span, b *stepBatch, now time.Time) (n, forced int) 
 		return 0, 0
 	}
 	n, forced = d.accept(p, b)
-	if len(p.draft) > 0 || p.late {
-		if n > 0 || p.late {
-			t.demand.Computed += n - 1
-		}
-		t.cut(t.demand.Computed)
-		t.reached = max(t.reached, t.demand.Computed)
-		t.seal(s.content.tokens)
+	if len(p.draft) > 0 && n > 0 || p.late {
+		t.demand.Computed += n - 1
 	}
 	if s.request.kind == wantTokens {
 		if next, ok := s.advance().(sampling.Preparer); ok {
@@ -142,6 +135,21 @@ func (d *delivery) commit(p *span, b *stepBatch, now time.Time) (n, forced int) 
 		d.stamp(s, now)
 	}
 	return n, forced
+}
+
+// settle drops what the step has computed of guesses that were wrong, and takes up those that were right.
+func (d *delivery) settle(p *span) {
+	s, t := p.s, &p.s.task
+	if len(p.draft) == 0 && !p.late {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t.cut(t.demand.Computed)
+	if !s.changed() {
+		t.reached = max(t.reached, t.demand.Computed)
+		t.seal(s.content.tokens)
+	}
 }
 
 // score adds what was asked about tokens to the result of a request. Locked.

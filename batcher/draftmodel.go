@@ -53,7 +53,9 @@ type reading struct {
 	d      *modelDrafter
 	kv     *kv.Sequence // nil: nothing is kept
 	tokens []int32      // that kv holds
-	used   uint64       // the call of its last use
+	// ahead holds tokens and guesses, of a model with recurrent layers, whose states go back to no text; nil: kv does.
+	ahead *kv.Sequence
+	used  uint64 // the call of its last use
 }
 
 // Close gives the blocks back.
@@ -61,6 +63,7 @@ func (r *reading) Close() {
 	if r.kv == nil {
 		return
 	}
+	r.comeBack()
 	r.kv.Release()
 	r.kv, r.tokens = nil, r.tokens[:0]
 	i := slices.Index(r.d.open, r)
@@ -102,6 +105,9 @@ func (d *modelDrafter) Draft(guesses []*Guess, extra float64) error {
 		}
 		d.next()
 	}
+	for _, r := range d.open {
+		r.comeBack()
+	}
 	return nil
 }
 
@@ -131,11 +137,11 @@ func (d *modelDrafter) read(g *Guess, room int) int {
 	r := d.recall(g)
 	have, took := r.kv.Len(), 0
 	if n-have > Tile {
-		if took = min(n-1-have, room); took == 0 || !d.grow(r, took) {
+		if took = min(n-1-have, room); took == 0 || !d.grow(r.kv, took) {
 			return 0
 		}
 		d.batch.Add(r.kv, have, 0, g.Text[have:have+took]...)
-	} else if d.grow(r, n-have) {
+	} else if d.grow(r.kv, n-have) {
 		d.batch.Add(r.kv, have, 1, g.Text[have:]...)
 		d.pass = append(d.pass, g)
 	}
@@ -159,16 +165,35 @@ func (d *modelDrafter) recall(g *Guess) *reading {
 	}
 	r.used = d.call
 	same := common(r.tokens, g.Text[:last])
-	r.tokens = r.tokens[:same]
 	r.kv.Truncate(same)
+	r.tokens = r.tokens[:r.kv.Len()]
 	r.kv.Seal(r.tokens)
 	return r
 }
 
-// grow makes room for n more tokens, at the expense of those that were not
+// goAhead returns what guesses are computed in.
+func (r *reading) goAhead() *kv.Sequence {
+	if r.d.kv.Shape().State == 0 {
+		return r.kv
+	}
+	if r.ahead == nil {
+		r.ahead = r.kv.Fork()
+	}
+	return r.ahead
+}
+
+// comeBack forgets guesses.
+func (r *reading) comeBack() {
+	if r.ahead != nil {
+		r.ahead.Release()
+		r.ahead = nil
+	}
+}
+
+// grow makes room for n more tokens in s, at the expense of those that were not
 // guessed for in this call.
-func (d *modelDrafter) grow(r *reading, n int) bool {
-	for r.kv.Grow(n) != nil {
+func (d *modelDrafter) grow(s *kv.Sequence, n int) bool {
+	for s.Grow(n) != nil {
 		oldest := slices.MinFunc(d.open, func(a, b *reading) int { return cmp.Compare(a.used, b.used) })
 		if oldest.used == d.call {
 			return false
@@ -234,12 +259,19 @@ func (d *modelDrafter) next() {
 		}
 		g.Tokens = append(g.Tokens, d.draws.At(i).Token.ID)
 		r := g.Notes.(*reading)
-		if len(g.Tokens) >= g.Most || !d.grow(r, 1) {
+		if len(g.Tokens) >= g.Most {
+			continue
+		}
+		s := r.goAhead()
+		at := s.Len()
+		if !d.grow(s, 1) {
 			continue
 		}
 		last := g.Tokens[len(g.Tokens)-1]
-		r.tokens = append(r.tokens, last)
-		d.batch.Add(r.kv, len(r.tokens)-1, 1, last)
+		if s == r.kv {
+			r.tokens = append(r.tokens, last)
+		}
+		d.batch.Add(s, at, 1, last)
 		kept = append(kept, g)
 	}
 	d.pass = kept

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lutra-lm/lutra/batcher/schedule"
+	"github.com/lutra-lm/lutra/models/kv"
 )
 
 // draftSelector decides which guesses about streams a step computes: it asks
@@ -15,9 +16,11 @@ type draftSelector struct {
 	onError  func(error) // Options.OnDraftError
 	slowdown float64     // Options.PrefillSlowdown
 	vocab    int
+	ahead    int                 // guesses of a step
 	cost     *schedule.CostModel // nil: guesses need not be worth their time
 	steps    *schedule.CostModel // the same, in any case
-	most     int                 // guesses a stream and step
+	kv       *kv.Cache
+	most     int // guesses a stream and step
 	drafters []drafterState
 	asked    []*Guess
 	options  draftOptions
@@ -25,8 +28,8 @@ type draftSelector struct {
 	spent    time.Duration // on the drafts of the step under way
 }
 
-func newDraftSelector(c *setup, cost *schedule.CostModel) draftSelector {
-	d := draftSelector{now: c.opt.Now, onError: c.opt.OnDraftError, slowdown: c.opt.PrefillSlowdown, vocab: c.bounds.vocab, steps: cost}
+func newDraftSelector(c *setup, cache *kv.Cache, cost *schedule.CostModel) draftSelector {
+	d := draftSelector{now: c.opt.Now, onError: c.opt.OnDraftError, slowdown: c.opt.PrefillSlowdown, vocab: c.bounds.vocab, ahead: c.bounds.ahead, steps: cost, kv: cache}
 	var mustPay bool
 	if d.most, mustPay, _ = c.opt.Speculation.limit(); mustPay {
 		d.cost = cost
@@ -58,7 +61,7 @@ func (d *draftSelector) extend(spans []span, l *schedule.Limits, probe bool) {
 	if d.cost != nil {
 		room = schedule.WholeTiles(n)
 	}
-	if room = min(room-n, l.Rows-rows); room < 1 {
+	if room = min(room-n, l.Rows-rows, d.ahead); room < 1 {
 		return
 	}
 	for i := range spans {
@@ -84,7 +87,7 @@ func (d *draftSelector) prepare(s *Sequence, k int) bool {
 	if !s.generates() {
 		return false
 	}
-	if k = min(k, s.ahead()); k < 1 {
+	if k = min(k, s.ahead(), d.kv.Ahead(s.task.kv)); k < 1 {
 		return false
 	}
 	own := &s.task.drafts

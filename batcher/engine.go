@@ -35,8 +35,8 @@ func New(m models.Model, cache *kv.Cache, opt Options) *Engine {
 		opt.Arbiter = NewStepArbiter()
 	}
 	b := newBounds(m, cache, opt.Context)
-	if b.recurrent {
-		opt.Speculation = SpeculateOff // a recurrent state cannot take guesses back
+	if b.ahead == 0 {
+		opt.Speculation = SpeculateOff
 	}
 	e := &Engine{setup: &setup{opt: opt, bounds: b}, box: newMailbox[*Sequence](opt.Sequences, opt.Queue), published: new(published), loop: new(loop)}
 	e.loop.init(m, cache, e.setup, e.box, e.published)

@@ -63,7 +63,7 @@ func play(t *testing.T, steps int, next func(n int) int) (stats Stats, done [4]i
 		case 1:
 			opt.Drafters = []Drafter{oracle(m)}
 		case 2, 3, 4: // a model that says the same, or mostly not
-			small := &toy.Model{Vocab: 40, Logits: m.Logits}
+			small := &toy.Model{Vocab: 40, Logits: m.Logits, States: next(2) * (1 + next(20))}
 			if next(3) == 0 {
 				small.Logits = looping
 			}

@@ -28,6 +28,7 @@ type loop struct {
 	constraints constraints
 	drafts      draftSelector
 	batch       stepBatch
+	keep        []int // scratch of takeBack
 	delivery    delivery
 	step        step
 }
@@ -36,10 +37,10 @@ type loop struct {
 func (l *loop) init(m models.Model, cache *kv.Cache, c *setup, box *mailbox[*Sequence], p *published) {
 	o, b := &c.opt, &c.bounds
 	*l = loop{model: m, kv: cache, setup: c, box: box, published: p, duplicates: newDuplicates()}
-	l.admission = admission{kv: cache, disk: restorer{store: o.Disk, kv: cache}, begun: box.begun, leave: func(s *Sequence) { box.leave(s, s.task.begun) }, freed: 1}
+	l.admission = admission{kv: cache, undoes: b.ahead > 0, disk: restorer{store: o.Disk, kv: cache}, begun: box.begun, leave: func(s *Sequence) { box.leave(s, s.task.begun) }, freed: 1}
 	l.planner.init(o)
 	l.constraints = constraints{vocab: b.vocab, recurrent: b.recurrent}
-	l.drafts = newDraftSelector(c, &l.planner.cost)
+	l.drafts = newDraftSelector(c, cache, &l.planner.cost)
 	l.batch.outputs = b.outputs
 	if o.Probe != nil {
 		shape := m.Config()
@@ -225,12 +226,37 @@ func (l *loop) deliver() {
 				st.Accepted[l.drafts.kind(p)] += min(max(0, n-1), len(p.draft))
 			}
 		}
+	}
+	l.takeBack()
+	for i := range st.spans {
+		p := &st.spans[i]
+		l.delivery.settle(p)
 		if p.s.task.demand.Left() == 0 {
 			l.admission.settle(p.s)
 		}
 	}
 	l.counts.GeneratedTokens += int64(st.Sampled)
 	l.counts.ForcedTokens += int64(st.Forced)
+}
+
+// takeBack has the model undo the guesses that were wrong, of sequences that can go back no other way.
+func (l *loop) takeBack() {
+	b := &l.batch.Batch
+	l.keep = l.keep[:0]
+	wrong := false
+	for i := range b.Spans {
+		p := &l.step.spans[i]
+		keep := p.n + len(p.draft)
+		if t := &p.s.task; t.kv.Guesses() > 0 {
+			if n := keep - (t.kv.Len() - t.demand.Computed); n >= p.n && n < keep {
+				keep, wrong = n, true
+			}
+		}
+		l.keep = append(l.keep, keep)
+	}
+	if wrong {
+		l.model.TakeBack(b, l.keep)
+	}
 }
 
 // account learns from what the step took, and settles what it has earned and

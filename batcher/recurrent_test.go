@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"testing"
@@ -19,13 +20,17 @@ import (
 	"github.com/lutra-lm/lutra/models/toy"
 )
 
-// recurrentModel is a small random model with recurrent layers: gated delta nets, or state spaces.
+// recurrentModel is a small random model with recurrent layers: gated delta nets, short convolutions, or state spaces.
 func recurrentModel(t *testing.T, arch synthetic.Arch) (models.Model, *pool.Pool) {
 	t.Helper()
+	pattern := "MM-*"
+	if arch == synthetic.Mamba2 {
+		pattern = "MMMM"
+	}
 	file, err := synthetic.Build(synthetic.Shape{
 		Name: "recurrent", Hidden: 64, FFN: 64, Layers: 4, Heads: 2, KVHeads: 1, HeadDim: 32, Vocab: 300, Context: 512,
 		RopeBase: 10000, TiedEmbedding: true, Arch: arch, Delta: synthetic.Delta{KeyHeads: 2, ValueHeads: 4, Width: 16},
-		Spaces: synthetic.Spaces{Pattern: "MM-*", Heads: 4, HeadDim: 16, Groups: 2, Len: 16},
+		Spaces: synthetic.Spaces{Pattern: pattern, Heads: 4, HeadDim: 16, Groups: 2, Len: 16},
 	}, synthetic.Options{Blocks: gguf.F16, Head: gguf.F16, Seed: 2})
 	if err != nil {
 		t.Fatal(err)
@@ -95,17 +100,10 @@ func saysTheSame(t *testing.T, arch synthetic.Arch) {
 	params := func(i, k int) sampling.Params {
 		return sampling.Params{Temperature: []float32{0.05, 1}[k%2], Seed: uint64(i), Candidate: k / 2, MaxTokens: length}
 	}
-	newCache := func(blocks, states int) *kv.Cache {
-		cache, err := kv.New(m.Config().KV(), kv.Options{BlockLen: 8, Blocks: blocks, States: states})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return cache
-	}
 	var want [requests][candidates][]string
 	for i := range want {
 		for k := range candidates {
-			e, end := running(t, m, newCache(64, 1), opt)
+			e, end := running(t, m, newStates(t, m, 64, 1), opt)
 			s, err := e.Open(t.Context(), prompt(i))
 			if err != nil {
 				t.Fatal(err)
@@ -116,7 +114,7 @@ func saysTheSame(t *testing.T, arch synthetic.Arch) {
 	}
 	for _, room := range []struct{ blocks, states int }{{400, 100}, {60, 100}, {400, 5}, {40, 3}, {64, 1}} {
 		t.Run(fmt.Sprintf("%d blocks, %d states", room.blocks, room.states), func(t *testing.T) {
-			e, end := running(t, m, newCache(room.blocks, room.states), opt)
+			e, end := running(t, m, newStates(t, m, room.blocks, room.states), opt)
 			var all sync.WaitGroup
 			for i := range requests {
 				all.Go(func() {
@@ -176,22 +174,145 @@ func TestAPromptBeginsAtTheCheckpointOfAnEqualOne(t *testing.T) {
 	})
 }
 
-func TestARecurrentModelIsNotSpeculatedFor(t *testing.T) {
-	for _, how := range []Speculation{SpeculateAuto, "4"} {
-		m := &toy.Model{Logits: looping, States: 4}
-		opt := DefaultOptions()
-		opt.Speculation, opt.Drafters = how, []Drafter{oracle(m)}
-		start(t, m, 64, 4, opt, func(t *testing.T, r rig) {
-			s := r.open(1, 2, 3)
-			defer s.Close()
-			p := sampling.Params{MaxTokens: 30}
-			if got, want := collect(t, s, p), expect(m, []int32{1, 2, 3}, 30, p); !slices.Equal(got, want) {
-				t.Errorf("%v, want %v", got, want)
+// Guesses of all kinds, mostly wrong or mostly right, about streams that share steps, prefixes and checkpoints, in caches
+// that have a state for each guess or few.
+func TestSpeculationChangesNoTokenOfARecurrentModel(t *testing.T) {
+	sweep.NoRace(t)
+	for _, arch := range []synthetic.Arch{synthetic.Qwen35, synthetic.LFM2, synthetic.NemotronH, synthetic.Mamba2} {
+		t.Run(string(arch), func(t *testing.T) {
+			m, pool := recurrentModel(t, arch)
+			const streams, length = 5, 90
+			params := func(i int) sampling.Params {
+				return sampling.Params{Temperature: []float32{0, 0.3}[i%2], Seed: uint64(i), MaxTokens: length}
 			}
-			synctest.Wait()
-			if st := r.Stats(); st.DraftTokens != [DraftKinds]int64{} {
-				t.Errorf("speculation %s computed %v guesses", how, st.DraftTokens)
+			prompt := func(i int) []int32 { return append(counting(40), int32(i), 3, int32(i)) }
+			var want, texts [streams][]string
+			right := guesser(func(tokens []int32, k int) (guess []int32) { // but for every seventh token
+				n := len(tokens)
+				for i := range texts {
+					if texts[i] == nil || !slices.Equal(tokens[:43], prompt(i)) {
+						continue
+					}
+					for at := n - 43; at < min(length, n-43+k); at++ {
+						var id int32
+						if _, err := fmt.Sscan(texts[i][at], &id); err != nil {
+							t.Error(err)
+						}
+						if at%7 == 6 {
+							id = (id + 1) % 300
+						}
+						guess = append(guess, id)
+					}
+				}
+				return guess
+			})
+			for _, c := range []struct {
+				how      Speculation
+				states   int
+				drafters []Drafter
+			}{
+				{SpeculateOff, 40, nil}, {"15", 40, []Drafter{right}}, {"3", 40, []Drafter{NewLookup(), right}}, {"3", 7, []Drafter{right}},
+				{"4", 40, []Drafter{wild(rand.New(rand.NewPCG(3, 4)).IntN)}}, {SpeculateAuto, 12, []Drafter{NewLookup(), right}},
+				{"3", 40, []Drafter{newModelDrafter(m, newStates(t, m, 100, 40), pool)}},
+			} {
+				opt := DefaultOptions()
+				opt.Pool, opt.Speculation, opt.Drafters = pool, c.how, c.drafters
+				e, end := running(t, m, newStates(t, m, 200, c.states), opt)
+				var got [streams][]string
+				for range 2 { // the second time prompts are found
+					var all sync.WaitGroup
+					for i := range streams {
+						all.Go(func() {
+							s, err := e.Open(t.Context(), prompt(i))
+							if err != nil {
+								t.Error(err)
+								return
+							}
+							got[i] = answer(t, s, params(i))
+						})
+					}
+					all.Wait()
+					for i := range streams {
+						if want[i] == nil {
+							want[i], texts[i] = got[i], got[i]
+						}
+						if !slices.Equal(got[i], want[i]) {
+							t.Errorf("speculation %s of %d states: %v, want %v", c.how, c.states, got[i], want[i])
+						}
+					}
+				}
+				st := end()
+				made, accepted := st.DraftTokens[DraftLookup]+st.DraftTokens[DraftModel], st.DraftAccepted[DraftLookup]+st.DraftAccepted[DraftModel]
+				if n := int64(len(c.how)); n < 3 && (made < 100 || accepted == made && c.drafters[0].Kind() == DraftLookup) {
+					t.Errorf("speculation %s of %d states: %d of %d guesses were right", c.how, c.states, accepted, made)
+				}
 			}
 		})
+	}
+}
+
+// newStates makes a cache for a model with recurrent layers.
+func newStates(t *testing.T, m models.Model, blocks, states int) *kv.Cache {
+	t.Helper()
+	cache, err := kv.New(m.Config().KV(), kv.Options{BlockLen: 8, Blocks: blocks, States: states})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cache.Close() })
+	return cache
+}
+
+func TestARecurrentModelDraftsAndIsRightAboutItself(t *testing.T) {
+	m := &toy.Model{States: 40}
+	d := newModelDrafter(m, m.NewCache(64, 4), nil)
+	opt := DefaultOptions()
+	opt.Speculation, opt.Drafters = "3", []Drafter{d}
+	start(t, m, 64, 4, opt, func(t *testing.T, r rig) {
+		s := r.open(1, 2, 3)
+		defer s.Close()
+		p := sampling.Params{MaxTokens: 60}
+		if got, want := collect(t, s, p), expect(m, []int32{1, 2, 3}, 60, p); !slices.Equal(got, want) {
+			t.Errorf("%v, want %v", got, want)
+		}
+		synctest.Wait()
+		if st := r.Stats(); st.DraftTokens[DraftModel] < 35 || st.DraftAccepted[DraftModel] < st.DraftTokens[DraftModel]-3 {
+			t.Errorf("%d of %d guesses right", st.DraftAccepted[DraftModel], st.DraftTokens[DraftModel])
+		}
+	})
+	checkNoReadings(t, d)
+}
+
+// unable is a model whose states cannot go back.
+type unable struct{ *toy.Model }
+
+func (m unable) Config() models.Config {
+	c := m.Model.Config()
+	c.GuessBytes = 0
+	return c
+}
+
+func TestNothingIsGuessedWhereStatesCannotGoBack(t *testing.T) {
+	able := &toy.Model{Logits: looping, States: 4}
+	for name, c := range map[string]struct {
+		m     models.Model
+		cache *kv.Cache
+	}{"unable": {unable{able}, able.NewCache(64, 4)}, "one state": {able, (&toy.Model{States: 1}).NewCache(64, 4)}} {
+		for _, how := range []Speculation{SpeculateAuto, "4"} {
+			opt := DefaultOptions()
+			opt.Speculation, opt.Drafters = how, []Drafter{oracle(able)}
+			e, end := running(t, c.m, c.cache, opt)
+			s, err := e.Open(t.Context(), []int32{1, 2, 3})
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := sampling.Params{MaxTokens: 30}
+			if got, want := collect(t, s, p), expect(able, []int32{1, 2, 3}, 30, p); !slices.Equal(got, want) {
+				t.Errorf("%s: %v, want %v", name, got, want)
+			}
+			s.Close()
+			if st := end(); st.DraftTokens != [DraftKinds]int64{} {
+				t.Errorf("%s: speculation %s computed %v guesses", name, how, st.DraftTokens)
+			}
+		}
 	}
 }

@@ -9,8 +9,7 @@ import (
 
 // Speculation says how many tokens of a stream may be computed before they are known. A step then computes guesses
 // after the stream's last token as well, and keeps what sampling confirms. Every token is sampled from the logits,
-// position and tokens that it would be sampled from otherwise, so the tokens are the same with any parameters. Models
-// with recurrent layers do without.
+// position and tokens that it would be sampled from otherwise, so the tokens are the same with any parameters.
 type Speculation string
 
 // The speculations that are not numbers. A number n means n tokens, whatever they cost.
@@ -21,6 +20,9 @@ const (
 
 // draftsMost bounds the guesses a stream has in a step: more than half a tile is seldom right.
 const draftsMost = schedule.Tile/2 - 1
+
+// GuessesMost bounds the guesses of a step whose model has recurrent layers: it keeps what undoes them.
+const GuessesMost = schedule.Tile
 
 // limit returns the number of guesses a stream, and whether they have to pay.
 func (s Speculation) limit() (n int, pays bool, err error) {

@@ -33,3 +33,5 @@ func (w contextView) Config() Config { return w.cfg }
 func (w contextView) Forward(b *Batch, cache *kv.Cache) error {
 	return w.exec.forward(b, cache, w.cfg.Context)
 }
+
+func (w contextView) TakeBack(b *Batch, keep []int) { w.exec.TakeBack(b, keep) }

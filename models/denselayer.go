@@ -149,6 +149,7 @@ func (m *decoder) offer(accelerator Accelerator, opt *LoadOptions) {
 		return
 	}
 	m.dense = d
+	m.spec.GuessBytes = 0 // the backend has the states
 	for i, y := range d.Layers {
 		if y != nil && y.Mixture {
 			m.layers[i].ffn.(*mixture).joins = true

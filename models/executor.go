@@ -48,11 +48,12 @@ type stepRows struct {
 	variants []*Variant       // [T] of the rows; empty: all are computed by the model as it is
 	wanted   []bool           // [T] the row wants logits
 	spans    []recurrent.Span // of models with recurrent layers
-	x, qkv   []float32        // [T][Hidden], [T][rowWidth]
-	inputs   []float32        // [T][Layers·LayerInputs]
-	angles   [2]angles        // of each of the model's ropes
-	second   []bool           // [T] the row belongs to the second text of a pair
-	size     int              // rows these have room for
+	undo     []recurrent.Undo
+	x, qkv   []float32 // [T][Hidden], [T][rowWidth]
+	inputs   []float32 // [T][Layers·LayerInputs]
+	angles   [2]angles // of each of the model's ropes
+	second   []bool    // [T] the row belongs to the second text of a pair
+	size     int       // rows these have room for
 }
 
 // cachedBytes is the size of weights up to which they are taken to fit a core's caches.
@@ -188,6 +189,9 @@ func (e *executor) begin(b *Batch, cache *kv.Cache) {
 	n := len(b.Tokens)
 	e.reserve(n)
 	e.listRows(b)
+	if e.cfg.State > 0 {
+		e.whole.rec.Begin(e.spans)
+	}
 	e.device.begin(e.rowPos)
 	e.device.adapted = e.adapters.Load() > 0 || b.Probe != nil
 	for i := range e.graph.ropes {
@@ -292,5 +296,24 @@ func recurrentSpan(sp *Span, pos int) recurrent.Span {
 	n := sp.End - sp.Start
 	from := sp.KV.StateVersion()
 	state, mark, at := sp.KV.Advance(pos + n)
-	return recurrent.Span{First: sp.Start, N: n, Position: pos, State: state, Copy: mark, CopyAt: at - pos, From: from, To: sp.KV.StateVersion()}
+	return recurrent.Span{
+		First: sp.Start, N: n, Position: pos, State: state, Copy: mark, CopyAt: at - pos, Guesses: sp.KV.Guesses() > 0, From: from, To: sp.KV.StateVersion(),
+	}
+}
+
+// TakeBack undoes guesses; see Model.
+func (e *executor) TakeBack(b *Batch, keep []int) {
+	if e.cfg.State == 0 {
+		return
+	}
+	e.undo = e.undo[:0]
+	for i, n := range keep {
+		if sp := &b.Spans[i]; n < sp.End-sp.Start {
+			sp.KV.Undo(int(b.Positions[sp.Start]) + n)
+			e.undo = append(e.undo, recurrent.Undo{Span: e.spans[i], Of: i, Keep: n})
+		}
+	}
+	if len(e.undo) > 0 {
+		e.whole.rec.TakeBack(e.undo)
+	}
 }

@@ -29,6 +29,10 @@ type Model interface {
 	// recurrent layers it moves the sequence's state on, so that spans must follow
 	// one another.
 	Forward(b *Batch, cache *kv.Cache) error
+	// TakeBack undoes guesses of the batch computed last, whose spans keep their first keep[i] tokens: recurrent states
+	// are then as if the others had never been computed. The others are no more than kv.Sequence.Guesses. Positions are
+	// dropped by kv.Sequence.Truncate.
+	TakeBack(b *Batch, keep []int)
 }
 
 // Config describes a loaded model's shape.
@@ -71,6 +75,7 @@ type ExpertShape struct {
 type StateShape struct {
 	RecurrentLayers int // of Layers: they have a recurrent state in place of keys and values
 	State           int // numbers of a sequence's recurrent state, all of these layers together
+	GuessBytes      int // of a guess until it is known to be right, so that the state can go back; 0: it cannot
 	StatelessLayers int // of Layers: they have neither keys and values nor a state
 }
 

@@ -54,6 +54,6 @@ func readStates(h *load.Header, m *spec) {
 		h.Fail("a recurrent state of %d layers of %d numbers is too large", layers, s.Size())
 	}
 	if h.Err() == nil {
-		m.states, m.State = s, s.Size()*layers
+		m.states, m.State, m.GuessBytes = s, s.Size()*layers, s.GuessBytes(layers)
 	}
 }

@@ -28,10 +28,8 @@ func drafts(draft, target *models.Bundle) error {
 	if draft.Task() != models.TaskGenerate {
 		return errors.New("a reward model cannot draft tokens")
 	}
-	for _, b := range []*models.Bundle{draft, target} {
-		if c := b.Model.Config(); c.State > 0 {
-			return fmt.Errorf("architecture %s has recurrent layers, which cannot take guesses back", c.Arch)
-		}
+	if !takesBack(target) {
+		return errors.New("its recurrent states lie on a device, where they cannot take guesses back")
 	}
 	return target.Tokenizer.Same(draft.Tokenizer)
 }
@@ -39,10 +37,16 @@ func drafts(draft, target *models.Bundle) error {
 // speculates says why a model cannot speculate as it is asked to by name; nil: it can,
 // or auto leaves it off.
 func speculates(how batcher.Speculation, b *models.Bundle) error {
-	if c := b.Model.Config(); c.State > 0 && how != batcher.SpeculateAuto && how != batcher.SpeculateOff && how != "" {
-		return fmt.Errorf("engine.speculation is %s: architecture %s cannot speculate, for its recurrent layers cannot take guesses back; use auto or off", how, c.Arch)
+	if !takesBack(b) && how != batcher.SpeculateAuto && how != batcher.SpeculateOff && how != "" {
+		return fmt.Errorf("engine.speculation is %s: the model's recurrent states lie on a device, where they cannot take guesses back; use auto or off", how)
 	}
 	return nil
+}
+
+// takesBack tells whether a model can undo guesses.
+func takesBack(b *models.Bundle) bool {
+	c := b.Model.Config()
+	return c.State == 0 || c.GuessBytes > 0
 }
 
 func draftError(d config.Model, target *models.Bundle, err error) error {

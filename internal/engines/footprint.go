@@ -63,7 +63,7 @@ const leastExperts = 8
 func buffers(c models.Config, o *batcher.Options) int64 {
 	const word = 150 // bytes of a token of the vocabulary
 	row := int64(4*c.Hidden + (c.Heads+2*c.KVHeads)*c.HeadDim + 3*max(c.FFN, c.ExpertsUsed*c.ExpertFFN))
-	return 4*int64(o.StepTokens)*row + 4*int64(o.StepRows)*int64(c.Outputs) + word*int64(c.Vocab)
+	return int64(batcher.GuessesMost)*int64(c.GuessBytes) + 4*int64(o.StepTokens)*row + 4*int64(o.StepRows)*int64(c.Outputs) + word*int64(c.Vocab)
 }
 
 // Cache returns what streams of so many tokens each take.

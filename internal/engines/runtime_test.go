@@ -263,21 +263,30 @@ func TestACacheOfStatesAloneHasBlocksForAFewContexts(t *testing.T) {
 	}
 }
 
-func TestSpeculationThatIsAskedForByNameNeedsAModelWithoutRecurrentLayers(t *testing.T) {
-	plain, recurrent := &models.Bundle{Model: &toy.Model{}}, &models.Bundle{Model: &toy.Model{States: 1}}
+func TestSpeculationThatIsAskedForByNameNeedsStatesThatCanGoBack(t *testing.T) {
+	plain, recurrent, device := &models.Bundle{Model: &toy.Model{}}, &models.Bundle{Model: &toy.Model{States: 1}}, &models.Bundle{Model: onDevice{&toy.Model{States: 1}}}
 	for _, how := range []batcher.Speculation{batcher.SpeculateAuto, batcher.SpeculateOff, "", "3"} {
-		if err := speculates(how, plain); err != nil {
-			t.Errorf("speculation %q: %v", how, err)
+		for _, b := range []*models.Bundle{plain, recurrent} {
+			if err := speculates(how, b); err != nil {
+				t.Errorf("speculation %q: %v", how, err)
+			}
 		}
-		if err := speculates(how, recurrent); (err == nil) != (how != "3") || err != nil && !strings.Contains(err.Error(), "architecture toy cannot speculate") {
-			t.Errorf("speculation %q with recurrent layers: %v", how, err)
-		}
-	}
-	for _, pair := range [][2]*models.Bundle{{plain, recurrent}, {recurrent, plain}} {
-		if err := drafts(pair[0], pair[1]); err == nil || !strings.Contains(err.Error(), "architecture toy has recurrent layers") {
-			t.Errorf("a draft with recurrent layers on one side: %v", err)
+		if err := speculates(how, device); (err == nil) != (how != "3") || err != nil && !strings.Contains(err.Error(), "engine.speculation is 3: the model's recurrent states lie on a device") {
+			t.Errorf("speculation %q with states on a device: %v", how, err)
 		}
 	}
+	if err := drafts(plain, device); err == nil || !strings.Contains(err.Error(), "states lie on a device") {
+		t.Errorf("a draft for states on a device: %v", err)
+	}
+}
+
+// onDevice is a model whose recurrent states a backend has.
+type onDevice struct{ *toy.Model }
+
+func (m onDevice) Config() models.Config {
+	c := m.Model.Config()
+	c.GuessBytes = 0
+	return c
 }
 
 func TestLoadingIsLoggedWhenItBeginsAndEveryFewSeconds(t *testing.T) {

@@ -29,6 +29,15 @@ const panel = 2 * Tile
 // multiple of Tile. A new sequence has zeros.
 func Size(width int) int { return (width+2*Chunk)*width + Chunk + Tile }
 
+// Overwritten returns where the part of a state begins that tokens from to to overwrite: all of it if they end a chunk.
+// They add to the rest.
+func Overwritten(width, from, to int) int {
+	if from/Chunk != to/Chunk {
+		return 0
+	}
+	return (width + 2*Chunk) * width // decays
+}
+
 // Scratch returns the numbers that Update needs besides.
 func Scratch(width int) int { return Chunk * 2 * width }
 

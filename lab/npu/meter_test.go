@@ -15,6 +15,7 @@ type silent struct{ err error }
 
 func (silent) Config() models.Config                    { return models.Config{} }
 func (s silent) Forward(*models.Batch, *kv.Cache) error { return s.err }
+func (silent) TakeBack(*models.Batch, []int)            {}
 
 func TestAMeterAddsTheCostOfEveryBatch(t *testing.T) {
 	x := named(t, "tiny")

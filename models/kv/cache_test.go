@@ -107,7 +107,34 @@ func (h *history) at(s *Sequence, pos, layer, head int) (k, v uint16) {
 }
 
 // grow adds tokens and computes them.
-func (h *history) grow(i int, tokens []int32) {
+func (h *history) grow(i int, tokens []int32) { h.growAhead(i, tokens, 0) }
+
+// guess does so with tokens of which the last are guesses, and takes some of these back.
+func (h *history) guess(i int, tokens []int32, guesses, wrong int) {
+	s, before := h.seqs[i], len(h.toks[i])
+	if guesses >= len(tokens) {
+		return
+	}
+	if h.growAhead(i, tokens, guesses); len(h.toks[i]) <= before {
+		return
+	}
+	keep := len(h.toks[i]) - min(wrong, guesses)
+	if h.c.shape.State > 0 && keep < len(h.toks[i]) {
+		state, saved, from := s.Undo(keep)
+		want := make([]float32, len(saved))
+		if fillState(want, h.toks[i][:from]); from != before+len(tokens)-guesses || !slices.Equal(saved, want) {
+			h.t.Fatalf("of %d guesses after %d tokens Undo gives the state of %d: %v, want %v", guesses, before+len(tokens)-guesses, from, saved, want)
+		}
+		fillState(state, h.toks[i][:keep])
+	}
+	if s.Truncate(keep); s.Len() != keep {
+		h.t.Fatalf("Truncate(%d) after Undo left %d", keep, s.Len())
+	}
+	h.toks[i] = h.toks[i][:keep]
+}
+
+// growAhead adds tokens, of which the last are guesses, and computes them.
+func (h *history) growAhead(i int, tokens []int32, guesses int) {
 	s, free, need := h.seqs[i], h.c.Free(), h.seqs[i].Need(len(tokens))
 	room := need <= free && (len(tokens) == 0 || s.NeedState() <= h.c.FreeStates())
 	before := slices.Clone(s.blocks)
@@ -119,6 +146,13 @@ func (h *history) grow(i int, tokens []int32) {
 		if !slices.Equal(before, s.blocks) || h.c.Free() != free {
 			h.t.Fatal("a failed Grow changed the sequence")
 		}
+		return
+	}
+	if guess := h.c.shape.State == 0 || guesses == 0 || h.c.FreeStates() > 0; (s.Guess(guesses) == nil) != guess {
+		h.t.Fatalf("Guess(%d) with %d states free", guesses, h.c.FreeStates())
+	} else if !guess {
+		s.Truncate(len(h.toks[i]))
+		h.toks[i] = h.toks[i][:s.Len()]
 		return
 	}
 	h.advance(i, tokens)
@@ -187,7 +221,7 @@ func (h *history) verify() {
 // play runs a history in which each operation is three bytes: what, whom, how many.
 func (h *history) play(ops []byte) {
 	for len(ops) >= 3 {
-		what, who, n := ops[0]%9, int(ops[1]), int(ops[2])
+		what, who, n := ops[0]%10, int(ops[1]), int(ops[2])
 		ops = ops[3:]
 		// A two-letter alphabet makes equal prefixes common.
 		tokens := make([]int32, n%11)
@@ -228,6 +262,8 @@ func (h *history) play(ops []byte) {
 			as := n % len(h.seqs)
 			h.seqs[who].Become(h.seqs[as])
 			h.toks[who] = slices.Clone(h.toks[as])
+		case 9:
+			h.guess(who, tokens, n%7, n/7%7)
 		}
 		h.verify()
 	}

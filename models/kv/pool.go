@@ -109,6 +109,9 @@ type recurrent struct {
 	mark  int32 // the slot of a checkpoint that Seal may keep: none, or state
 	ends  int   // tokens before mark
 	made  int32 // the block that got the last checkpoint that the sequence made, or none
+
+	saved   int32 // the slot of what Undo needs, or none
+	guesses int   // positions, the last ones, that Undo can take back
 }
 
 // Sequence is one sequence's view of the cache: a list of blocks, and a recurrent state.

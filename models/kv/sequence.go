@@ -45,7 +45,7 @@ func (c *Cache) OpenOf(root *Root, tokens []int32) *Sequence {
 func (c *Cache) OpenSalted(root *Root, salt Salt, tokens []int32) *Sequence {
 	root = c.index.salts.root(root, salt)
 	c.index.salts.use(root, 1)
-	s := &Sequence{c: c, root: root, recurrent: recurrent{pool: &c.states, state: none, mark: none, made: none}}
+	s := &Sequence{c: c, root: root, recurrent: recurrent{pool: &c.states, state: none, mark: none, made: none, saved: none}}
 	l := c.opt.BlockLen
 	s.blocks = c.find(root, tokens)
 	s.n, s.sealed = len(s.blocks)*l, len(s.blocks)
@@ -183,7 +183,7 @@ func (s *Sequence) Fork() *Sequence {
 	for _, b := range s.blocks {
 		s.c.pool.hold(b)
 	}
-	f := &Sequence{c: s.c, root: s.root, n: s.n, sealed: s.sealed, swapped: s.swapped, recurrent: recurrent{pool: s.pool, state: none, mark: none, made: s.made}}
+	f := &Sequence{c: s.c, root: s.root, n: s.n, sealed: s.sealed, swapped: s.swapped, recurrent: recurrent{pool: s.pool, state: none, mark: none, made: s.made, saved: none}}
 	f.setState(s.state, s.at)
 	s.c.index.salts.use(s.root, 1)
 	f.blocks = append(make([]int32, 0, len(s.blocks)+1), s.blocks...)
@@ -211,13 +211,13 @@ func (s *Sequence) Become(t *Sequence) {
 	s.setState(t.state, t.at)
 }
 
-// Truncate drops positions from n on. A recurrent state that has seen more cannot go
-// back but to a checkpoint: the positions after that one are dropped too, and Len
-// tells how many are left.
+// Truncate drops positions from n on. A recurrent state that has seen more goes back to a checkpoint, unless Undo has
+// taken it back. The positions after the checkpoint are dropped too, and Len tells how many are left.
 func (s *Sequence) Truncate(n int) {
 	if n < 0 || n > s.n {
 		panic(fmt.Sprintf("kv: Sequence.Truncate(%d) of %d positions", n, s.n))
 	}
+	s.forget()
 	if n < s.at || n == 0 {
 		n = s.rewind(n)
 	}

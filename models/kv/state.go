@@ -1,6 +1,12 @@
 package kv
 
-import "unsafe"
+import (
+	"fmt"
+	"math"
+	"unsafe"
+
+	"github.com/lutra-lm/lutra/kernels/cpu"
+)
 
 // Models with recurrent layers keep, beside keys and values, a recurrent state: for
 // each sequence some numbers that all its tokens have changed, and that cannot
@@ -8,7 +14,8 @@ import "unsafe"
 // on. Forks share it, and it is copied when one of them grows. A checkpoint is a
 // slot that an indexed block holds: the state at the end of its tokens, from which
 // Open and Truncate can go on. Checkpoints are made where a slot is free, and give
-// theirs when a sequence needs one.
+// theirs when a sequence needs one. Positions that are guesses can be taken back
+// without one: their step keeps in a slot what it overwrites.
 
 // checkpointTokens is the distance between the checkpoints that a decoding stream leaves.
 // Each piece of a prompt leaves one.
@@ -143,6 +150,7 @@ func (s *recurrent) NeedState() int {
 // be less than NeedState.
 func (s *recurrent) own() {
 	s.unmark()
+	s.forget()
 	p := s.pool
 	switch own := s.state; {
 	case p.size == 0:
@@ -188,7 +196,8 @@ func (p *states) write(i int32) {
 
 // Advance moves the sequence on before the positions up to n are computed: it gives the numbers of
 // the recurrent state, [Shape.State], which the computation changes. If mark is not nil, it is
-// where the state belongs as it stands after the first at tokens: a checkpoint.
+// where the state belongs as it stands after the first at tokens: a checkpoint. Before Guesses it gets
+// as much of the state as their computation overwrites.
 func (s *Sequence) Advance(n int) (state, mark []float32, at int) {
 	c, p := s.c, &s.c.states
 	if p.size == 0 {
@@ -198,12 +207,15 @@ func (s *Sequence) Advance(n int) (state, mark []float32, at int) {
 	p.write(s.state)
 	from, l := s.at, c.opt.BlockLen
 	s.at = n
-	every, end := (checkpointTokens+l-1)/l*l, n/l*l
-	if n > from+1 { // Open of an equal prompt leaves out the last token
+	end := n / l * l
+	switch streams := s.guesses > 0 || n == from+1; {
+	case c.opt.Cold || streams && n%c.checkpointEvery() != 0:
+		end = 0
+	case !streams: // Open of an equal prompt leaves out the last token
 		end = (n - 1) / l * l
 	}
 	switch {
-	case c.opt.Cold || end <= from || n == from+1 && n%every != 0:
+	case end <= from:
 	case end == n: // Seal takes the state itself, to be copied should it go on
 		s.mark, s.ends = s.state, n
 		p.hold(s.mark)
@@ -212,8 +224,65 @@ func (s *Sequence) Advance(n int) (state, mark []float32, at int) {
 		p.write(s.mark)
 		return p.of(s.state), p.of(s.mark), end
 	}
+	if s.guesses > 0 {
+		return p.of(s.state), p.of(s.saved), n - s.guesses
+	}
 	return p.of(s.state), nil, 0
 }
+
+// Guesses returns how many positions, the last ones, Undo can take back of a recurrent state.
+func (s *recurrent) Guesses() int { return s.guesses }
+
+// Ahead returns how many positions of s after the next one may be guesses. Of a recurrent state these end where a stream
+// leaves its next checkpoint, which is made of tokens that are certain.
+func (c *Cache) Ahead(s *Sequence) int {
+	p, every := &c.states, c.checkpointEvery()
+	switch next := s.n + 1; {
+	case p.size == 0:
+		return math.MaxInt
+	case p.FreeStates() <= s.NeedState():
+		return 0
+	case c.opt.Cold:
+		return math.MaxInt
+	default:
+		return (every - next%every) % every
+	}
+}
+
+// Guess says that the last n of the positions just grown are guesses, which Undo can take back. With a recurrent state
+// that takes another one from the pool: on ErrNoBlocks nothing has changed.
+func (s *recurrent) Guess(n int) error {
+	switch {
+	case n == 0 || s.pool.size == 0:
+		return nil
+	case s.pool.FreeStates() == 0:
+		return ErrNoBlocks
+	}
+	s.saved, s.guesses = s.pool.take(), n
+	return nil
+}
+
+// Undo has the recurrent state go back to the first n tokens, which include all that are no guesses. The caller restores
+// what the guesses have overwritten, from saved: the state has seen from tokens then. It computes the others up to n
+// again. Truncate drops the positions.
+func (s *recurrent) Undo(n int) (state, saved []float32, from int) {
+	if from = s.at - s.guesses; s.saved == none || n < from || n > s.at {
+		panic(fmt.Sprintf("kv: Sequence.Undo(%d) of %d tokens with %d guesses", n, s.at, s.guesses))
+	}
+	s.unmark()
+	s.pool.write(s.state)
+	s.at, s.guesses = n, n-from
+	return s.pool.of(s.state), s.pool.of(s.saved), from
+}
+
+// forget gives back what Undo needs.
+func (s *recurrent) forget() {
+	s.pool.release(s.saved)
+	s.saved, s.guesses = none, 0
+}
+
+// checkpointEvery is the distance between the checkpoints of a stream: whole blocks.
+func (c *Cache) checkpointEvery() int { return cpu.RoundUp(checkpointTokens, c.opt.BlockLen) }
 
 // unmark forgets the checkpoint that was to be kept.
 func (s *recurrent) unmark() {
@@ -260,6 +329,7 @@ func (s *Sequence) rewind(n int) int {
 // setState exchanges the state for slot i, which has seen n tokens.
 func (s *recurrent) setState(i int32, n int) {
 	s.unmark()
+	s.forget()
 	s.pool.hold(i)
 	s.pool.release(s.state)
 	s.state, s.at = i, n

@@ -21,7 +21,10 @@ func (h *history) advance(i int, tokens []int32) {
 	all := slices.Concat(h.toks[i], tokens)
 	state, copied, at := s.Advance(len(all))
 	if copied != nil {
-		if at <= done || at >= len(all) || at%h.c.opt.BlockLen != 0 {
+		switch guesses := s.Guesses(); {
+		case guesses > 0 && at != len(all)-guesses:
+			h.t.Fatalf("the state after %d tokens is to be kept, before %d guesses of %d", at, guesses, len(all))
+		case guesses == 0 && (at <= done || at >= len(all) || at%h.c.opt.BlockLen != 0):
 			h.t.Fatalf("a copy of the state after %d tokens is wanted, between %d and %d", at, done, len(all))
 		}
 		fillState(copied, all[:at])
@@ -106,6 +109,34 @@ func TestAStreamLeavesCheckpointsNowAndThen(t *testing.T) {
 	}
 	if got := c.Stats().Checkpoints; got != 3 {
 		t.Errorf("%d checkpoints, want 3", got)
+	}
+}
+
+func TestGuessesEndWhereAStreamLeavesItsCheckpoint(t *testing.T) {
+	h := newHistoryOf(t, recurrentShape, F16, ^uint64(0), 8)
+	h.open(nil)
+	for n := range int32(70) {
+		ahead := h.c.Ahead(h.seqs[0])
+		if want := (checkpointTokens - 1 - int(n)%checkpointTokens); ahead != want {
+			t.Errorf("%d guesses may follow token %d, want %d", ahead, n, want)
+		}
+		if ahead = min(ahead, 5); ahead == 0 || n%3 == 0 {
+			h.grow(0, []int32{n})
+		} else {
+			h.guess(0, tokensFrom(n, 1+ahead), ahead, ahead)
+		}
+		h.seqs[0].Seal(h.toks[0])
+		h.verify()
+	}
+	if got := h.c.Stats().Checkpoints; got != 1 {
+		t.Errorf("%d checkpoints, want 1", got)
+	}
+	few := newHistoryOf(t, recurrentShape, F16, ^uint64(0), 1)
+	if few.open(nil); few.c.Ahead(few.seqs[0]) != 0 {
+		t.Error("guesses are allowed where there is one state")
+	}
+	if plain := newHistory(t, F16, ^uint64(0)); plain.c.Ahead(plain.c.Open(nil)) < 1<<20 {
+		t.Error("guesses are bounded where there is no state")
 	}
 }
 

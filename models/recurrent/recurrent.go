@@ -61,6 +61,8 @@ type Span struct {
 	State    []float32 // of all layers, [layers][Size]
 	Copy     []float32 // where the state belongs as it stands after CopyAt rows, 1 to N; nil: nowhere
 	CopyAt   int
+	// Guesses says that the rows after CopyAt are guesses, which TakeBack may undo: Copy gets what they overwrite.
+	Guesses bool
 	// Versions of State before the rows and after them, by which a device knows what it has: see kv.Sequence.StateVersion.
 	From, To uint64
 }
@@ -71,6 +73,7 @@ type Pass struct {
 	shape   Shape
 	eps     float32
 	scratch [][]float32 // a worker, for package delta, and for states that are spaces: see scan
+	journal journal
 
 	// Of the run under way.
 	do     func(p *Pass, worker, part int)
@@ -104,19 +107,25 @@ func (p *Pass) Run(rows []float32, stride int, gates []float32, spans []Span, la
 	m := p.workers.Pool.Meter()
 	start := m.Start()
 	p.rows, p.stride, p.gates, p.spans, p.at, p.w = rows, stride, gates, spans, layer*p.shape.Size(), w
-	p.each((*Pass).convolve, len(spans)*p.tiles())
-	if p.shape.ValueHeads > 0 {
-		p.each((*Pass).prepare, len(rows)/stride)
-		p.each((*Pass).update, len(spans)*p.shape.ValueHeads)
-	}
-	if n := p.shape.StateSpace.Heads; n > 0 {
-		p.each((*Pass).scan, len(spans)*n)
-	}
+	p.journal.note(p, layer)
+	p.step()
 	if m.Enabled() {
 		state, n := int64(p.shape.Values()*p.shape.Width+p.shape.StateSpace.size()), int64(len(rows)/stride)
 		m.Stop(meter.Attention, start, p.workers.N(), 3*state*n, 4*state*(int64(len(spans))+n/delta.Chunk))
 	}
 	p.rows, p.gates, p.spans, p.w = nil, nil, nil, nil
+}
+
+// step takes the rows of the run under way through the layer.
+func (p *Pass) step() {
+	p.each((*Pass).convolve, len(p.spans)*p.tiles())
+	if p.shape.ValueHeads > 0 {
+		p.each((*Pass).prepare, len(p.rows)/p.stride)
+		p.each((*Pass).update, len(p.spans)*p.shape.ValueHeads)
+	}
+	if n := p.shape.StateSpace.Heads; n > 0 {
+		p.each((*Pass).scan, len(p.spans)*n)
+	}
 }
 
 func (p *Pass) each(do func(p *Pass, worker, part int), parts int) {
@@ -180,7 +189,7 @@ func (p *Pass) update(worker, part int) {
 	from := 0
 	if sp.Copy != nil {
 		run(0, sp.CopyAt)
-		copy(sp.Copy[lo:lo+size], state)
+		sp.save(lo+sp.overwritten(s.Width), lo+size)
 		from = sp.CopyAt
 	}
 	run(from, sp.N)

@@ -39,7 +39,7 @@ func (p *Pass) scan(worker, part int) {
 	from := 0
 	if sp.Copy != nil {
 		p.scanRows(worker, head, state, sp.First, sp.First+sp.CopyAt)
-		copy(sp.Copy[lo:lo+size], state)
+		sp.save(lo, lo+size)
 		from = sp.CopyAt
 	}
 	p.scanRows(worker, head, state, sp.First+from, sp.First+sp.N)

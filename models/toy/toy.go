@@ -41,7 +41,7 @@ func (m *Model) Config() models.Config {
 		Vocab: m.Vocab, Outputs: m.Outputs, Pooling: m.Pooling, Context: m.Context,
 	}
 	if m.States > 0 {
-		c.Layers, c.RecurrentLayers, c.State = 2, 1, stateLen
+		c.Layers, c.RecurrentLayers, c.State, c.GuessBytes = 2, 1, stateLen, 1
 	}
 	if c.Vocab == 0 {
 		c.Vocab = 64
@@ -112,6 +112,29 @@ func (m *Model) Forward(b *models.Batch, cache *kv.Cache) error {
 		remember(state, hash)
 	}
 	return nil
+}
+
+// TakeBack undoes guesses. What the state was before them must be where Forward has left it.
+func (m *Model) TakeBack(b *models.Batch, keep []int) {
+	for i, n := range keep {
+		sp := &b.Spans[i]
+		if m.States == 0 || n == sp.End-sp.Start {
+			continue
+		}
+		first := int(b.Positions[sp.Start])
+		state, saved, from := sp.KV.Undo(first + n)
+		var want [stateLen]float32
+		for _, at := range []int{from, first + n} {
+			hash, err := m.read(sp.KV, sp.Variant.KVRoot(), at)
+			if err != nil {
+				panic(err)
+			}
+			if remember(want[:], hash); at == from && !slices.Equal(saved, want[:]) {
+				panic(fmt.Sprintf("toy: what was kept of the state of %d tokens is of another past", from))
+			}
+		}
+		copy(state, want[:])
+	}
 }
 
 // stateLen is the numbers of a state: a hash in pieces that a float32 holds.
