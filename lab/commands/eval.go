@@ -27,6 +27,8 @@ import (
 	"github.com/lutra-lm/lutra/kernels/cpu"
 	"github.com/lutra-lm/lutra/lab/eval"
 	"github.com/lutra-lm/lutra/lab/npu/soc"
+	"github.com/lutra-lm/lutra/lab/probe"
+	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/embedded"
 )
 
@@ -44,6 +46,7 @@ type evalOptions struct {
 	out     string
 	compare string // the method that others are compared with; empty: none
 	profile string // file of what methods reach and cost; empty: none
+	states  bool
 	fresh   bool
 	asJSON  bool
 	soc     string // whose NPU's time is modelled; empty: none
@@ -134,6 +137,7 @@ and LUTRA_API_KEY are the defaults of --url and --api-key.`,
 	f.StringVar(&o.out, "out", "", "`DIR` for results, plots and the journal")
 	f.StringVar(&o.compare, "compare", "", "compare all others with this `METHOD` of the run, problem by problem")
 	f.StringVar(&o.profile, "profile", "", "write what methods reach and cost to this `FILE`, for requests with a quality or a deadline")
+	f.BoolVar(&o.states, "states", false, "keep the model's states of each candidate in --out, which lutra-lab probe train --journal then need not compute; probes judge nothing meanwhile")
 	f.BoolVar(&o.fresh, "fresh", false, "discard the journal in --out and begin again")
 	f.BoolVar(&o.asJSON, "json", false, "print JSON")
 	if err := cmd.RegisterFlagCompletionFunc("methods", cli.Choices{Words: eval.Methods, List: true}.Complete); err != nil {
@@ -173,6 +177,9 @@ func runEval(cmd *cobra.Command, m *cli.ModelFlags, o *evalOptions) error {
 	}
 	if o.profile != "" && (o.server.URL != "" || o.atOnce > 1) {
 		return usage.Errorf("--profile: time is measured of one problem after the other, in this program; use it without --url and --concurrency")
+	}
+	if o.states && (o.server.URL != "" || o.out == "") {
+		return usage.Errorf("--states: they are read in this program and kept in --out; use it with --out and without --url")
 	}
 	if o.server.URL != "" {
 		return e.remote(cmd)
@@ -256,6 +263,15 @@ func (e *evaluation) local(cmd *cobra.Command, m *cli.ModelFlags) error {
 		e.soc = defaultSoC
 	}
 	watch := engines.Watcher{Loading: shown.Show}
+	if e.states {
+		if len(cfg.Models) > 1 {
+			return usage.Errorf("--states: they are of one model, and --model names %d", len(cfg.Models))
+		}
+		watch.Probe = func(shape *models.Config) *models.Probe {
+			e.setup.States = probe.Layers(shape)
+			return &models.Probe{Layers: e.setup.States}
+		}
+	}
 	meter, err := e.meter(&cfg, &watch)
 	if !asked && errors.Is(err, errNotModelled) {
 		meter, e.soc, e.setup.SoC, err = nil, "", "", nil
@@ -274,7 +290,7 @@ func (e *evaluation) local(cmd *cobra.Command, m *cli.ModelFlags) error {
 		e.models = map[string]eval.Searcher{}
 		var names []string
 		for _, h := range r.Hosts {
-			e.models[h.Model.Name] = eval.Searcher{Model: h.Model, Verifiers: r.Verifiers(h.Model)}
+			e.models[h.Model.Name] = eval.Searcher{Model: h.Model, Verifiers: r.Verifiers(h.Model), States: e.states}
 			names = append(names, h.Model.Name)
 		}
 		e.Solve = eval.Local(e.models, e.Asking)
@@ -323,7 +339,12 @@ func (e *evaluation) measure(ctx context.Context, cmd *cobra.Command, names []st
 	}
 	e.Journal = eval.NewJournal()
 	if e.out != "" {
-		if err := os.MkdirAll(e.out, 0o755); err != nil {
+		dir := e.out
+		if e.states {
+			dir = filepath.Join(dir, eval.StatesDir)
+			e.States = dir
+		}
+		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return err
 		}
 		e.Journal, err = eval.OpenJournal(filepath.Join(e.out, "journal.jsonl"), e.setup, e.fresh)

@@ -25,6 +25,8 @@ type probeOptions struct {
 	data     string
 	journals []string
 	layers   []int
+	folds    int
+	rescored string // file; empty: none
 	limit    int
 	out      string
 	asJSON   bool
@@ -53,7 +55,9 @@ lutra-lab eval --out has written (--journal, without what the model thought befo
 answers from wrong ones: the mean over an answer's tokens behind each layer, the last token's, and
 the log-probabilities. Another line is for beginnings of answers that end with a line.
 
-One problem in ten is held out, for the report: the AUC, the calibration, and what the probe chooses
+Journals that were written with --states need no states computed for whole answers.
+
+One problem in ten is held out, for the report, or with --folds each problem once: the AUC, the calibration, and what the probe chooses
 among the candidates beside a vote and the model's other verifier. 2,000 problems or more that the
 model gets right about half the time are a good beginning. Problems are read as lutra-lab eval reads them.
 
@@ -69,6 +73,10 @@ The file is named as a verifier: verifiers with probe in the configuration, or -
 				return usage.Errorf("set either --data or --journal")
 			case o.limit < 0 || o.Concurrency < 1 || o.MaxTokens < 1:
 				return usage.Errorf("--concurrency and --max-tokens must be positive, --limit not negative")
+			case o.folds < 1 || o.folds == 2 || o.folds > maxFolds:
+				return usage.Errorf("--folds: %d is neither 1 nor 3 to %d", o.folds, maxFolds)
+			case o.rescored != "" && len(o.journals) != 1:
+				return usage.Errorf("--rescored: it is one journal again; name one with --journal")
 			case o.N < 2 || o.N > maxCandidates:
 				return usage.Errorf("--n: %d is outside 2 to %d", o.N, maxCandidates)
 			}
@@ -81,6 +89,8 @@ The file is named as a verifier: verifiers with probe in the configuration, or -
 	f.StringVar(&o.data, "data", "", "problems as JSON lines, a `FILE`")
 	f.StringArrayVar(&o.journals, "journal", nil, "`DIR` with the journal of lutra-lab eval --out; may be repeated")
 	f.IntSliceVar(&o.layers, "layers", nil, "layers to read, from 0 on (default: all, or as many as 8192 numbers allow)")
+	f.IntVar(&o.folds, "folds", 1, "hold each problem out once, in so many parts, and fit the probe to all problems")
+	f.StringVar(&o.rescored, "rescored", "", "write the journal again to this `FILE`, with the scores of the problems that were held out, for lutra-lab eval choose")
 	f.IntVarP(&o.N, "n", "n", 8, "candidates of a problem")
 	f.IntVar(&o.limit, "limit", 0, "first problems only (default: all)")
 	f.Float32VarP(&o.Temperature, "temperature", "t", 0.8, "sampling temperature")
@@ -93,6 +103,9 @@ The file is named as a verifier: verifiers with probe in the configuration, or -
 	f.BoolVar(&o.asJSON, "json", false, "print JSON")
 	return cmd
 }
+
+// maxFolds bounds how often a probe is fitted.
+const maxFolds = 20
 
 // trainProbe trains a probe of the first model and writes it.
 func trainProbe(cmd *cobra.Command, m *cli.ModelFlags, o *probeOptions) error {
@@ -124,7 +137,7 @@ func trainProbe(cmd *cobra.Command, m *cli.ModelFlags, o *probeOptions) error {
 	var t *probe.Trainer
 	var unfit error
 	watch := engines.Watcher{Loading: shown.Show, Probe: func(shape *models.Config) *models.Probe {
-		if t, unfit = probe.New(shape, o.layers); unfit != nil {
+		if t, unfit = probe.New(shape, o.layers, o.folds); unfit != nil {
 			return nil
 		}
 		return t.Reads()
@@ -153,6 +166,11 @@ func trainProbe(cmd *cobra.Command, m *cli.ModelFlags, o *probeOptions) error {
 		p, report, err := t.Fit(ctx, &shape, digest)
 		if err != nil {
 			return err
+		}
+		if o.rescored != "" {
+			if err := t.Rescore(o.journals[0], o.rescored); err != nil {
+				return err
+			}
 		}
 		p.Name = h.Model.Name + "-probe"
 		if err := gguf.WriteFile(o.out, p.Write); err != nil {

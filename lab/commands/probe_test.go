@@ -26,7 +26,7 @@ func TestAProbeIsTrainedAndJudges(t *testing.T) {
 		Probe    struct{ AUC float64 }
 		Chosen   []struct{ By string }
 	}
-	if err := json.Unmarshal([]byte(train(out, "--data", data, "--json")), &report); err != nil || report.Problems != 100 || report.Held == 0 || len(report.Chosen) != 6 {
+	if err := json.Unmarshal([]byte(train(out, "--data", data, "--json")), &report); err != nil || report.Problems != 100 || report.Held == 0 || len(report.Chosen) != 7 {
 		t.Fatalf("%+v, %v", report, err)
 	}
 	train(again, "--data", data, "--concurrency", "3")
@@ -37,6 +37,22 @@ func TestAProbeIsTrainedAndJudges(t *testing.T) {
 	mustLutra(t, "eval", "--model", "lutra-tiny-s", "--data", data, "--methods", "best_of_n;select=max", "--n", "4", "--concurrency", "8", "--out", journal)
 	if text := train(again, "--journal", journal); !strings.Contains(text, "100 problems") || !strings.Contains(text, "probe × verifier") {
 		t.Errorf("of a journal: %s", text)
+	}
+	kept, fromStates := filepath.Join(dir, "kept"), filepath.Join(dir, "states.gguf")
+	mustLutra(t, "eval", "--model", "lutra-tiny-s", "--data", data, "--methods", "best_of_n;select=max", "--n", "4", "--concurrency", "8", "--out", kept, "--states")
+	train(fromStates, "--journal", kept)
+	if a, b := read(t, again), read(t, fromStates); a != b {
+		t.Error("states that were kept make another probe than those that are computed again")
+	}
+	rescored := filepath.Join(dir, "rescored.jsonl")
+	if text := train(fromStates, "--journal", kept, "--folds", "5", "--rescored", rescored); !strings.Contains(text, "100 held out") {
+		t.Errorf("with folds: %s", text)
+	}
+	if text := mustLutra(t, "eval", "choose", rescored, "--n", "4", "--rules", "score,weighted", "--compare", "score"); !strings.Contains(text, "weighted") {
+		t.Errorf("chosen again: %s", text)
+	}
+	if _, err := lutra(t, "probe", "train", "--model", "lutra-tiny-s", "--journal", kept, "--layers", "1", "--out", again); err == nil || !strings.Contains(err.Error(), "and not of [1]") {
+		t.Errorf("other layers than the journal's: %v", err)
 	}
 	if text := mustLutra(t, "eval", "--model", "lutra-tiny-s", "--verifier", "mine="+out, "--data", data, "--limit", "4", "--methods", "best_of_n,beam_search", "--n", "4"); !strings.Contains(text, "beam_search") {
 		t.Errorf("with the probe: %s", text)
@@ -60,6 +76,8 @@ func TestWhatCannotBeTrainedOnIsSaid(t *testing.T) {
 		"--out is required":                 {"--data", "x"},
 		"set either --data or --journal":    {"--out", "y"},
 		"--n: 1 is outside":                 {"--data", "x", "--out", "y", "--n", "1"},
+		"--folds: 2 is neither":             {"--data", "x", "--out", "y", "--folds", "2"},
+		"--rescored: it is one journal":     {"--data", "x", "--out", "y", "--rescored", "z"},
 		"there is no file x":                {"--data", "x", "--out", "y"},
 		"no such file":                      {"--journal", "x", "--out", "y", "--model", "lutra-tiny-s"},
 		"layer 7: want ascending numbers":   {"--journal", "x", "--out", "y", "--model", "lutra-tiny-s", "--layers", "7"},

@@ -30,6 +30,8 @@ type Candidate struct {
 	Score  float64 `json:"score"` // of the verifier, in [0, 1]; 0: not known
 	Votes  int     `json:"votes"` // candidates with the same answer; 0: not known
 	Chosen bool    `json:"chosen"`
+
+	States []float32 `json:"-"` // probe.Features; nil: they are not kept
 }
 
 // Sample is a question with its answer.
@@ -57,6 +59,7 @@ type Experiment struct {
 	Concurrency int    // problems at once; 0 means 1
 	Solve       Solve
 	Journal     *Journal
+	States      string // folder for the states of candidates that have some
 	Done        func() // if not nil, called after each record, from many goroutines
 }
 
@@ -137,6 +140,9 @@ func (e *Experiment) run(ctx context.Context, t task) error {
 	}
 	r := Record{Point: t.point, Problem: t.problem, Tokens: s.Tokens, Verifier: s.Verifier, Latency: time.Since(start), Modelled: s.Modelled}
 	if err := r.grade(ctx, p, s); err != nil {
+		return err
+	}
+	if err := writeStates(e.States, &r); err != nil {
 		return err
 	}
 	if err := e.Journal.Add(r); err != nil {

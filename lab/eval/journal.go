@@ -26,6 +26,8 @@ type Setup struct {
 	Concurrency int     `json:"concurrency"`        // problems at once
 	Where       string  `json:"where"`              // the machine, or the server
 	SoC         string  `json:"soc,omitempty"`      // whose NPU's time is modelled, too
+	// States are the layers whose states of each candidate lie beside the journal; nil: none.
+	States []int `json:"states,omitempty"`
 	// Models are the SHA-256 of the models' files, by the models' names; nil: not known.
 	Models map[string]string `json:"models,omitempty"`
 }

@@ -8,8 +8,8 @@ import (
 
 	"github.com/lutra-lm/lutra/models/template"
 	"github.com/lutra-lm/lutra/tts"
+	"github.com/lutra-lm/lutra/tts/probe"
 	"github.com/lutra-lm/lutra/tts/scaling"
-	"github.com/lutra-lm/lutra/tts/text"
 )
 
 // Asking has the settings by which models are asked, at all points alike.
@@ -24,6 +24,7 @@ type Asking struct {
 type Searcher struct {
 	Model     *tts.Model
 	Verifiers tts.Verifiers
+	States    bool // candidates keep what the engine reads of their states
 }
 
 // Local solves with models in this process, found by name.
@@ -52,7 +53,7 @@ func Local(models map[string]Searcher, a Asking) Solve {
 		if req.Sampling.Temperature, err = p.Temperature(a.Temperature); err != nil {
 			return Solution{}, err
 		}
-		return ask(ctx, s, m.Model.ThoughtMarks(), req)
+		return ask(ctx, s, &m, req)
 	}
 }
 
@@ -69,7 +70,8 @@ func (a Asking) request(q Question) *tts.Request {
 	return req
 }
 
-func ask(ctx context.Context, s tts.Strategy, marks text.Marks, req *tts.Request) (Solution, error) {
+func ask(ctx context.Context, s tts.Strategy, m *Searcher, req *tts.Request) (Solution, error) {
+	marks := m.Model.ThoughtMarks()
 	var out Solution
 	var spent tts.Usage
 	inThought := false
@@ -85,9 +87,13 @@ func ask(ctx context.Context, s tts.Strategy, marks text.Marks, req *tts.Request
 			out.Text += w.Text
 		case *tts.Outcome:
 			for _, c := range w.Candidates {
-				out.Candidates = append(out.Candidates, Candidate{
+				kept := Candidate{
 					Text: marks.Answer(c.Text, inThought), Score: finite(c.Score), Votes: c.Votes, Chosen: slices.Contains(w.Choices, c),
-				})
+				}
+				if m.States && c.Readings.Tokens > 0 {
+					kept.States = probe.Features(nil, &c.Readings)
+				}
+				out.Candidates = append(out.Candidates, kept)
 			}
 		}
 	}

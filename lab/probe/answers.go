@@ -3,7 +3,10 @@ package probe
 import (
 	"cmp"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -18,6 +21,7 @@ import (
 
 // answer is one of the different answers to a problem.
 type answer struct {
+	text  string  // empty: it was sampled here
 	ids   []int32 // with the token that ends it, as far as it has one
 	votes int     // candidates that gave it
 	key   string  // of its final answer; empty: it has none
@@ -25,7 +29,7 @@ type answer struct {
 	score float64   // of the verifier that probes are compared with; 0: not known
 	whole []float32 // features; nil: they were not read
 	begun []float32 // of one of its beginnings; nil: likewise
-	probe float64   // the trained probe's score
+	probe float64   // of a probe that was fitted without this problem
 }
 
 // problem is a question with its answers.
@@ -35,6 +39,7 @@ type problem struct {
 	prompt   []int32
 	answers  []answer
 	part     part
+	judged   bool // answers have the score of a probe that was fitted without it
 }
 
 // part says what a problem serves for.
@@ -43,7 +48,7 @@ type part uint8
 const (
 	fitting part = iota
 	tuning       // chooses the regularisation
-	held         // is reported on
+	held         // is judged and reported on
 )
 
 // Sampling says how candidates are sampled.
@@ -75,7 +80,10 @@ func (t *Trainer) Sample(ctx context.Context, m eval.Searcher, problems []eval.P
 	for i := range problems {
 		t.problems[i].question, t.problems[i].system = problems[i].Question, s.System
 	}
-	t.divide()
+	t.divide(0)
+	if err := t.bound(); err != nil {
+		return err
+	}
 	return t.each(ctx, s.Concurrency, done, func(ctx context.Context, i int) error {
 		p := &t.problems[i]
 		req := request(s.System, p.question)
@@ -124,24 +132,30 @@ func (t *Trainer) Recall(ctx context.Context, m *tts.Model, folders []string, li
 	byQuestion := map[string]int{}
 	for _, dir := range folders {
 		err := eval.ReadJournal(filepath.Join(dir, "journal.jsonl"), func(s eval.Setup, r eval.Record) error {
-			if r.Model != m.Name || r.Sample == nil || len(r.Candidates) < 2 {
+			if r.Model != m.Name || r.Sample == nil || len(r.Candidates) < 2 || limit > 0 && r.Problem >= limit {
 				return nil
 			}
 			at, known := byQuestion[r.Question]
 			if !known {
-				if limit > 0 && len(t.problems) >= limit {
-					return nil
-				}
 				at = len(t.problems)
 				byQuestion[r.Question] = at
 				t.problems = append(t.problems, problem{question: r.Question, system: s.System})
 			}
 			t.n = max(t.n, len(r.Candidates))
-			graded := eval.Problem{Question: r.Question, Answer: r.Reference}
-			for _, c := range r.Candidates {
-				a := answer{ids: m.Tokenizer.Encode(nil, c.Text, tokenizer.Options{}), votes: 1, score: c.Score}
-				a.key, a.right = graded.Right(c.Text)
-				t.problems[at].add(a)
+			if s.States != nil {
+				if !slices.Equal(s.States, t.read.Layers) {
+					return fmt.Errorf("its states are of layers %v, and not of %v", s.States, t.read.Layers)
+				}
+				if err := eval.ReadStates(filepath.Join(dir, eval.StatesDir), &r, t.width()); err != nil {
+					return err
+				}
+			}
+			for i := range r.Candidates {
+				c := &r.Candidates[i]
+				t.problems[at].add(answer{
+					text: c.Text, ids: m.Tokenizer.Encode(nil, c.Text, tokenizer.Options{}), votes: 1,
+					key: c.Answer, right: c.Right, score: c.Score, whole: c.States,
+				})
 			}
 			return nil
 		})
@@ -149,11 +163,19 @@ func (t *Trainer) Recall(ctx context.Context, m *tts.Model, folders []string, li
 			return err
 		}
 	}
+	// What was answered first does not count: sums are rounded in the order of the problems.
+	slices.SortFunc(t.problems, func(a, b problem) int { return cmp.Compare(a.question, b.question) })
+	for i := range t.problems {
+		slices.SortFunc(t.problems[i].answers, func(a, b answer) int { return cmp.Compare(a.text, b.text) })
+	}
 	if len(t.problems) == 0 {
 		return fmt.Errorf("no journal has candidates of %s", m.Name)
 	}
 	t.verifier = "the journal's"
-	t.divide()
+	t.divide(0)
+	if err := t.bound(); err != nil {
+		return err
+	}
 	for i := range t.problems {
 		p := &t.problems[i]
 		prepared, err := m.Prepare(ctx, &request(p.system, p.question).Prompt, 0)
@@ -173,6 +195,44 @@ func (t *Trainer) Recall(ctx context.Context, m *tts.Model, folders []string, li
 		}
 		return t.features(ctx, m, p)
 	})
+}
+
+// Rescore writes the journal of a folder again, with the scores of probes that were fitted without the problem. Problems that were
+// judged by none are left out.
+func (t *Trainer) Rescore(dir, path string) error {
+	out, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	scores := map[string]map[string]float64{}
+	for i := range t.problems {
+		if p := &t.problems[i]; p.judged {
+			byText := map[string]float64{}
+			for k := range p.answers {
+				byText[p.answers[k].text] = p.answers[k].probe
+			}
+			scores[p.question] = byText
+		}
+	}
+	write := json.NewEncoder(out)
+	began := false
+	err = eval.ReadJournal(filepath.Join(dir, "journal.jsonl"), func(s eval.Setup, r eval.Record) error {
+		if !began {
+			began = true
+			if err := write.Encode(s); err != nil {
+				return err
+			}
+		}
+		byText, judged := scores[r.Question]
+		if r.Sample == nil || !judged {
+			return nil
+		}
+		for i := range r.Candidates {
+			r.Candidates[i].Score = byText[r.Candidates[i].Text]
+		}
+		return write.Encode(r)
+	})
+	return errors.Join(err, out.Close())
 }
 
 // end returns the token with which the model ends an answer, as it would end the first of a journal:

@@ -15,7 +15,7 @@ import (
 // model of one layer of 3 is large, with some noise.
 func planted(problems int) *Trainer {
 	rng := rand.New(rand.NewPCG(1, 2))
-	t := &Trainer{read: &models.Probe{Layers: []int{0}}, hidden: 3, n: 4, verifier: "none"}
+	t := &Trainer{read: &models.Probe{Layers: []int{0}}, hidden: 3, n: 4, folds: 1, verifier: "none"}
 	for i := range problems {
 		p := problem{question: strings.Repeat("q", i)}
 		for range 4 {
@@ -30,7 +30,7 @@ func planted(problems int) *Trainer {
 		}
 		t.problems = append(t.problems, p)
 	}
-	t.divide()
+	t.divide(0)
 	return t
 }
 
@@ -85,12 +85,12 @@ func TestTheAUCCountsPairsInTheRightOrder(t *testing.T) {
 }
 
 func TestLayersAreSpacedUpToTheLast(t *testing.T) {
-	trainer, err := New(&models.Config{Layers: 28, Hidden: 1536, Vocab: 5, Outputs: 5}, nil)
+	trainer, err := New(&models.Config{Layers: 28, Hidden: 1536, Vocab: 5, Outputs: 5}, nil, 1)
 	if err != nil || !slices.Equal(trainer.read.Layers, []int{4, 10, 15, 21, 27}) {
 		t.Errorf("%+v, %v", trainer, err)
 	}
 	for _, layers := range [][]int{{28}, {-1}, {3, 3}, {5, 2}} {
-		if _, err := New(&models.Config{Layers: 28, Hidden: 1536, Vocab: 5, Outputs: 5}, layers); err == nil {
+		if _, err := New(&models.Config{Layers: 28, Hidden: 1536, Vocab: 5, Outputs: 5}, layers, 1); err == nil {
 			t.Errorf("layers %v are taken", layers)
 		}
 	}

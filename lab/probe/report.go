@@ -55,7 +55,8 @@ func (r *Report) judge(t *Trainer) {
 	}
 	rules := []rule{
 		{"some candidate is right", func(list []answer) bool { return slices.ContainsFunc(list, func(a answer) bool { return a.right }) }},
-		{"vote", vote},
+		{"vote", func(list []answer) bool { return elect(list, func(*answer) float64 { return 1 }) }},
+		{"vote weighted by the probe", func(list []answer) bool { return elect(list, func(a *answer) float64 { return a.probe }) }},
 		{"probe, the highest", best(func(a *answer) float64 { return a.probe })},
 	}
 	if t.verifier != "" {
@@ -65,7 +66,7 @@ func (r *Report) judge(t *Trainer) {
 	right, single := make([]int, len(rules)), 0.0
 	for i := range t.problems {
 		p := &t.problems[i]
-		if p.part != held || len(p.answers) == 0 {
+		if !p.judged || len(p.answers) == 0 {
 			continue
 		}
 		r.Held++
@@ -96,22 +97,22 @@ func (r *Report) judge(t *Trainer) {
 	}
 }
 
-// vote tells whether the most frequent final answer is right; of equal ones the first.
-func vote(list []answer) bool {
-	votes, right := map[string]int{}, map[string]bool{}
+// elect tells whether the final answer with the greatest sum of weights is right; of equal ones the first.
+func elect(list []answer, weight func(*answer) float64) bool {
+	sums, right := map[string]float64{}, map[string]bool{}
 	var order []string
 	for i := range list {
 		if k := list[i].key; k != "" {
-			if votes[k] == 0 {
+			if _, known := sums[k]; !known {
 				order = append(order, k)
 			}
-			votes[k] += list[i].votes
+			sums[k] += float64(list[i].votes) * weight(&list[i])
 			right[k] = list[i].right
 		}
 	}
 	best := ""
 	for _, k := range order {
-		if best == "" || votes[k] > votes[best] {
+		if best == "" || sums[k] > sums[best] {
 			best = k
 		}
 	}

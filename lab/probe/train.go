@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/lutra-lm/lutra/kernels/vector"
 	"github.com/lutra-lm/lutra/models"
@@ -22,9 +23,22 @@ func (t *Trainer) Fit(ctx context.Context, c *models.Config, sha256 string) (*pr
 	p := &probe.Probe{Of: probe.OfModel(c), Layers: t.read.Layers}
 	p.Of.SHA256 = sha256
 	report := &Report{Problems: len(t.problems), N: t.n, Verifier: t.verifier, Layers: t.read.Layers}
+	whole := func(a *answer) []float32 { return a.whole }
+	for part := range t.folds {
+		t.divide(part)
+		fitted, err := t.fit(ctx, &p.Whole, "whole answers", whole)
+		if err != nil {
+			return nil, nil, err
+		}
+		report.Whole = fitted
+		t.score(p)
+	}
 	var err error
-	if report.Whole, err = t.fit(ctx, &p.Whole, "whole answers", func(a *answer) []float32 { return a.whole }); err != nil {
-		return nil, nil, err
+	if t.folds > 1 {
+		t.divide(-1)
+		if report.Whole, err = t.fit(ctx, &p.Whole, "whole answers", whole); err != nil {
+			return nil, nil, err
+		}
 	}
 	report.Step, err = t.fit(ctx, &p.Step, "beginnings of answers", func(a *answer) []float32 { return a.begun })
 	if errors.Is(err, errFew) {
@@ -33,7 +47,6 @@ func (t *Trainer) Fit(ctx context.Context, c *models.Config, sha256 string) (*pr
 	if err != nil {
 		return nil, nil, err
 	}
-	t.score(p)
 	report.judge(t)
 	p.Record = probe.Record{Problems: report.Problems, Answers: report.Whole.Examples, AUC: float32(report.Probe.AUC)}
 	return p, report, nil
@@ -61,7 +74,7 @@ func (t *Trainer) fit(ctx context.Context, line *probe.Line, what string, featur
 			if x == nil || p.part == held {
 				continue
 			}
-			e := example{x, p.answers[k].right}
+			e := example{slices.Clone(x), p.answers[k].right} // which is standardised in place
 			if e.right {
 				right[1]++
 			} else {
@@ -107,8 +120,12 @@ func (t *Trainer) fit(ctx context.Context, line *probe.Line, what string, featur
 func (t *Trainer) score(p *probe.Probe) {
 	n := len(p.Whole.Mean)
 	for i := range t.problems {
+		if t.problems[i].part != held {
+			continue
+		}
+		t.problems[i].judged = true
 		for k := range t.problems[i].answers {
-			if a := &t.problems[i].answers[k]; t.problems[i].part == held && a.whole != nil {
+			if a := &t.problems[i].answers[k]; a.whole != nil {
 				x := float64(p.Whole.Bias) + float64(vector.Dot(p.Whole.Mean, a.whole[:n])) + float64(vector.Dot(p.Whole.Last, a.whole[n:2*n])) + float64(vector.Dot(p.Whole.Tokens, a.whole[2*n:]))
 				a.probe = sigmoid(x)
 			}
