@@ -47,7 +47,6 @@ var families = map[string]func(){
 	"grouped_low":    grouped.Low,
 	"grouped_tables": grouped.Tables,
 	"grouped_gfni":   grouped.GFNI,
-	"grouped_amx":    grouped.AMX,
 	"grouped_halves": grouped.Halves,
 	"grouped_levels": grouped.Levels,
 	"tiles":          tiles.Kernels,
@@ -93,7 +92,7 @@ var rooms = map[string]struct {
 	families []string
 }{
 	"dense":   {dense.RoutineTables, []string{kernels + "bands", kernels + "cpu", kernels + "matrix"}, []string{"dense"}},
-	"grouped": {grouped.RoutineTables, []string{kernels + "bands", kernels + "matrix"}, []string{"grouped", "grouped_dot", "grouped_low", "grouped_gfni", "grouped_amx", "grouped_halves", "grouped_levels"}},
+	"grouped": {grouped.RoutineTables, []string{kernels + "bands", kernels + "matrix"}, []string{"grouped", "grouped_dot", "grouped_low", "grouped_gfni", "grouped_halves", "grouped_levels"}},
 	"ternary": {ternary.RoutineTables, []string{kernels + "cpu"}, []string{"ternary_mad", "ternary_dot", "ternary_vnni", "ternary_gfni", "ternary_amx"}},
 }
 

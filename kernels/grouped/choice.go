@@ -2,7 +2,6 @@ package grouped
 
 import (
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/lutra-lm/lutra/kernels/choice"
@@ -15,7 +14,6 @@ import (
 const (
 	MAD  = "mad"  // the tiles of the instruction set
 	GFNI = "gfni" // those for two ports of 512 bits
-	AMX  = "amx"  // tiles of AMX for several tokens, GFNI for the others; where LUTRA_KERNEL says so
 )
 
 // widths are the numbers of tokens that one method multiplies: one stream, a few, 8 streams, and
@@ -30,8 +28,8 @@ func Choice(p matrix.Packing) (rules choice.Rules, why string) {
 	if forced != nil {
 		return forced, "forced"
 	}
-	if _, method, _ := strings.Cut(os.Getenv("LUTRA_KERNEL"), ":"); slices.Contains(Methods(p), method) {
-		return choice.Always(method), "as LUTRA_KERNEL says"
+	if _, method, _ := strings.Cut(os.Getenv("LUTRA_KERNEL"), ":"); method == GFNI {
+		return choice.Always(GFNI), "as LUTRA_KERNEL says"
 	} else if method != "" {
 		return choice.Always(MAD), "as LUTRA_KERNEL says"
 	}
@@ -46,9 +44,7 @@ func question(p matrix.Packing) choice.Question {
 	q := choice.Question{Name: p.String(), Usual: usual, Widths: widths[:]}
 	q.Prepare = func(on *pool.Pool) ([]byte, func(string, int), error) { return prepare(on, p) }
 	for _, name := range Methods(p) {
-		if name != AMX { // which gains on one thread what whole models on all threads do not (ADR 135)
-			q.Methods = append(q.Methods, choice.Method{Name: name})
-		}
+		q.Methods = append(q.Methods, choice.Method{Name: name})
 	}
 	return q
 }

@@ -16,13 +16,10 @@ import (
 
 // Methods lists how this machine can multiply matrices of a packing.
 func Methods(p matrix.Packing) []string {
-	switch {
-	case cpu.Active() != cpu.AVX512 || !cpu.HasGFNI || gfniOf(p) == nil:
-		return []string{MAD}
-	case !cpu.HasAMX || amxOf(p) == nil:
+	if cpu.Active() == cpu.AVX512 && cpu.HasGFNI && gfniOf(p) != nil {
 		return []string{MAD, GFNI}
 	}
-	return []string{MAD, GFNI, AMX}
+	return []string{MAD}
 }
 
 var usual = usualOf(cpuid.CPU.VendorID, cpuid.CPU.Family)

@@ -46,32 +46,8 @@ func TestWithoutGFNIThereIsNothingToChoose(t *testing.T) {
 	}
 }
 
-func TestAMXIsAMethodWhereItIsButNeverChosenByItself(t *testing.T) {
-	if !cpu.HasGFNI {
-		t.Skip("AMX is beside GFNI")
-	}
-	defer cpu.Override(cpu.AVX512)()
-	defer func(before bool) { cpu.HasAMX = before }(cpu.HasAMX)
-	for _, has := range []bool{false, true} {
-		cpu.HasAMX = has
-		for p, multiplied := range map[matrix.Packing]bool{matrix.Q4: true, matrix.Q4M: true, matrix.Q2G64: false} {
-			if amx := slices.Contains(Methods(p), AMX); amx != (has && multiplied) {
-				t.Errorf("%v, AMX %t: methods %v", p, has, Methods(p))
-			}
-			if q := question(p); len(q.Methods) != 2 || q.Usual.For(32) == AMX {
-				t.Errorf("%v: chooses among %v, usually %v", p, q.Methods, q.Usual)
-			}
-		}
-	}
-}
-
 // The rules say which tiles multiply so many tokens; 4 are of the width that begins with 2.
 func TestTilesAreThoseOfTheWidth(t *testing.T) {
-	for n, want := range map[int]bool{1: false, 4: false, 5: true, 8: true, 9: false, 64: false} {
-		if tiles := tilesBy(choice.Rules{{From: 1, Method: AMX}, {From: 9, Method: MAD}}, matrix.Q4); (tiles.forTiles(n) != nil) != want || (tiles.forPorts(n) != nil) != (n < 9) {
-			t.Errorf("%d tokens: tiles of AMX %t, want %t", n, !want, want)
-		}
-	}
 	tiles := tilesBy(choice.Rules{{From: 1, Method: MAD}, {From: 2, Method: GFNI}, {From: 5, Method: MAD}, {From: 9, Method: GFNI}}, matrix.Q4)
 	for n, want := range map[int]bool{1: false, 2: true, 4: true, 5: false, 8: false, 9: true, 64: true} {
 		if (tiles.forPorts(n) != nil) != want {

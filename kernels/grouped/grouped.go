@@ -6,12 +6,10 @@ package grouped
 //go:generate go -C ../_gen run . -family grouped_low -pkg grouped -out ../grouped/asm_low_amd64.s -stubs ../grouped/asm_low_amd64.go
 //go:generate go -C ../_gen run . -family grouped_tables -pkg grouped -out ../grouped/asm_tables_amd64.s -stubs ../grouped/asm_tables_amd64.go
 //go:generate go -C ../_gen run . -family grouped_gfni -pkg grouped -out ../grouped/asm_gfni_amd64.s -stubs ../grouped/asm_gfni_amd64.go
-//go:generate go -C ../_gen run . -family grouped_amx -pkg grouped -out ../grouped/asm_amx_amd64.s -stubs ../grouped/asm_amx_amd64.go
 //go:generate go -C ../_gen run . -family grouped_halves -pkg grouped -out ../grouped/asm_halves_amd64.s -stubs ../grouped/asm_halves_amd64.go
 //go:generate go -C ../_gen run . -family grouped_levels -pkg grouped -out ../grouped/asm_levels_amd64.s -stubs ../grouped/asm_levels_amd64.go
 //go:generate go -C ../_gen run . -tables grouped -to ../grouped
 //go:generate go -C ../_gen run . -header vex_amd64.h -to ../grouped
-//go:generate go -C ../_gen run . -header amx_amd64.h -to ../grouped
 //go:generate go -C ../_gen run . -header neon_arm64.h -to ../grouped
 
 import (

@@ -63,9 +63,8 @@ type tileSet struct {
 	nibbles bool                  // one reads nibble records
 	direct  bands.Tiles[tileFunc] // one band; none: pair multiplies it too
 	pair    bands.Tiles[pairTile] // two bands, two tokens at least; none: one by one
-	methods [len(widths)]string   // that multiply each of widths; "": one, direct and pair
-	gfni    *gfniTiles            // instead of these where methods say so; nil: there are none
-	amx     *amxPanel             // the same
+	gfni    *gfniTiles            // instead of pair at some widths; nil: there are none
+	ports   [len(widths)]bool     // which of widths gfni multiplies
 	panel   *panelTiles           // nil where unfolding never pays
 	lookup  *lookupTile           // nil where there is none
 	quads   quadTile              // of two bands, in place of one too; nil: there is none
@@ -127,14 +126,14 @@ func tilesFor(i cpu.ISA, w *matrix.Matrix) tileSet {
 // tilesBy returns the tiles of AVX512 that rules name.
 func tilesBy(rules choice.Rules, p matrix.Packing) tileSet {
 	t := tilesOf(avx512, p)
-	if t.gfni = gfniOf(p); t.gfni == nil {
+	t.gfni = gfniOf(p)
+	if t.gfni == nil {
 		return t
 	}
-	t.amx = amxOf(p)
 	for i, w := range widths {
-		t.methods[i] = rules.For(w.From)
+		t.ports[i] = rules.For(w.From) == GFNI
 	}
-	if t.forPorts(1) != nil && t.gfni.one != nil {
+	if t.ports[0] && t.gfni.one != nil {
 		t.one = t.gfni.one
 	}
 	return t
@@ -158,9 +157,9 @@ func tilesOf(f family, p matrix.Packing) tileSet {
 	return t
 }
 
-// forPorts returns the tiles for two ports if they multiply n tokens, or what of these AMX does not; else nil.
+// forPorts returns the tiles for two ports if they multiply n tokens; else nil.
 func (t *tileSet) forPorts(n int) *gfniTiles {
-	if m := t.methods[widthOf(n)]; m != GFNI && m != AMX {
+	if t.gfni == nil || !t.ports[widthOf(n)] {
 		return nil
 	}
 	return t.gfni
@@ -208,14 +207,8 @@ func (q *kernel) Add(scratch *bands.Scratch, y []float32, ld, s, n int, x *acts.
 		q.addHalves(scratch, y, ld, s, n, x, t, tEnd, gLo, gHi)
 		return
 	}
-	gfni, amx := q.tiles.forPorts(x.N()), q.tiles.forTiles(x.N())
+	gfni := q.tiles.forPorts(x.N())
 	for i := 0; i < n; {
-		if amx != nil && gHi-gLo >= amxLeast {
-			take := min(2, n-i)
-			amx.add(q, scratch, y[i*bands.Rows:], ld, s+i, take, x, t, tEnd, gLo, gHi)
-			i += take
-			continue
-		}
 		if q.tiles.quads != nil && n-i >= 2 {
 			q.addQuads(scratch, y[i*bands.Rows:], ld, s+i, x, t, tEnd, gLo, gHi)
 			i += 2

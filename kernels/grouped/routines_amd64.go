@@ -452,21 +452,6 @@ var gfniPanels = map[string]bands.Tiles[gfniPanelTile]{
 	}),
 }
 
-// amxWriters unpack a panel of two bands, of codes that have their sign.
-var amxWriters = map[matrix.Packing]gfniWriter{
-	matrix.Q4:  amxPanelQ4AVX512,
-	matrix.Q6:  amxPanelQ6AVX512,
-	matrix.Q8:  amxPanelQ8AVX512,
-	matrix.FP4: amxPanelFP4AVX512,
-}
-
-// amxTiles multiply such a panel with AMX, or one of gfniWriters, by what it holds.
-var amxTiles = map[string]amxTile{
-	"Bytes": amxBytesAVX512,
-	"Least": amxLeastAVX512,
-	"Q6":    amxQ6AVX512,
-}
-
 // halfStreams multiply one token, by halves of groups.
 var halfStreams = map[family]halfTile{
 	avx2:      halvesAVX2x2x1,

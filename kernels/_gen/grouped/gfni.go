@@ -68,7 +68,7 @@ func GFNI() {
 	lowWide(lowPackings[1], isa)
 	for _, p := range append(packings[:len(packings):len(packings)], lowPackings...) {
 		if p.low == 0 { // of the others panels gain 4 % at most
-			gfniWriter(p, false)
+			gfniWriter(p)
 		}
 		for _, t := range emit.Widths(2, p.gfniWidest(), 5) {
 			gfniTile(p, t)
@@ -116,7 +116,6 @@ type gfni struct {
 	d       []reg.VecVirtual    // of a unit, by band
 	table   reg.VecVirtual      // of FP4: levels and 128
 	spilled reg.GPVirtual       // [band][token] sums in memory, where registers have no room for them; nil: sums
-	signed  bool                // codes of Q8 and FP4 are, else 128 above what they stand for
 	super   reg.GPVirtual       // of Q4M: d and dmin of a superblock as float32, [band][2][16]
 }
 
@@ -146,11 +145,7 @@ func (t *gfni) levelTable() {
 		return
 	}
 	if fp4Bytes == nil {
-		name, above := "gfniLevelsFP4", 128
-		if t.signed {
-			name, above = "amxLevelsFP4", 0
-		}
-		fp4Bytes = emit.Table(name, emit.Fill(64, func(i int) byte { return byte(int(e2m1[i%16]) + above) }))
+		fp4Bytes = emit.Table("gfniLevelsFP4", emit.Fill(64, func(i int) byte { return byte(e2m1[i%16] + 128) }))
 	}
 	t.table = ZMM()
 	VMOVDQU64(fp4Bytes, t.table)
@@ -331,9 +326,7 @@ func (t *gfni) unpackBand(j, at int, v reg.VecVirtual) {
 		moveBits(v, t.low, lowest, t.lowAt())
 	case t.name == "Q8":
 		VMOVDQU64(t.code(at+j*planeBytes), v)
-		if !t.signed {
-			VPXORD_BCST(everyByte(0x80), v, v)
-		}
+		VPXORD_BCST(everyByte(0x80), v, v)
 	case t.name == "Q6":
 		h, p := j/4, j%4
 		nibble := ZMM()

@@ -68,17 +68,15 @@ func (f gfniPanel) groupBytes() int { return (8 + f.vectors) * pairPlane }
 // vector returns the place of a vector of a group.
 func vector(i, band int) int { return (8+i)*pairPlane + band*planeBytes }
 
-// gfniWriter emits the routine that unpacks. Codes are signed for AMX.
-func gfniWriter(p packing, signed bool) {
-	f, name, table := panelOf(p), "gfniPanel"+p.name+"AVX512", gfniWriters
-	if signed {
-		name, table = "amxPanel"+p.name+"AVX512", amxWriters
-	}
+// gfniWriter emits the routine that unpacks.
+func gfniWriter(p packing) {
+	f := panelOf(p)
+	name := "gfniPanel" + p.name + "AVX512"
 	emit.Text(name, p.signature("func(panel *byte, codes *byte, scales *byte, stride int, groups int)"))
-	table.Add(0, p.keys("")...)
+	gfniWriters.Add(0, p.keys("")...)
 	emit.Contract(fmt.Sprintf("%s unpacks groups ≥ 1 groups of two bands of %s, whole scale units, that are stride bytes apart,", name, p.name),
 		fmt.Sprintf("into a panel of %d bytes a group. It prefetches the same scales of the next two bands.", f.groupBytes()))
-	t := gfni{tile: &tile{packing: p, bands: 1}, n: 2, signed: signed}
+	t := gfni{tile: &tile{packing: p, bands: 1}, n: 2}
 	t.codes = Load(Param("codes"), GP64()).(reg.GPVirtual)
 	t.scales = Load(Param("scales"), GP64()).(reg.GPVirtual)
 	t.stride = Load(Param("stride"), GP64()).(reg.GPVirtual)
@@ -118,17 +116,13 @@ func gfniWriter(p packing, signed bool) {
 	emit.Done()
 }
 
-// raise gives what makes codes what tiles take.
+// raise gives what makes codes of Q4 128 more than what they stand for.
 func (t *gfni) raise() func(v reg.VecVirtual) {
-	add := map[string]byte{"Q4": 128 - 8} // 128 above what they stand for
-	if t.signed {
-		add = map[string]byte{"Q4": 256 - 8, "Q6": 256 - 32}
-	}
-	if add[t.name] == 0 {
+	if t.name != "Q4" {
 		return func(reg.VecVirtual) {}
 	}
 	c := ZMM()
-	emit.FillLanes(uint32(add[t.name])*0x01010101, c)
+	emit.FillLanes((128-8)*0x01010101, c)
 	return func(v reg.VecVirtual) { VPADDB(c, v, v) }
 }
 

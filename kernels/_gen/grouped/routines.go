@@ -40,9 +40,6 @@ var (
 	gfniWriters    = &emit.Routines{Name: "gfniWriters", Doc: "unpack a panel of two bands.", Type: "gfniWriter", By: []string{byPacking}}
 	gfniPanelTiles = &emit.Routines{Name: "gfniPanels", Doc: "multiply such a panel, by what it holds.", Type: "gfniPanelTile", By: []string{"string"}, Leaf: emit.Tiles}
 
-	amxWriters = &emit.Routines{Name: "amxWriters", Doc: "unpack a panel of two bands, of codes that have their sign.", Type: "gfniWriter", By: []string{byPacking}}
-	amxTiles   = &emit.Routines{Name: "amxTiles", Doc: "multiply such a panel with AMX, or one of gfniWriters, by what it holds.", Type: "amxTile", By: []string{"string"}}
-
 	halfStreams = &emit.Routines{Name: "halfStreams", Doc: "multiply one token, by halves of groups.", Type: "halfTile", By: []string{byFamily}}
 	halfTiles   = &emit.Routines{Name: "halfTiles", Doc: "multiply one band, by halves of groups.", Type: "halfTile", By: []string{byFamily}, Leaf: emit.Tiles}
 	halfPairs   = &emit.Routines{Name: "halfPairs", Doc: "multiply two bands, by halves of groups.", Type: "halfTile", By: []string{byFamily}, Leaf: emit.Tiles}
@@ -58,7 +55,7 @@ var RoutineTables = []*emit.Routines{
 	pairTables.plain, pairTables.level, pairTables.unit,
 	writerTables.plain, writerTables.level, writerTables.unit,
 	panelTables.plain, panelTables.unit,
-	gfniWriters, gfniPanelTiles, amxWriters, amxTiles,
+	gfniWriters, gfniPanelTiles,
 	halfStreams, halfTiles, halfPairs, halfWriters, halfPanels, unfoldings,
 }
 
