@@ -57,7 +57,7 @@ func (d tree) clone(t *testing.T) tree {
 
 func (d tree) build(t *testing.T, program string) []byte {
 	t.Helper()
-	if out, err := exec.Command("make", "-s", "-C", string(d), program).CombinedOutput(); err != nil {
+	if out, err := exec.Command("make", "-s", "-j2", "-C", string(d), program).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	text, err := os.ReadFile(filepath.Join(string(d), program))
@@ -125,11 +125,16 @@ func TestSeededFaultsAreCaught(t *testing.T) {
 	if !passes(t, right.build(t, program)) {
 		t.Fatal("without a fault it fails")
 	}
-	right.build(t, mistakes)
 	left := int(time.Now().Unix()/86400) % *faults
-	with := func(name, from, to string, noticed func(t *testing.T, d tree) bool) {
+	built := map[string]bool{program: true}
+	// with seeds a fault, if it is its turn, into what a program is made of.
+	with := func(program, name, from, to string, noticed func(t *testing.T, d tree) bool) {
 		if left = (left + 1) % *faults; left != 0 {
 			return
+		}
+		if !built[program] { // what a fault does not concern is compiled once
+			built[program] = true
+			right.build(t, program)
 		}
 		t.Run(filepath.Base(name)+" "+from, func(t *testing.T) {
 			t.Parallel()
@@ -141,19 +146,17 @@ func TestSeededFaultsAreCaught(t *testing.T) {
 		})
 	}
 	for _, f := range seeded {
-		with(f.file, f.from, f.to, func(t *testing.T, d tree) bool {
+		with(program, f.file, f.from, f.to, func(t *testing.T, d tree) bool {
 			return !passes(t, d.build(t, program), concerns[f.file]...)
 		})
 	}
-	right.build(t, strict)
 	for _, f := range seededGathers {
-		with(f.file, f.from, f.to, func(t *testing.T, d tree) bool {
+		with(strict, f.file, f.from, f.to, func(t *testing.T, d tree) bool {
 			return !passes(t, d.build(t, strict), concerns[f.file]...)
 		})
 	}
-	right.build(t, qfloatProgram)
 	for _, f := range seededQfloat {
-		with(f.file, f.from, f.to, func(t *testing.T, d tree) bool {
+		with(qfloatProgram, f.file, f.from, f.to, func(t *testing.T, d tree) bool {
 			dev := open(t, Options{Program: d.build(t, qfloatProgram), KeepTCM: true, Limit: patient})
 			if err := differsFromModel(t, dev, 8); err != nil {
 				t.Log(err)
@@ -170,7 +173,7 @@ func TestSeededFaultsAreCaught(t *testing.T) {
 		})
 	}
 	for _, f := range seededThreads {
-		with(f.file, f.from, f.to, func(t *testing.T, d tree) bool {
+		with(mistakes, f.file, f.from, f.to, func(t *testing.T, d tree) bool {
 			d.build(t, mistakes)
 			out, _ := mistake(t, filepath.Join(string(d), mistakes), f.shows, hung)
 			return !bytes.Equal(out, rights[f.shows])

@@ -76,16 +76,24 @@ func TestEveryOperandIsWaitedFor(t *testing.T) {
 	}
 	local := cpu.Aligned[uint8](staged + 4<<20)
 	right, blind := start(), start()
+	for i := range local[freed:device.TCMBytes] { // no generator writes here, nor there
+		local[freed+i] = 0x2c
+	}
+	source := local[staged:]
+	for i := range source {
+		source[i] = byte(0x2c + i*7>>3&15)
+	}
+	unused := bytes.Clone(source)
 	// runs has a device run a packet behind another, and says whether memory is then as defined.
 	// What a copy brings lies elsewhere before.
 	runs := func(d *Device, q, p device.Packet) bool {
 		if q.Op == device.OpCopy && q.Args[1] == staged {
 			there := local[q.Args[0]:][:q.Args[2]]
-			copy(local[staged:], there)
+			copy(source, there)
 			for i := range there {
 				there[i] ^= 0x5a
 			}
-			defer func() { copy(there, local[staged:]) }()
+			defer func() { copy(there, source); copy(source, unused[:len(there)]) }()
 		}
 		copy(d.Memory(), local)
 		want := bytes.Clone(local)
@@ -112,12 +120,6 @@ func TestEveryOperandIsWaitedFor(t *testing.T) {
 				_, end := g.Ends()
 				copy(local[end:], local[p.Args[3]:][:4*p.Args[6]])
 				p.Args[4] = end
-			}
-			for i := range local[freed:device.TCMBytes] {
-				local[freed+i] = 0x2c
-			}
-			for i := range local[staged:] {
-				local[staged+i] = byte(0x2c + i*7>>3&15)
 			}
 			if op == device.OpFromTiles { // numbers that are said to be too large
 				for i := range device.View[uint16](local, p.Args[1], 1024) {

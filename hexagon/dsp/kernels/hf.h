@@ -40,7 +40,7 @@ INLINE V hf_of_int(V n, int shift) {
 #define UNROLL_HALVES
 #endif
 
-#ifdef LUTRA_STANDIN // wrong numbers, but as many instructions as qfloat: see ablation
+#if defined(LUTRA_STANDIN) && !defined(LUTRA_ARCH) // wrong numbers, but as many instructions as qfloat: see ablation
 INLINE V hf_mul(V a, V b) { return Q6_Vh_vavg_VhVh(Q6_Vh_vmpyi_VhVh(a, b), b); }
 INLINE V hf_add(V a, V b) { return Q6_Vh_vavg_VhVh(Q6_Vh_vadd_VhVh(a, b), b); }
 #elif defined(LUTRA_ARCH) && LUTRA_ARCH < 79

@@ -9,7 +9,14 @@
 #pragma once
 #include "hvx.h"
 
-#if defined(LUTRA_ARCH) && defined(LUTRA_EMULATED)
+#if defined(LUTRA_ARCH) && defined(LUTRA_STANDIN) // wrong numbers, but an instruction for each of V75's
+INLINE V qf32_mul_sf(V a, V b) { return Q6_Vw_vmpyie_VwVuh(a, b); }
+INLINE V qf32_add_sf(V a, V b) { return Q6_Vw_vadd_VwVw(a, b); }
+INLINE V qf32_add(V a, V b) { return Q6_Vw_vadd_VwVw(a, b); }
+INLINE W qf32_mul_hf(V a, V b) { return Q6_Ww_vmpy_VhVh(a, b); }
+INLINE V sf_of_qf32(V a) { return Q6_Vw_vnormamt_Vw(a); }
+INLINE V hf_of_qf32(W a) { return Q6_Vh_vshuffe_VhVh(HI(a), LO(a)); }
+#elif defined(LUTRA_ARCH) && defined(LUTRA_EMULATED)
 #if LUTRA_ARCH >= 79
 #error "the emulator's own arithmetic is V79's"
 #endif
