@@ -124,11 +124,70 @@ func scoresQ4AVX512(dst *float32, ld int, q *byte, k *byte, scale *uint16, at *i
 //go:noescape
 func accumQ4AVX512(acc *float32, p *float32, ld int, v *byte, scale *uint16, at *int32, t int, parts int, rows int, ahead *byte, aheadAt *int32)
 
-// softmaxRows turns the first counts[i] scores of each row into weights exp(score - max), raises max and rescales sum
+// widenF16 sets dst[rows][cols] to src[rows][cols], for positive rows and a positive multiple cols of 8.
+// Rows of src are lds elements apart.
+//
+//go:noescape
+func widenF16(dst *float32, ldd int, src *byte, lds int, rows int, cols int)
+
+// widenQ8 sets dst[rows][cols] to src[rows][cols], for positive rows and a positive multiple cols of 8.
+// Rows of src are lds elements apart.
+//
+//go:noescape
+func widenQ8(dst *float32, ldd int, src *byte, lds int, rows int, cols int)
+
+// scaleColumns sets dst[rows][cols] to x[rows][cols], column j times scale[j], for positive rows and a positive multiple cols of 8.
+//
+//go:noescape
+func scaleColumns(dst *float32, ldd int, x *float32, ldx int, scale *float32, rows int, cols int)
+
+// productsAVX512x1 sets dst[m] to the products of rows a[m][k] and a panel b[k] of 16 columns, times scale unless it is nil, or adds them.
+// m and k are positive. Of the last vector it writes the lanes of mask last.
+//
+//go:noescape
+func productsAVX512x1(dst *float32, ldd int, a *float32, lda int, b *float32, m int, k int, add bool, scale *float32, last uint32)
+
+// productsAVX512x2 sets dst[m] to the products of rows a[m][k] and a panel b[k] of 32 columns, times scale unless it is nil, or adds them.
+// m and k are positive. Of the last vector it writes the lanes of mask last.
+//
+//go:noescape
+func productsAVX512x2(dst *float32, ldd int, a *float32, lda int, b *float32, m int, k int, add bool, scale *float32, last uint32)
+
+// productsAVX512x3 sets dst[m] to the products of rows a[m][k] and a panel b[k] of 48 columns, times scale unless it is nil, or adds them.
+// m and k are positive. Of the last vector it writes the lanes of mask last.
+//
+//go:noescape
+func productsAVX512x3(dst *float32, ldd int, a *float32, lda int, b *float32, m int, k int, add bool, scale *float32, last uint32)
+
+// productsAVX512x4 sets dst[m] to the products of rows a[m][k] and a panel b[k] of 64 columns, times scale unless it is nil, or adds them.
+// m and k are positive. Of the last vector it writes the lanes of mask last.
+//
+//go:noescape
+func productsAVX512x4(dst *float32, ldd int, a *float32, lda int, b *float32, m int, k int, add bool, scale *float32, last uint32)
+
+// productsAVX2x1 sets dst[m] to the products of rows a[m][k] and a panel b[k] of 8 columns, times scale unless it is nil, or adds them.
+// m and k are positive.
+//
+//go:noescape
+func productsAVX2x1(dst *float32, ldd int, a *float32, lda int, b *float32, m int, k int, add bool, scale *float32)
+
+// productsAVX2x2 sets dst[m] to the products of rows a[m][k] and a panel b[k] of 16 columns, times scale unless it is nil, or adds them.
+// m and k are positive.
+//
+//go:noescape
+func productsAVX2x2(dst *float32, ldd int, a *float32, lda int, b *float32, m int, k int, add bool, scale *float32)
+
+// softmaxRowsAVX2 turns the first counts[i] scores of each row into weights exp(score - max), raises max and rescales sum
 // (soft[2]) and acc[d], d a positive multiple of 8. Scores are read and written in whole vectors, weights are at least 2⁻¹²⁶.
 //
 //go:noescape
-func softmaxRows(soft *float32, scores *float32, ld int, counts *int32, acc *float32, d int, rows int)
+func softmaxRowsAVX2(soft *float32, scores *float32, ld int, counts *int32, acc *float32, d int, rows int)
+
+// softmaxRowsAVX512 turns the first counts[i] scores of each row into weights exp(score - max), raises max and rescales sum
+// (soft[2]) and acc[d], d a positive multiple of 8. Scores are read and written in whole vectors, weights are at least 2⁻¹²⁶.
+//
+//go:noescape
+func softmaxRowsAVX512(soft *float32, scores *float32, ld int, counts *int32, acc *float32, d int, rows int)
 
 // interleaveF16 sets dst[8i] to x[i] as binary16, to nearest even, for a positive multiple n of 8.
 //

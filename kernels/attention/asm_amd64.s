@@ -5684,6 +5684,2830 @@ DATA signedLevels<>+56(SB)/4, $(-2.0)
 DATA signedLevels<>+60(SB)/4, $(-1.0)
 GLOBL signedLevels<>(SB), RODATA|NOPTR, $64
 
+// func widenF16(dst *float32, ldd int, src *byte, lds int, rows int, cols int)
+// Requires: AVX, F16C
+TEXT ·widenF16(SB), NOSPLIT, $0-48
+	PCALIGN $0x40
+
+	// widenF16 sets dst[rows][cols] to src[rows][cols], for positive rows and a positive multiple cols of 8.
+	// Rows of src are lds elements apart.
+	MOVQ dst+0(FP), AX
+	MOVQ ldd+8(FP), CX
+	SHLQ $0x02, CX
+	LEAQ (AX)(CX*2), DX
+	ADDQ CX, DX
+	LEAQ (DX)(CX*2), BX
+	ADDQ CX, BX
+	MOVQ src+16(FP), SI
+	MOVQ lds+24(FP), DI
+	SHLQ $0x01, DI
+	LEAQ (SI)(DI*2), R8
+	ADDQ DI, R8
+	LEAQ (R8)(DI*2), R9
+	ADDQ DI, R9
+
+column:
+	MOVQ rows+32(FP), R10
+
+eight:
+	CMPQ      R10, $0x08
+	JL        rest
+	VCVTPH2PS (SI), Y0
+	VMOVUPS   Y0, (AX)
+	VCVTPH2PS (SI)(DI*1), Y0
+	VMOVUPS   Y0, (AX)(CX*1)
+	VCVTPH2PS (SI)(DI*2), Y0
+	VMOVUPS   Y0, (AX)(CX*2)
+	VCVTPH2PS (R8), Y0
+	VMOVUPS   Y0, (DX)
+	VCVTPH2PS (R8)(DI*1), Y0
+	VMOVUPS   Y0, (DX)(CX*1)
+	VCVTPH2PS (R8)(DI*2), Y0
+	VMOVUPS   Y0, (DX)(CX*2)
+	VCVTPH2PS (R9), Y0
+	VMOVUPS   Y0, (BX)
+	VCVTPH2PS (R9)(DI*1), Y0
+	VMOVUPS   Y0, (BX)(CX*1)
+	IMUL3Q    $0x08, CX, R11
+	ADDQ      R11, AX
+	ADDQ      R11, DX
+	ADDQ      R11, BX
+	IMUL3Q    $0x08, DI, R11
+	ADDQ      R11, SI
+	ADDQ      R11, R8
+	ADDQ      R11, R9
+	SUBQ      $0x08, R10
+	JMP       eight
+
+rest:
+	TESTQ     R10, R10
+	JE        next
+	VCVTPH2PS (SI), Y0
+	VMOVUPS   Y0, (AX)
+	ADDQ      CX, AX
+	ADDQ      CX, DX
+	ADDQ      CX, BX
+	ADDQ      DI, SI
+	ADDQ      DI, R8
+	ADDQ      DI, R9
+	DECQ      R10
+	JMP       rest
+
+next:
+	// back to the first row, eight columns on
+	MOVQ  ldd+8(FP), R11
+	MOVQ  rows+32(FP), R10
+	IMULQ R10, R11
+	SHLQ  $0x02, R11
+	SUBQ  R11, AX
+	SUBQ  R11, DX
+	SUBQ  R11, BX
+	ADDQ  $0x00000020, AX
+	ADDQ  $0x00000020, DX
+	ADDQ  $0x00000020, BX
+	MOVQ  lds+24(FP), R11
+	MOVQ  rows+32(FP), R10
+	IMULQ R10, R11
+	SHLQ  $0x01, R11
+	SUBQ  R11, SI
+	SUBQ  R11, R8
+	SUBQ  R11, R9
+	ADDQ  $0x00000010, SI
+	ADDQ  $0x00000010, R8
+	ADDQ  $0x00000010, R9
+	MOVQ  cols+40(FP), R10
+	SUBQ  $0x08, R10
+	MOVQ  R10, cols+40(FP)
+	JG    column
+	VZEROUPPER
+	RET
+
+// func widenQ8(dst *float32, ldd int, src *byte, lds int, rows int, cols int)
+// Requires: AVX, AVX2
+TEXT ·widenQ8(SB), NOSPLIT, $0-48
+	PCALIGN $0x40
+
+	// widenQ8 sets dst[rows][cols] to src[rows][cols], for positive rows and a positive multiple cols of 8.
+	// Rows of src are lds elements apart.
+	MOVQ dst+0(FP), AX
+	MOVQ ldd+8(FP), CX
+	SHLQ $0x02, CX
+	LEAQ (AX)(CX*2), DX
+	ADDQ CX, DX
+	LEAQ (DX)(CX*2), BX
+	ADDQ CX, BX
+	MOVQ src+16(FP), SI
+	MOVQ lds+24(FP), DI
+	LEAQ (SI)(DI*2), R8
+	ADDQ DI, R8
+	LEAQ (R8)(DI*2), R9
+	ADDQ DI, R9
+
+column:
+	MOVQ rows+32(FP), R10
+
+eight:
+	CMPQ      R10, $0x08
+	JL        rest
+	VPMOVSXBD (SI), Y0
+	VCVTDQ2PS Y0, Y0
+	VMOVUPS   Y0, (AX)
+	VPMOVSXBD (SI)(DI*1), Y0
+	VCVTDQ2PS Y0, Y0
+	VMOVUPS   Y0, (AX)(CX*1)
+	VPMOVSXBD (SI)(DI*2), Y0
+	VCVTDQ2PS Y0, Y0
+	VMOVUPS   Y0, (AX)(CX*2)
+	VPMOVSXBD (R8), Y0
+	VCVTDQ2PS Y0, Y0
+	VMOVUPS   Y0, (DX)
+	VPMOVSXBD (R8)(DI*1), Y0
+	VCVTDQ2PS Y0, Y0
+	VMOVUPS   Y0, (DX)(CX*1)
+	VPMOVSXBD (R8)(DI*2), Y0
+	VCVTDQ2PS Y0, Y0
+	VMOVUPS   Y0, (DX)(CX*2)
+	VPMOVSXBD (R9), Y0
+	VCVTDQ2PS Y0, Y0
+	VMOVUPS   Y0, (BX)
+	VPMOVSXBD (R9)(DI*1), Y0
+	VCVTDQ2PS Y0, Y0
+	VMOVUPS   Y0, (BX)(CX*1)
+	IMUL3Q    $0x08, CX, R11
+	ADDQ      R11, AX
+	ADDQ      R11, DX
+	ADDQ      R11, BX
+	IMUL3Q    $0x08, DI, R11
+	ADDQ      R11, SI
+	ADDQ      R11, R8
+	ADDQ      R11, R9
+	SUBQ      $0x08, R10
+	JMP       eight
+
+rest:
+	TESTQ     R10, R10
+	JE        next
+	VPMOVSXBD (SI), Y0
+	VCVTDQ2PS Y0, Y0
+	VMOVUPS   Y0, (AX)
+	ADDQ      CX, AX
+	ADDQ      CX, DX
+	ADDQ      CX, BX
+	ADDQ      DI, SI
+	ADDQ      DI, R8
+	ADDQ      DI, R9
+	DECQ      R10
+	JMP       rest
+
+next:
+	// back to the first row, eight columns on
+	MOVQ  ldd+8(FP), R11
+	MOVQ  rows+32(FP), R10
+	IMULQ R10, R11
+	SHLQ  $0x02, R11
+	SUBQ  R11, AX
+	SUBQ  R11, DX
+	SUBQ  R11, BX
+	ADDQ  $0x00000020, AX
+	ADDQ  $0x00000020, DX
+	ADDQ  $0x00000020, BX
+	MOVQ  lds+24(FP), R11
+	MOVQ  rows+32(FP), R10
+	IMULQ R10, R11
+	SUBQ  R11, SI
+	SUBQ  R11, R8
+	SUBQ  R11, R9
+	ADDQ  $0x00000008, SI
+	ADDQ  $0x00000008, R8
+	ADDQ  $0x00000008, R9
+	MOVQ  cols+40(FP), R10
+	SUBQ  $0x08, R10
+	MOVQ  R10, cols+40(FP)
+	JG    column
+	VZEROUPPER
+	RET
+
+// func scaleColumns(dst *float32, ldd int, x *float32, ldx int, scale *float32, rows int, cols int)
+// Requires: AVX
+TEXT ·scaleColumns(SB), NOSPLIT, $0-56
+	PCALIGN $0x40
+
+	// scaleColumns sets dst[rows][cols] to x[rows][cols], column j times scale[j], for positive rows and a positive multiple cols of 8.
+	MOVQ dst+0(FP), AX
+	MOVQ x+16(FP), CX
+	MOVQ scale+32(FP), DX
+	MOVQ ldd+8(FP), BX
+	MOVQ ldx+24(FP), SI
+	MOVQ cols+48(FP), DI
+	SHLQ $0x02, BX
+	SHLQ $0x02, SI
+
+column:
+	MOVQ    AX, R8
+	MOVQ    CX, R9
+	MOVQ    rows+40(FP), R10
+	VMOVUPS (DX), Y0
+
+row:
+	VMULPS  (R9), Y0, Y1
+	VMOVUPS Y1, (R8)
+	ADDQ    BX, R8
+	ADDQ    SI, R9
+	DECQ    R10
+	JNE     row
+	ADDQ    $0x20, AX
+	ADDQ    $0x20, CX
+	ADDQ    $0x20, DX
+	SUBQ    $0x08, DI
+	JG      column
+	VZEROUPPER
+	RET
+
+// func productsAVX512x1(dst *float32, ldd int, a *float32, lda int, b *float32, m int, k int, add bool, scale *float32, last uint32)
+// Requires: AVX, AVX512F
+TEXT ·productsAVX512x1(SB), NOSPLIT, $0-76
+	PCALIGN $0x40
+
+	// productsAVX512x1 sets dst[m] to the products of rows a[m][k] and a panel b[k] of 16 columns, times scale unless it is nil, or adds them.
+	// m and k are positive. Of the last vector it writes the lanes of mask last.
+	MOVL  last+72(FP), AX
+	KMOVW AX, K1
+	MOVQ  dst+0(FP), AX
+	MOVQ  ldd+8(FP), CX
+	SHLQ  $0x02, CX
+	LEAQ  (AX)(CX*2), DX
+	ADDQ  CX, DX
+	MOVQ  a+16(FP), BX
+	MOVQ  lda+24(FP), SI
+	SHLQ  $0x02, SI
+	LEAQ  (BX)(SI*2), DI
+	ADDQ  SI, DI
+	MOVQ  m+40(FP), R10
+
+rows:
+	CMPQ      R10, $0x06
+	JL        rest
+	MOVQ      b+32(FP), R8
+	MOVQ      k+48(FP), R9
+	VPXORD    Z1, Z1, Z1
+	VPXORD    Z2, Z2, Z2
+	VPXORD    Z3, Z3, Z3
+	VPXORD    Z4, Z4, Z4
+	VPXORD    Z5, Z5, Z5
+	VPXORD    Z6, Z6, Z6
+	MOVB      add+56(FP), R11
+	TESTB     R11, R11
+	JE        sum6
+	VMOVUPS.Z (AX), K1, Z1
+	VMOVUPS.Z (AX)(CX*1), K1, Z2
+	VMOVUPS.Z (AX)(CX*2), K1, Z3
+	VMOVUPS.Z (DX), K1, Z4
+	VMOVUPS.Z (DX)(CX*1), K1, Z5
+	VMOVUPS.Z (DX)(CX*2), K1, Z6
+
+sum6:
+	VMOVUPS      (R8), Z0
+	VBROADCASTSS (BX), Z7
+	VFMADD231PS  Z0, Z7, Z1
+	VBROADCASTSS (BX)(SI*1), Z7
+	VFMADD231PS  Z0, Z7, Z2
+	VBROADCASTSS (BX)(SI*2), Z7
+	VFMADD231PS  Z0, Z7, Z3
+	VBROADCASTSS (DI), Z7
+	VFMADD231PS  Z0, Z7, Z4
+	VBROADCASTSS (DI)(SI*1), Z7
+	VFMADD231PS  Z0, Z7, Z5
+	VBROADCASTSS (DI)(SI*2), Z7
+	VFMADD231PS  Z0, Z7, Z6
+	ADDQ         $0x00000040, R8
+	ADDQ         $0x00000004, BX
+	ADDQ         $0x00000004, DI
+	DECQ         R9
+	JNE          sum6
+	MOVQ         scale+64(FP), R8
+	TESTQ        R8, R8
+	JE           store6
+	VMULPS       (R8), Z1, Z1
+	VMULPS       (R8), Z2, Z2
+	VMULPS       (R8), Z3, Z3
+	VMULPS       (R8), Z4, Z4
+	VMULPS       (R8), Z5, Z5
+	VMULPS       (R8), Z6, Z6
+
+store6:
+	VMOVUPS Z1, K1, (AX)
+	VMOVUPS Z2, K1, (AX)(CX*1)
+	VMOVUPS Z3, K1, (AX)(CX*2)
+	VMOVUPS Z4, K1, (DX)
+	VMOVUPS Z5, K1, (DX)(CX*1)
+	VMOVUPS Z6, K1, (DX)(CX*2)
+	MOVQ    k+48(FP), R8
+	SHLQ    $0x02, R8
+	SUBQ    R8, BX
+	SUBQ    R8, DI
+	IMUL3Q  $0x06, SI, R8
+	ADDQ    R8, BX
+	ADDQ    R8, DI
+	IMUL3Q  $0x06, CX, R8
+	ADDQ    R8, AX
+	ADDQ    R8, DX
+	SUBQ    $0x06, R10
+	JMP     rows
+
+rest:
+	CMPQ      R10, $0x05
+	JNE       not5
+	MOVQ      b+32(FP), R8
+	MOVQ      k+48(FP), R9
+	VPXORD    Z1, Z1, Z1
+	VPXORD    Z2, Z2, Z2
+	VPXORD    Z3, Z3, Z3
+	VPXORD    Z4, Z4, Z4
+	VPXORD    Z5, Z5, Z5
+	MOVB      add+56(FP), R10
+	TESTB     R10, R10
+	JE        sum5
+	VMOVUPS.Z (AX), K1, Z1
+	VMOVUPS.Z (AX)(CX*1), K1, Z2
+	VMOVUPS.Z (AX)(CX*2), K1, Z3
+	VMOVUPS.Z (DX), K1, Z4
+	VMOVUPS.Z (DX)(CX*1), K1, Z5
+
+sum5:
+	VMOVUPS      (R8), Z0
+	VBROADCASTSS (BX), Z6
+	VFMADD231PS  Z0, Z6, Z1
+	VBROADCASTSS (BX)(SI*1), Z6
+	VFMADD231PS  Z0, Z6, Z2
+	VBROADCASTSS (BX)(SI*2), Z6
+	VFMADD231PS  Z0, Z6, Z3
+	VBROADCASTSS (DI), Z6
+	VFMADD231PS  Z0, Z6, Z4
+	VBROADCASTSS (DI)(SI*1), Z6
+	VFMADD231PS  Z0, Z6, Z5
+	ADDQ         $0x00000040, R8
+	ADDQ         $0x00000004, BX
+	ADDQ         $0x00000004, DI
+	DECQ         R9
+	JNE          sum5
+	MOVQ         scale+64(FP), BX
+	TESTQ        BX, BX
+	JE           store5
+	VMULPS       (BX), Z1, Z1
+	VMULPS       (BX), Z2, Z2
+	VMULPS       (BX), Z3, Z3
+	VMULPS       (BX), Z4, Z4
+	VMULPS       (BX), Z5, Z5
+
+store5:
+	VMOVUPS Z1, K1, (AX)
+	VMOVUPS Z2, K1, (AX)(CX*1)
+	VMOVUPS Z3, K1, (AX)(CX*2)
+	VMOVUPS Z4, K1, (DX)
+	VMOVUPS Z5, K1, (DX)(CX*1)
+	JMP     end
+
+not5:
+	CMPQ      R10, $0x04
+	JNE       not4
+	MOVQ      b+32(FP), R8
+	MOVQ      k+48(FP), R9
+	VPXORD    Z1, Z1, Z1
+	VPXORD    Z2, Z2, Z2
+	VPXORD    Z3, Z3, Z3
+	VPXORD    Z4, Z4, Z4
+	MOVB      add+56(FP), R10
+	TESTB     R10, R10
+	JE        sum4
+	VMOVUPS.Z (AX), K1, Z1
+	VMOVUPS.Z (AX)(CX*1), K1, Z2
+	VMOVUPS.Z (AX)(CX*2), K1, Z3
+	VMOVUPS.Z (DX), K1, Z4
+
+sum4:
+	VMOVUPS      (R8), Z0
+	VBROADCASTSS (BX), Z5
+	VFMADD231PS  Z0, Z5, Z1
+	VBROADCASTSS (BX)(SI*1), Z5
+	VFMADD231PS  Z0, Z5, Z2
+	VBROADCASTSS (BX)(SI*2), Z5
+	VFMADD231PS  Z0, Z5, Z3
+	VBROADCASTSS (DI), Z5
+	VFMADD231PS  Z0, Z5, Z4
+	ADDQ         $0x00000040, R8
+	ADDQ         $0x00000004, BX
+	ADDQ         $0x00000004, DI
+	DECQ         R9
+	JNE          sum4
+	MOVQ         scale+64(FP), BX
+	TESTQ        BX, BX
+	JE           store4
+	VMULPS       (BX), Z1, Z1
+	VMULPS       (BX), Z2, Z2
+	VMULPS       (BX), Z3, Z3
+	VMULPS       (BX), Z4, Z4
+
+store4:
+	VMOVUPS Z1, K1, (AX)
+	VMOVUPS Z2, K1, (AX)(CX*1)
+	VMOVUPS Z3, K1, (AX)(CX*2)
+	VMOVUPS Z4, K1, (DX)
+	JMP     end
+
+not4:
+	CMPQ      R10, $0x03
+	JNE       not3
+	MOVQ      b+32(FP), R8
+	MOVQ      k+48(FP), R9
+	VPXORD    Z1, Z1, Z1
+	VPXORD    Z2, Z2, Z2
+	VPXORD    Z3, Z3, Z3
+	MOVB      add+56(FP), DL
+	TESTB     DL, DL
+	JE        sum3
+	VMOVUPS.Z (AX), K1, Z1
+	VMOVUPS.Z (AX)(CX*1), K1, Z2
+	VMOVUPS.Z (AX)(CX*2), K1, Z3
+
+sum3:
+	VMOVUPS      (R8), Z0
+	VBROADCASTSS (BX), Z4
+	VFMADD231PS  Z0, Z4, Z1
+	VBROADCASTSS (BX)(SI*1), Z4
+	VFMADD231PS  Z0, Z4, Z2
+	VBROADCASTSS (BX)(SI*2), Z4
+	VFMADD231PS  Z0, Z4, Z3
+	ADDQ         $0x00000040, R8
+	ADDQ         $0x00000004, BX
+	ADDQ         $0x00000004, DI
+	DECQ         R9
+	JNE          sum3
+	MOVQ         scale+64(FP), DX
+	TESTQ        DX, DX
+	JE           store3
+	VMULPS       (DX), Z1, Z1
+	VMULPS       (DX), Z2, Z2
+	VMULPS       (DX), Z3, Z3
+
+store3:
+	VMOVUPS Z1, K1, (AX)
+	VMOVUPS Z2, K1, (AX)(CX*1)
+	VMOVUPS Z3, K1, (AX)(CX*2)
+	JMP     end
+
+not3:
+	CMPQ      R10, $0x02
+	JNE       not2
+	MOVQ      b+32(FP), R8
+	MOVQ      k+48(FP), R9
+	VPXORD    Z1, Z1, Z1
+	VPXORD    Z2, Z2, Z2
+	MOVB      add+56(FP), DL
+	TESTB     DL, DL
+	JE        sum2
+	VMOVUPS.Z (AX), K1, Z1
+	VMOVUPS.Z (AX)(CX*1), K1, Z2
+
+sum2:
+	VMOVUPS      (R8), Z0
+	VBROADCASTSS (BX), Z3
+	VFMADD231PS  Z0, Z3, Z1
+	VBROADCASTSS (BX)(SI*1), Z3
+	VFMADD231PS  Z0, Z3, Z2
+	ADDQ         $0x00000040, R8
+	ADDQ         $0x00000004, BX
+	ADDQ         $0x00000004, DI
+	DECQ         R9
+	JNE          sum2
+	MOVQ         scale+64(FP), DX
+	TESTQ        DX, DX
+	JE           store2
+	VMULPS       (DX), Z1, Z1
+	VMULPS       (DX), Z2, Z2
+
+store2:
+	VMOVUPS Z1, K1, (AX)
+	VMOVUPS Z2, K1, (AX)(CX*1)
+	JMP     end
+
+not2:
+	CMPQ      R10, $0x01
+	JNE       not1
+	MOVQ      b+32(FP), R8
+	MOVQ      k+48(FP), R9
+	VPXORD    Z1, Z1, Z1
+	MOVB      add+56(FP), CL
+	TESTB     CL, CL
+	JE        sum1
+	VMOVUPS.Z (AX), K1, Z1
+
+sum1:
+	VMOVUPS      (R8), Z0
+	VBROADCASTSS (BX), Z2
+	VFMADD231PS  Z0, Z2, Z1
+	ADDQ         $0x00000040, R8
+	ADDQ         $0x00000004, BX
+	ADDQ         $0x00000004, DI
+	DECQ         R9
+	JNE          sum1
+	MOVQ         scale+64(FP), CX
+	TESTQ        CX, CX
+	JE           store1
+	VMULPS       (CX), Z1, Z1
+
+store1:
+	VMOVUPS Z1, K1, (AX)
+	JMP     end
+
+not1:
+end:
+	VZEROUPPER
+	RET
+
+// func productsAVX512x2(dst *float32, ldd int, a *float32, lda int, b *float32, m int, k int, add bool, scale *float32, last uint32)
+// Requires: AVX, AVX512F
+TEXT ·productsAVX512x2(SB), NOSPLIT, $0-76
+	PCALIGN $0x40
+
+	// productsAVX512x2 sets dst[m] to the products of rows a[m][k] and a panel b[k] of 32 columns, times scale unless it is nil, or adds them.
+	// m and k are positive. Of the last vector it writes the lanes of mask last.
+	MOVL  last+72(FP), AX
+	KMOVW AX, K1
+	MOVQ  dst+0(FP), AX
+	MOVQ  ldd+8(FP), CX
+	SHLQ  $0x02, CX
+	LEAQ  (AX)(CX*2), DX
+	ADDQ  CX, DX
+	MOVQ  a+16(FP), BX
+	MOVQ  lda+24(FP), SI
+	SHLQ  $0x02, SI
+	LEAQ  (BX)(SI*2), DI
+	ADDQ  SI, DI
+	MOVQ  m+40(FP), R10
+
+rows:
+	CMPQ      R10, $0x06
+	JL        rest
+	MOVQ      b+32(FP), R8
+	MOVQ      k+48(FP), R9
+	VPXORD    Z1, Z1, Z1
+	VPXORD    Z8, Z8, Z8
+	VPXORD    Z2, Z2, Z2
+	VPXORD    Z9, Z9, Z9
+	VPXORD    Z3, Z3, Z3
+	VPXORD    Z10, Z10, Z10
+	VPXORD    Z4, Z4, Z4
+	VPXORD    Z11, Z11, Z11
+	VPXORD    Z5, Z5, Z5
+	VPXORD    Z12, Z12, Z12
+	VPXORD    Z6, Z6, Z6
+	VPXORD    Z13, Z13, Z13
+	MOVB      add+56(FP), R11
+	TESTB     R11, R11
+	JE        sum6
+	VMOVUPS   (AX), Z1
+	VMOVUPS.Z 64(AX), K1, Z8
+	VMOVUPS   (AX)(CX*1), Z2
+	VMOVUPS.Z 64(AX)(CX*1), K1, Z9
+	VMOVUPS   (AX)(CX*2), Z3
+	VMOVUPS.Z 64(AX)(CX*2), K1, Z10
+	VMOVUPS   (DX), Z4
+	VMOVUPS.Z 64(DX), K1, Z11
+	VMOVUPS   (DX)(CX*1), Z5
+	VMOVUPS.Z 64(DX)(CX*1), K1, Z12
+	VMOVUPS   (DX)(CX*2), Z6
+	VMOVUPS.Z 64(DX)(CX*2), K1, Z13
+
+sum6:
+	VMOVUPS      (R8), Z0
+	VMOVUPS      64(R8), Z7
+	VBROADCASTSS (BX), Z14
+	VFMADD231PS  Z0, Z14, Z1
+	VFMADD231PS  Z7, Z14, Z8
+	VBROADCASTSS (BX)(SI*1), Z14
+	VFMADD231PS  Z0, Z14, Z2
+	VFMADD231PS  Z7, Z14, Z9
+	VBROADCASTSS (BX)(SI*2), Z14
+	VFMADD231PS  Z0, Z14, Z3
+	VFMADD231PS  Z7, Z14, Z10
+	VBROADCASTSS (DI), Z14
+	VFMADD231PS  Z0, Z14, Z4
+	VFMADD231PS  Z7, Z14, Z11
+	VBROADCASTSS (DI)(SI*1), Z14
+	VFMADD231PS  Z0, Z14, Z5
+	VFMADD231PS  Z7, Z14, Z12
+	VBROADCASTSS (DI)(SI*2), Z14
+	VFMADD231PS  Z0, Z14, Z6
+	VFMADD231PS  Z7, Z14, Z13
+	ADDQ         $0x00000080, R8
+	ADDQ         $0x00000004, BX
+	ADDQ         $0x00000004, DI
+	DECQ         R9
+	JNE          sum6
+	MOVQ         scale+64(FP), R8
+	TESTQ        R8, R8
+	JE           store6
+	VMULPS       (R8), Z1, Z1
+	VMULPS       64(R8), Z8, Z8
+	VMULPS       (R8), Z2, Z2
+	VMULPS       64(R8), Z9, Z9
+	VMULPS       (R8), Z3, Z3
+	VMULPS       64(R8), Z10, Z10
+	VMULPS       (R8), Z4, Z4
+	VMULPS       64(R8), Z11, Z11
+	VMULPS       (R8), Z5, Z5
+	VMULPS       64(R8), Z12, Z12
+	VMULPS       (R8), Z6, Z6
+	VMULPS       64(R8), Z13, Z13
+
+store6:
+	VMOVUPS Z1, (AX)
+	VMOVUPS Z8, K1, 64(AX)
+	VMOVUPS Z2, (AX)(CX*1)
+	VMOVUPS Z9, K1, 64(AX)(CX*1)
+	VMOVUPS Z3, (AX)(CX*2)
+	VMOVUPS Z10, K1, 64(AX)(CX*2)
+	VMOVUPS Z4, (DX)
+	VMOVUPS Z11, K1, 64(DX)
+	VMOVUPS Z5, (DX)(CX*1)
+	VMOVUPS Z12, K1, 64(DX)(CX*1)
+	VMOVUPS Z6, (DX)(CX*2)
+	VMOVUPS Z13, K1, 64(DX)(CX*2)
+	MOVQ    k+48(FP), R8
+	SHLQ    $0x02, R8
+	SUBQ    R8, BX
+	SUBQ    R8, DI
+	IMUL3Q  $0x06, SI, R8
+	ADDQ    R8, BX
+	ADDQ    R8, DI
+	IMUL3Q  $0x06, CX, R8
+	ADDQ    R8, AX
+	ADDQ    R8, DX
+	SUBQ    $0x06, R10
+	JMP     rows
+
+rest:
+	CMPQ      R10, $0x05
+	JNE       not5
+	MOVQ      b+32(FP), R8
+	MOVQ      k+48(FP), R9
+	VPXORD    Z1, Z1, Z1
+	VPXORD    Z8, Z8, Z8
+	VPXORD    Z2, Z2, Z2
+	VPXORD    Z9, Z9, Z9
+	VPXORD    Z3, Z3, Z3
+	VPXORD    Z10, Z10, Z10
+	VPXORD    Z4, Z4, Z4
+	VPXORD    Z11, Z11, Z11
+	VPXORD    Z5, Z5, Z5
+	VPXORD    Z12, Z12, Z12
+	MOVB      add+56(FP), R10
+	TESTB     R10, R10
+	JE        sum5
+	VMOVUPS   (AX), Z1
+	VMOVUPS.Z 64(AX), K1, Z8
+	VMOVUPS   (AX)(CX*1), Z2
+	VMOVUPS.Z 64(AX)(CX*1), K1, Z9
+	VMOVUPS   (AX)(CX*2), Z3
+	VMOVUPS.Z 64(AX)(CX*2), K1, Z10
+	VMOVUPS   (DX), Z4
+	VMOVUPS.Z 64(DX), K1, Z11
+	VMOVUPS   (DX)(CX*1), Z5
+	VMOVUPS.Z 64(DX)(CX*1), K1, Z12
+
+sum5:
+	VMOVUPS      (R8), Z0
+	VMOVUPS      64(R8), Z7
+	VBROADCASTSS (BX), Z6
+	VFMADD231PS  Z0, Z6, Z1
+	VFMADD231PS  Z7, Z6, Z8
+	VBROADCASTSS (BX)(SI*1), Z6
+	VFMADD231PS  Z0, Z6, Z2
+	VFMADD231PS  Z7, Z6, Z9
+	VBROADCASTSS (BX)(SI*2), Z6
+	VFMADD231PS  Z0, Z6, Z3
+	VFMADD231PS  Z7, Z6, Z10
+	VBROADCASTSS (DI), Z6
+	VFMADD231PS  Z0, Z6, Z4
+	VFMADD231PS  Z7, Z6, Z11
+	VBROADCASTSS (DI)(SI*1), Z6
+	VFMADD231PS  Z0, Z6, Z5
+	VFMADD231PS  Z7, Z6, Z12
+	ADDQ         $0x00000080, R8
+	ADDQ         $0x00000004, BX
+	ADDQ         $0x00000004, DI
+	DECQ         R9
+	JNE          sum5
+	MOVQ         scale+64(FP), BX
+	TESTQ        BX, BX
+	JE           store5
+	VMULPS       (BX), Z1, Z1
+	VMULPS       64(BX), Z8, Z8
+	VMULPS       (BX), Z2, Z2
+	VMULPS       64(BX), Z9, Z9
+	VMULPS       (BX), Z3, Z3
+	VMULPS       64(BX), Z10, Z10
+	VMULPS       (BX), Z4, Z4
+	VMULPS       64(BX), Z11, Z11
+	VMULPS       (BX), Z5, Z5
+	VMULPS       64(BX), Z12, Z12
+
+store5:
+	VMOVUPS Z1, (AX)
+	VMOVUPS Z8, K1, 64(AX)
+	VMOVUPS Z2, (AX)(CX*1)
+	VMOVUPS Z9, K1, 64(AX)(CX*1)
+	VMOVUPS Z3, (AX)(CX*2)
+	VMOVUPS Z10, K1, 64(AX)(CX*2)
+	VMOVUPS Z4, (DX)
+	VMOVUPS Z11, K1, 64(DX)
+	VMOVUPS Z5, (DX)(CX*1)
+	VMOVUPS Z12, K1, 64(DX)(CX*1)
+	JMP     end
+
+not5:
+	CMPQ      R10, $0x04
+	JNE       not4
+	MOVQ      b+32(FP), R8
+	MOVQ      k+48(FP), R9
+	VPXORD    Z1, Z1, Z1
+	VPXORD    Z8, Z8, Z8
+	VPXORD    Z2, Z2, Z2
+	VPXORD    Z9, Z9, Z9
+	VPXORD    Z3, Z3, Z3
+	VPXORD    Z10, Z10, Z10
+	VPXORD    Z4, Z4, Z4
+	VPXORD    Z11, Z11, Z11
+	MOVB      add+56(FP), R10
+	TESTB     R10, R10
+	JE        sum4
+	VMOVUPS   (AX), Z1
+	VMOVUPS.Z 64(AX), K1, Z8
+	VMOVUPS   (AX)(CX*1), Z2
+	VMOVUPS.Z 64(AX)(CX*1), K1, Z9
+	VMOVUPS   (AX)(CX*2), Z3
+	VMOVUPS.Z 64(AX)(CX*2), K1, Z10
+	VMOVUPS   (DX), Z4
+	VMOVUPS.Z 64(DX), K1, Z11
+
+sum4:
+	VMOVUPS      (R8), Z0
+	VMOVUPS      64(R8), Z7
+	VBROADCASTSS (BX), Z5
+	VFMADD231PS  Z0, Z5, Z1
+	VFMADD231PS  Z7, Z5, Z8
+	VBROADCASTSS (BX)(SI*1), Z5
+	VFMADD231PS  Z0, Z5, Z2
+	VFMADD231PS  Z7, Z5, Z9
+	VBROADCASTSS (BX)(SI*2), Z5
+	VFMADD231PS  Z0, Z5, Z3
+	VFMADD231PS  Z7, Z5, Z10
+	VBROADCASTSS (DI), Z5
+	VFMADD231PS  Z0, Z5, Z4
+	VFMADD231PS  Z7, Z5, Z11
+	ADDQ         $0x00000080, R8
+	ADDQ         $0x00000004, BX
+	ADDQ         $0x00000004, DI
+	DECQ         R9
+	JNE          sum4
+	MOVQ         scale+64(FP), BX
+	TESTQ        BX, BX
+	JE           store4
+	VMULPS       (BX), Z1, Z1
+	VMULPS       64(BX), Z8, Z8
+	VMULPS       (BX), Z2, Z2
+	VMULPS       64(BX), Z9, Z9
+	VMULPS       (BX), Z3, Z3
+	VMULPS       64(BX), Z10, Z10
+	VMULPS       (BX), Z4, Z4
+	VMULPS       64(BX), Z11, Z11
+
+store4:
+	VMOVUPS Z1, (AX)
+	VMOVUPS Z8, K1, 64(AX)
+	VMOVUPS Z2, (AX)(CX*1)
+	VMOVUPS Z9, K1, 64(AX)(CX*1)
+	VMOVUPS Z3, (AX)(CX*2)
+	VMOVUPS Z10, K1, 64(AX)(CX*2)
+	VMOVUPS Z4, (DX)
+	VMOVUPS Z11, K1, 64(DX)
+	JMP     end
+
+not4:
+	CMPQ      R10, $0x03
+	JNE       not3
+	MOVQ      b+32(FP), R8
+	MOVQ      k+48(FP), R9
+	VPXORD    Z1, Z1, Z1
+	VPXORD    Z8, Z8, Z8
+	VPXORD    Z2, Z2, Z2
+	VPXORD    Z9, Z9, Z9
+	VPXORD    Z3, Z3, Z3
+	VPXORD    Z10, Z10, Z10
+	MOVB      add+56(FP), DL
+	TESTB     DL, DL
+	JE        sum3
+	VMOVUPS   (AX), Z1
+	VMOVUPS.Z 64(AX), K1, Z8
+	VMOVUPS   (AX)(CX*1), Z2
+	VMOVUPS.Z 64(AX)(CX*1), K1, Z9
+	VMOVUPS   (AX)(CX*2), Z3
+	VMOVUPS.Z 64(AX)(CX*2), K1, Z10
+
+sum3:
+	VMOVUPS      (R8), Z0
+	VMOVUPS      64(R8), Z7
+	VBROADCASTSS (BX), Z4
+	VFMADD231PS  Z0, Z4, Z1
+	VFMADD231PS  Z7, Z4, Z8
+	VBROADCASTSS (BX)(SI*1), Z4
+	VFMADD231PS  Z0, Z4, Z2
+	VFMADD231PS  Z7, Z4, Z9
+	VBROADCASTSS (BX)(SI*2), Z4
+	VFMADD231PS  Z0, Z4, Z3
+	VFMADD231PS  Z7, Z4, Z10
+	ADDQ         $0x00000080, R8
+	ADDQ         $0x00000004, BX
+	ADDQ         $0x00000004, DI
+	DECQ         R9
+	JNE          sum3
+	MOVQ         scale+64(FP), DX
+	TESTQ        DX, DX
+	JE           store3
+	VMULPS       (DX), Z1, Z1
+	VMULPS       64(DX), Z8, Z8
+	VMULPS       (DX), Z2, Z2
+	VMULPS       64(DX), Z9, Z9
+	VMULPS       (DX), Z3, Z3
+	VMULPS       64(DX), Z10, Z10
+
+store3:
+	VMOVUPS Z1, (AX)
+	VMOVUPS Z8, K1, 64(AX)
+	VMOVUPS Z2, (AX)(CX*1)
+	VMOVUPS Z9, K1, 64(AX)(CX*1)
+	VMOVUPS Z3, (AX)(CX*2)
+	VMOVUPS Z10, K1, 64(AX)(CX*2)
+	JMP     end
+
+not3:
+	CMPQ      R10, $0x02
+	JNE       not2
+	MOVQ      b+32(FP), R8
+	MOVQ      k+48(FP), R9
+	VPXORD    Z1, Z1, Z1
+	VPXORD    Z8, Z8, Z8
+	VPXORD    Z2, Z2, Z2
+	VPXORD    Z9, Z9, Z9
+	MOVB      add+56(FP), DL
+	TESTB     DL, DL
+	JE        sum2
+	VMOVUPS   (AX), Z1
+	VMOVUPS.Z 64(AX), K1, Z8
+	VMOVUPS   (AX)(CX*1), Z2
+	VMOVUPS.Z 64(AX)(CX*1), K1, Z9
+
+sum2:
+	VMOVUPS      (R8), Z0
+	VMOVUPS      64(R8), Z7
+	VBROADCASTSS (BX), Z3
+	VFMADD231PS  Z0, Z3, Z1
+	VFMADD231PS  Z7, Z3, Z8
+	VBROADCASTSS (BX)(SI*1), Z3
+	VFMADD231PS  Z0, Z3, Z2
+	VFMADD231PS  Z7, Z3, Z9
+	ADDQ         $0x00000080, R8
+	ADDQ         $0x00000004, BX
+	ADDQ         $0x00000004, DI
+	DECQ         R9
+	JNE          sum2
+	MOVQ         scale+64(FP), DX
+	TESTQ        DX, DX
+	JE           store2
+	VMULPS       (DX), Z1, Z1
+	VMULPS       64(DX), Z8, Z8
+	VMULPS       (DX), Z2, Z2
+	VMULPS       64(DX), Z9, Z9
+
+store2:
+	VMOVUPS Z1, (AX)
+	VMOVUPS Z8, K1, 64(AX)
+	VMOVUPS Z2, (AX)(CX*1)
+	VMOVUPS Z9, K1, 64(AX)(CX*1)
+	JMP     end
+
+not2:
+	CMPQ      R10, $0x01
+	JNE       not1
+	MOVQ      b+32(FP), R8
+	MOVQ      k+48(FP), R9
+	VPXORD    Z1, Z1, Z1
+	VPXORD    Z8, Z8, Z8
+	MOVB      add+56(FP), CL
+	TESTB     CL, CL
+	JE        sum1
+	VMOVUPS   (AX), Z1
+	VMOVUPS.Z 64(AX), K1, Z8
+
+sum1:
+	VMOVUPS      (R8), Z0
+	VMOVUPS      64(R8), Z7
+	VBROADCASTSS (BX), Z2
+	VFMADD231PS  Z0, Z2, Z1
+	VFMADD231PS  Z7, Z2, Z8
+	ADDQ         $0x00000080, R8
+	ADDQ         $0x00000004, BX
+	ADDQ         $0x00000004, DI
+	DECQ         R9
+	JNE          sum1
+	MOVQ         scale+64(FP), CX
+	TESTQ        CX, CX
+	JE           store1
+	VMULPS       (CX), Z1, Z1
+	VMULPS       64(CX), Z8, Z8
+
+store1:
+	VMOVUPS Z1, (AX)
+	VMOVUPS Z8, K1, 64(AX)
+	JMP     end
+
+not1:
+end:
+	VZEROUPPER
+	RET
+
+// func productsAVX512x3(dst *float32, ldd int, a *float32, lda int, b *float32, m int, k int, add bool, scale *float32, last uint32)
+// Requires: AVX, AVX512F
+TEXT ·productsAVX512x3(SB), NOSPLIT, $0-76
+	PCALIGN $0x40
+
+	// productsAVX512x3 sets dst[m] to the products of rows a[m][k] and a panel b[k] of 48 columns, times scale unless it is nil, or adds them.
+	// m and k are positive. Of the last vector it writes the lanes of mask last.
+	MOVL  last+72(FP), AX
+	KMOVW AX, K1
+	MOVQ  dst+0(FP), AX
+	MOVQ  ldd+8(FP), CX
+	SHLQ  $0x02, CX
+	LEAQ  (AX)(CX*2), DX
+	ADDQ  CX, DX
+	MOVQ  a+16(FP), BX
+	MOVQ  lda+24(FP), SI
+	SHLQ  $0x02, SI
+	LEAQ  (BX)(SI*2), DI
+	ADDQ  SI, DI
+	MOVQ  m+40(FP), R10
+
+rows:
+	CMPQ      R10, $0x06
+	JL        rest
+	MOVQ      b+32(FP), R8
+	MOVQ      k+48(FP), R9
+	VPXORD    Z1, Z1, Z1
+	VPXORD    Z8, Z8, Z8
+	VPXORD    Z15, Z15, Z15
+	VPXORD    Z2, Z2, Z2
+	VPXORD    Z9, Z9, Z9
+	VPXORD    Z16, Z16, Z16
+	VPXORD    Z3, Z3, Z3
+	VPXORD    Z10, Z10, Z10
+	VPXORD    Z17, Z17, Z17
+	VPXORD    Z4, Z4, Z4
+	VPXORD    Z11, Z11, Z11
+	VPXORD    Z18, Z18, Z18
+	VPXORD    Z5, Z5, Z5
+	VPXORD    Z12, Z12, Z12
+	VPXORD    Z19, Z19, Z19
+	VPXORD    Z6, Z6, Z6
+	VPXORD    Z13, Z13, Z13
+	VPXORD    Z20, Z20, Z20
+	MOVB      add+56(FP), R11
+	TESTB     R11, R11
+	JE        sum6
+	VMOVUPS   (AX), Z1
+	VMOVUPS   64(AX), Z8
+	VMOVUPS.Z 128(AX), K1, Z15
+	VMOVUPS   (AX)(CX*1), Z2
+	VMOVUPS   64(AX)(CX*1), Z9
+	VMOVUPS.Z 128(AX)(CX*1), K1, Z16
+	VMOVUPS   (AX)(CX*2), Z3
+	VMOVUPS   64(AX)(CX*2), Z10
+	VMOVUPS.Z 128(AX)(CX*2), K1, Z17
+	VMOVUPS   (DX), Z4
+	VMOVUPS   64(DX), Z11
+	VMOVUPS.Z 128(DX), K1, Z18
+	VMOVUPS   (DX)(CX*1), Z5
+	VMOVUPS   64(DX)(CX*1), Z12
+	VMOVUPS.Z 128(DX)(CX*1), K1, Z19
+	VMOVUPS   (DX)(CX*2), Z6
+	VMOVUPS   64(DX)(CX*2), Z13
+	VMOVUPS.Z 128(DX)(CX*2), K1, Z20
+
+sum6:
+	VMOVUPS      (R8), Z0
+	VMOVUPS      64(R8), Z7
+	VMOVUPS      128(R8), Z14
+	VBROADCASTSS (BX), Z21
+	VFMADD231PS  Z0, Z21, Z1
+	VFMADD231PS  Z7, Z21, Z8
+	VFMADD231PS  Z14, Z21, Z15
+	VBROADCASTSS (BX)(SI*1), Z21
+	VFMADD231PS  Z0, Z21, Z2
+	VFMADD231PS  Z7, Z21, Z9
+	VFMADD231PS  Z14, Z21, Z16
+	VBROADCASTSS (BX)(SI*2), Z21
+	VFMADD231PS  Z0, Z21, Z3
+	VFMADD231PS  Z7, Z21, Z10
+	VFMADD231PS  Z14, Z21, Z17
+	VBROADCASTSS (DI), Z21
+	VFMADD231PS  Z0, Z21, Z4
+	VFMADD231PS  Z7, Z21, Z11
+	VFMADD231PS  Z14, Z21, Z18
+	VBROADCASTSS (DI)(SI*1), Z21
+	VFMADD231PS  Z0, Z21, Z5
+	VFMADD231PS  Z7, Z21, Z12
+	VFMADD231PS  Z14, Z21, Z19
+	VBROADCASTSS (DI)(SI*2), Z21
+	VFMADD231PS  Z0, Z21, Z6
+	VFMADD231PS  Z7, Z21, Z13
+	VFMADD231PS  Z14, Z21, Z20
+	ADDQ         $0x000000c0, R8
+	ADDQ         $0x00000004, BX
+	ADDQ         $0x00000004, DI
+	DECQ         R9
+	JNE          sum6
+	MOVQ         scale+64(FP), R8
+	TESTQ        R8, R8
+	JE           store6
+	VMULPS       (R8), Z1, Z1
+	VMULPS       64(R8), Z8, Z8
+	VMULPS       128(R8), Z15, Z15
+	VMULPS       (R8), Z2, Z2
+	VMULPS       64(R8), Z9, Z9
+	VMULPS       128(R8), Z16, Z16
+	VMULPS       (R8), Z3, Z3
+	VMULPS       64(R8), Z10, Z10
+	VMULPS       128(R8), Z17, Z17
+	VMULPS       (R8), Z4, Z4
+	VMULPS       64(R8), Z11, Z11
+	VMULPS       128(R8), Z18, Z18
+	VMULPS       (R8), Z5, Z5
+	VMULPS       64(R8), Z12, Z12
+	VMULPS       128(R8), Z19, Z19
+	VMULPS       (R8), Z6, Z6
+	VMULPS       64(R8), Z13, Z13
+	VMULPS       128(R8), Z20, Z20
+
+store6:
+	VMOVUPS Z1, (AX)
+	VMOVUPS Z8, 64(AX)
+	VMOVUPS Z15, K1, 128(AX)
+	VMOVUPS Z2, (AX)(CX*1)
+	VMOVUPS Z9, 64(AX)(CX*1)
+	VMOVUPS Z16, K1, 128(AX)(CX*1)
+	VMOVUPS Z3, (AX)(CX*2)
+	VMOVUPS Z10, 64(AX)(CX*2)
+	VMOVUPS Z17, K1, 128(AX)(CX*2)
+	VMOVUPS Z4, (DX)
+	VMOVUPS Z11, 64(DX)
+	VMOVUPS Z18, K1, 128(DX)
+	VMOVUPS Z5, (DX)(CX*1)
+	VMOVUPS Z12, 64(DX)(CX*1)
+	VMOVUPS Z19, K1, 128(DX)(CX*1)
+	VMOVUPS Z6, (DX)(CX*2)
+	VMOVUPS Z13, 64(DX)(CX*2)
+	VMOVUPS Z20, K1, 128(DX)(CX*2)
+	MOVQ    k+48(FP), R8
+	SHLQ    $0x02, R8
+	SUBQ    R8, BX
+	SUBQ    R8, DI
+	IMUL3Q  $0x06, SI, R8
+	ADDQ    R8, BX
+	ADDQ    R8, DI
+	IMUL3Q  $0x06, CX, R8
+	ADDQ    R8, AX
+	ADDQ    R8, DX
+	SUBQ    $0x06, R10
+	JMP     rows
+
+rest:
+	CMPQ      R10, $0x05
+	JNE       not5
+	MOVQ      b+32(FP), R8
+	MOVQ      k+48(FP), R9
+	VPXORD    Z1, Z1, Z1
+	VPXORD    Z8, Z8, Z8
+	VPXORD    Z15, Z15, Z15
+	VPXORD    Z2, Z2, Z2
+	VPXORD    Z9, Z9, Z9
+	VPXORD    Z16, Z16, Z16
+	VPXORD    Z3, Z3, Z3
+	VPXORD    Z10, Z10, Z10
+	VPXORD    Z17, Z17, Z17
+	VPXORD    Z4, Z4, Z4
+	VPXORD    Z11, Z11, Z11
+	VPXORD    Z18, Z18, Z18
+	VPXORD    Z5, Z5, Z5
+	VPXORD    Z12, Z12, Z12
+	VPXORD    Z19, Z19, Z19
+	MOVB      add+56(FP), R10
+	TESTB     R10, R10
+	JE        sum5
+	VMOVUPS   (AX), Z1
+	VMOVUPS   64(AX), Z8
+	VMOVUPS.Z 128(AX), K1, Z15
+	VMOVUPS   (AX)(CX*1), Z2
+	VMOVUPS   64(AX)(CX*1), Z9
+	VMOVUPS.Z 128(AX)(CX*1), K1, Z16
+	VMOVUPS   (AX)(CX*2), Z3
+	VMOVUPS   64(AX)(CX*2), Z10
+	VMOVUPS.Z 128(AX)(CX*2), K1, Z17
+	VMOVUPS   (DX), Z4
+	VMOVUPS   64(DX), Z11
+	VMOVUPS.Z 128(DX), K1, Z18
+	VMOVUPS   (DX)(CX*1), Z5
+	VMOVUPS   64(DX)(CX*1), Z12
+	VMOVUPS.Z 128(DX)(CX*1), K1, Z19
+
+sum5:
+	VMOVUPS      (R8), Z0
+	VMOVUPS      64(R8), Z7
+	VMOVUPS      128(R8), Z14
+	VBROADCASTSS (BX), Z6
+	VFMADD231PS  Z0, Z6, Z1
+	VFMADD231PS  Z7, Z6, Z8
+	VFMADD231PS  Z14, Z6, Z15
+	VBROADCASTSS (BX)(SI*1), Z6
+	VFMADD231PS  Z0, Z6, Z2
+	VFMADD231PS  Z7, Z6, Z9
+	VFMADD231PS  Z14, Z6, Z16
+	VBROADCASTSS (BX)(SI*2), Z6
+	VFMADD231PS  Z0, Z6, Z3
+	VFMADD231PS  Z7, Z6, Z10
+	VFMADD231PS  Z14, Z6, Z17
+	VBROADCASTSS (DI), Z6
+	VFMADD231PS  Z0, Z6, Z4
+	VFMADD231PS  Z7, Z6, Z11
+	VFMADD231PS  Z14, Z6, Z18
+	VBROADCASTSS (DI)(SI*1), Z6
+	VFMADD231PS  Z0, Z6, Z5
+	VFMADD231PS  Z7, Z6, Z12
+	VFMADD231PS  Z14, Z6, Z19
+	ADDQ         $0x000000c0, R8
+	ADDQ         $0x00000004, BX
+	ADDQ         $0x00000004, DI
+	DECQ         R9
+	JNE          sum5
+	MOVQ         scale+64(FP), BX
+	TESTQ        BX, BX
+	JE           store5
+	VMULPS       (BX), Z1, Z1
+	VMULPS       64(BX), Z8, Z8
+	VMULPS       128(BX), Z15, Z15
+	VMULPS       (BX), Z2, Z2
+	VMULPS       64(BX), Z9, Z9
+	VMULPS       128(BX), Z16, Z16
+	VMULPS       (BX), Z3, Z3
+	VMULPS       64(BX), Z10, Z10
+	VMULPS       128(BX), Z17, Z17
+	VMULPS       (BX), Z4, Z4
+	VMULPS       64(BX), Z11, Z11
+	VMULPS       128(BX), Z18, Z18
+	VMULPS       (BX), Z5, Z5
+	VMULPS       64(BX), Z12, Z12
+	VMULPS       128(BX), Z19, Z19
+
+store5:
+	VMOVUPS Z1, (AX)
+	VMOVUPS Z8, 64(AX)
+	VMOVUPS Z15, K1, 128(AX)
+	VMOVUPS Z2, (AX)(CX*1)
+	VMOVUPS Z9, 64(AX)(CX*1)
+	VMOVUPS Z16, K1, 128(AX)(CX*1)
+	VMOVUPS Z3, (AX)(CX*2)
+	VMOVUPS Z10, 64(AX)(CX*2)
+	VMOVUPS Z17, K1, 128(AX)(CX*2)
+	VMOVUPS Z4, (DX)
+	VMOVUPS Z11, 64(DX)
+	VMOVUPS Z18, K1, 128(DX)
+	VMOVUPS Z5, (DX)(CX*1)
+	VMOVUPS Z12, 64(DX)(CX*1)
+	VMOVUPS Z19, K1, 128(DX)(CX*1)
+	JMP     end
+
+not5:
+	CMPQ      R10, $0x04
+	JNE       not4
+	MOVQ      b+32(FP), R8
+	MOVQ      k+48(FP), R9
+	VPXORD    Z1, Z1, Z1
+	VPXORD    Z8, Z8, Z8
+	VPXORD    Z15, Z15, Z15
+	VPXORD    Z2, Z2, Z2
+	VPXORD    Z9, Z9, Z9
+	VPXORD    Z16, Z16, Z16
+	VPXORD    Z3, Z3, Z3
+	VPXORD    Z10, Z10, Z10
+	VPXORD    Z17, Z17, Z17
+	VPXORD    Z4, Z4, Z4
+	VPXORD    Z11, Z11, Z11
+	VPXORD    Z18, Z18, Z18
+	MOVB      add+56(FP), R10
+	TESTB     R10, R10
+	JE        sum4
+	VMOVUPS   (AX), Z1
+	VMOVUPS   64(AX), Z8
+	VMOVUPS.Z 128(AX), K1, Z15
+	VMOVUPS   (AX)(CX*1), Z2
+	VMOVUPS   64(AX)(CX*1), Z9
+	VMOVUPS.Z 128(AX)(CX*1), K1, Z16
+	VMOVUPS   (AX)(CX*2), Z3
+	VMOVUPS   64(AX)(CX*2), Z10
+	VMOVUPS.Z 128(AX)(CX*2), K1, Z17
+	VMOVUPS   (DX), Z4
+	VMOVUPS   64(DX), Z11
+	VMOVUPS.Z 128(DX), K1, Z18
+
+sum4:
+	VMOVUPS      (R8), Z0
+	VMOVUPS      64(R8), Z7
+	VMOVUPS      128(R8), Z14
+	VBROADCASTSS (BX), Z5
+	VFMADD231PS  Z0, Z5, Z1
+	VFMADD231PS  Z7, Z5, Z8
+	VFMADD231PS  Z14, Z5, Z15
+	VBROADCASTSS (BX)(SI*1), Z5
+	VFMADD231PS  Z0, Z5, Z2
+	VFMADD231PS  Z7, Z5, Z9
+	VFMADD231PS  Z14, Z5, Z16
+	VBROADCASTSS (BX)(SI*2), Z5
+	VFMADD231PS  Z0, Z5, Z3
+	VFMADD231PS  Z7, Z5, Z10
+	VFMADD231PS  Z14, Z5, Z17
+	VBROADCASTSS (DI), Z5
+	VFMADD231PS  Z0, Z5, Z4
+	VFMADD231PS  Z7, Z5, Z11
+	VFMADD231PS  Z14, Z5, Z18
+	ADDQ         $0x000000c0, R8
+	ADDQ         $0x00000004, BX
+	ADDQ         $0x00000004, DI
+	DECQ         R9
+	JNE          sum4
+	MOVQ         scale+64(FP), BX
+	TESTQ        BX, BX
+	JE           store4
+	VMULPS       (BX), Z1, Z1
+	VMULPS       64(BX), Z8, Z8
+	VMULPS       128(BX), Z15, Z15
+	VMULPS       (BX), Z2, Z2
+	VMULPS       64(BX), Z9, Z9
+	VMULPS       128(BX), Z16, Z16
+	VMULPS       (BX), Z3, Z3
+	VMULPS       64(BX), Z10, Z10
+	VMULPS       128(BX), Z17, Z17
+	VMULPS       (BX), Z4, Z4
+	VMULPS       64(BX), Z11, Z11
+	VMULPS       128(BX), Z18, Z18
+
+store4:
+	VMOVUPS Z1, (AX)
+	VMOVUPS Z8, 64(AX)
+	VMOVUPS Z15, K1, 128(AX)
+	VMOVUPS Z2, (AX)(CX*1)
+	VMOVUPS Z9, 64(AX)(CX*1)
+	VMOVUPS Z16, K1, 128(AX)(CX*1)
+	VMOVUPS Z3, (AX)(CX*2)
+	VMOVUPS Z10, 64(AX)(CX*2)
+	VMOVUPS Z17, K1, 128(AX)(CX*2)
+	VMOVUPS Z4, (DX)
+	VMOVUPS Z11, 64(DX)
+	VMOVUPS Z18, K1, 128(DX)
+	JMP     end
+
+not4:
+	CMPQ      R10, $0x03
+	JNE       not3
+	MOVQ      b+32(FP), R8
+	MOVQ      k+48(FP), R9
+	VPXORD    Z1, Z1, Z1
+	VPXORD    Z8, Z8, Z8
+	VPXORD    Z15, Z15, Z15
+	VPXORD    Z2, Z2, Z2
+	VPXORD    Z9, Z9, Z9
+	VPXORD    Z16, Z16, Z16
+	VPXORD    Z3, Z3, Z3
+	VPXORD    Z10, Z10, Z10
+	VPXORD    Z17, Z17, Z17
+	MOVB      add+56(FP), DL
+	TESTB     DL, DL
+	JE        sum3
+	VMOVUPS   (AX), Z1
+	VMOVUPS   64(AX), Z8
+	VMOVUPS.Z 128(AX), K1, Z15
+	VMOVUPS   (AX)(CX*1), Z2
+	VMOVUPS   64(AX)(CX*1), Z9
+	VMOVUPS.Z 128(AX)(CX*1), K1, Z16
+	VMOVUPS   (AX)(CX*2), Z3
+	VMOVUPS   64(AX)(CX*2), Z10
+	VMOVUPS.Z 128(AX)(CX*2), K1, Z17
+
+sum3:
+	VMOVUPS      (R8), Z0
+	VMOVUPS      64(R8), Z7
+	VMOVUPS      128(R8), Z14
+	VBROADCASTSS (BX), Z4
+	VFMADD231PS  Z0, Z4, Z1
+	VFMADD231PS  Z7, Z4, Z8
+	VFMADD231PS  Z14, Z4, Z15
+	VBROADCASTSS (BX)(SI*1), Z4
+	VFMADD231PS  Z0, Z4, Z2
+	VFMADD231PS  Z7, Z4, Z9
+	VFMADD231PS  Z14, Z4, Z16
+	VBROADCASTSS (BX)(SI*2), Z4
+	VFMADD231PS  Z0, Z4, Z3
+	VFMADD231PS  Z7, Z4, Z10
+	VFMADD231PS  Z14, Z4, Z17
+	ADDQ         $0x000000c0, R8
+	ADDQ         $0x00000004, BX
+	ADDQ         $0x00000004, DI
+	DECQ         R9
+	JNE          sum3
+	MOVQ         scale+64(FP), DX
+	TESTQ        DX, DX
+	JE           store3
+	VMULPS       (DX), Z1, Z1
+	VMULPS       64(DX), Z8, Z8
+	VMULPS       128(DX), Z15, Z15
+	VMULPS       (DX), Z2, Z2
+	VMULPS       64(DX), Z9, Z9
+	VMULPS       128(DX), Z16, Z16
+	VMULPS       (DX), Z3, Z3
+	VMULPS       64(DX), Z10, Z10
+	VMULPS       128(DX), Z17, Z17
+
+store3:
+	VMOVUPS Z1, (AX)
+	VMOVUPS Z8, 64(AX)
+	VMOVUPS Z15, K1, 128(AX)
+	VMOVUPS Z2, (AX)(CX*1)
+	VMOVUPS Z9, 64(AX)(CX*1)
+	VMOVUPS Z16, K1, 128(AX)(CX*1)
+	VMOVUPS Z3, (AX)(CX*2)
+	VMOVUPS Z10, 64(AX)(CX*2)
+	VMOVUPS Z17, K1, 128(AX)(CX*2)
+	JMP     end
+
+not3:
+	CMPQ      R10, $0x02
+	JNE       not2
+	MOVQ      b+32(FP), R8
+	MOVQ      k+48(FP), R9
+	VPXORD    Z1, Z1, Z1
+	VPXORD    Z8, Z8, Z8
+	VPXORD    Z15, Z15, Z15
+	VPXORD    Z2, Z2, Z2
+	VPXORD    Z9, Z9, Z9
+	VPXORD    Z16, Z16, Z16
+	MOVB      add+56(FP), DL
+	TESTB     DL, DL
+	JE        sum2
+	VMOVUPS   (AX), Z1
+	VMOVUPS   64(AX), Z8
+	VMOVUPS.Z 128(AX), K1, Z15
+	VMOVUPS   (AX)(CX*1), Z2
+	VMOVUPS   64(AX)(CX*1), Z9
+	VMOVUPS.Z 128(AX)(CX*1), K1, Z16
+
+sum2:
+	VMOVUPS      (R8), Z0
+	VMOVUPS      64(R8), Z7
+	VMOVUPS      128(R8), Z14
+	VBROADCASTSS (BX), Z3
+	VFMADD231PS  Z0, Z3, Z1
+	VFMADD231PS  Z7, Z3, Z8
+	VFMADD231PS  Z14, Z3, Z15
+	VBROADCASTSS (BX)(SI*1), Z3
+	VFMADD231PS  Z0, Z3, Z2
+	VFMADD231PS  Z7, Z3, Z9
+	VFMADD231PS  Z14, Z3, Z16
+	ADDQ         $0x000000c0, R8
+	ADDQ         $0x00000004, BX
+	ADDQ         $0x00000004, DI
+	DECQ         R9
+	JNE          sum2
+	MOVQ         scale+64(FP), DX
+	TESTQ        DX, DX
+	JE           store2
+	VMULPS       (DX), Z1, Z1
+	VMULPS       64(DX), Z8, Z8
+	VMULPS       128(DX), Z15, Z15
+	VMULPS       (DX), Z2, Z2
+	VMULPS       64(DX), Z9, Z9
+	VMULPS       128(DX), Z16, Z16
+
+store2:
+	VMOVUPS Z1, (AX)
+	VMOVUPS Z8, 64(AX)
+	VMOVUPS Z15, K1, 128(AX)
+	VMOVUPS Z2, (AX)(CX*1)
+	VMOVUPS Z9, 64(AX)(CX*1)
+	VMOVUPS Z16, K1, 128(AX)(CX*1)
+	JMP     end
+
+not2:
+	CMPQ      R10, $0x01
+	JNE       not1
+	MOVQ      b+32(FP), R8
+	MOVQ      k+48(FP), R9
+	VPXORD    Z1, Z1, Z1
+	VPXORD    Z8, Z8, Z8
+	VPXORD    Z15, Z15, Z15
+	MOVB      add+56(FP), CL
+	TESTB     CL, CL
+	JE        sum1
+	VMOVUPS   (AX), Z1
+	VMOVUPS   64(AX), Z8
+	VMOVUPS.Z 128(AX), K1, Z15
+
+sum1:
+	VMOVUPS      (R8), Z0
+	VMOVUPS      64(R8), Z7
+	VMOVUPS      128(R8), Z14
+	VBROADCASTSS (BX), Z2
+	VFMADD231PS  Z0, Z2, Z1
+	VFMADD231PS  Z7, Z2, Z8
+	VFMADD231PS  Z14, Z2, Z15
+	ADDQ         $0x000000c0, R8
+	ADDQ         $0x00000004, BX
+	ADDQ         $0x00000004, DI
+	DECQ         R9
+	JNE          sum1
+	MOVQ         scale+64(FP), CX
+	TESTQ        CX, CX
+	JE           store1
+	VMULPS       (CX), Z1, Z1
+	VMULPS       64(CX), Z8, Z8
+	VMULPS       128(CX), Z15, Z15
+
+store1:
+	VMOVUPS Z1, (AX)
+	VMOVUPS Z8, 64(AX)
+	VMOVUPS Z15, K1, 128(AX)
+	JMP     end
+
+not1:
+end:
+	VZEROUPPER
+	RET
+
+// func productsAVX512x4(dst *float32, ldd int, a *float32, lda int, b *float32, m int, k int, add bool, scale *float32, last uint32)
+// Requires: AVX, AVX512F
+TEXT ·productsAVX512x4(SB), NOSPLIT, $0-76
+	PCALIGN $0x40
+
+	// productsAVX512x4 sets dst[m] to the products of rows a[m][k] and a panel b[k] of 64 columns, times scale unless it is nil, or adds them.
+	// m and k are positive. Of the last vector it writes the lanes of mask last.
+	MOVL  last+72(FP), AX
+	KMOVW AX, K1
+	MOVQ  dst+0(FP), AX
+	MOVQ  ldd+8(FP), CX
+	SHLQ  $0x02, CX
+	LEAQ  (AX)(CX*2), DX
+	ADDQ  CX, DX
+	MOVQ  a+16(FP), BX
+	MOVQ  lda+24(FP), SI
+	SHLQ  $0x02, SI
+	LEAQ  (BX)(SI*2), DI
+	ADDQ  SI, DI
+	MOVQ  m+40(FP), R10
+
+rows:
+	CMPQ      R10, $0x06
+	JL        rest
+	MOVQ      b+32(FP), R8
+	MOVQ      k+48(FP), R9
+	VPXORD    Z1, Z1, Z1
+	VPXORD    Z8, Z8, Z8
+	VPXORD    Z15, Z15, Z15
+	VPXORD    Z22, Z22, Z22
+	VPXORD    Z2, Z2, Z2
+	VPXORD    Z9, Z9, Z9
+	VPXORD    Z16, Z16, Z16
+	VPXORD    Z23, Z23, Z23
+	VPXORD    Z3, Z3, Z3
+	VPXORD    Z10, Z10, Z10
+	VPXORD    Z17, Z17, Z17
+	VPXORD    Z24, Z24, Z24
+	VPXORD    Z4, Z4, Z4
+	VPXORD    Z11, Z11, Z11
+	VPXORD    Z18, Z18, Z18
+	VPXORD    Z25, Z25, Z25
+	VPXORD    Z5, Z5, Z5
+	VPXORD    Z12, Z12, Z12
+	VPXORD    Z19, Z19, Z19
+	VPXORD    Z26, Z26, Z26
+	VPXORD    Z6, Z6, Z6
+	VPXORD    Z13, Z13, Z13
+	VPXORD    Z20, Z20, Z20
+	VPXORD    Z27, Z27, Z27
+	MOVB      add+56(FP), R11
+	TESTB     R11, R11
+	JE        sum6
+	VMOVUPS   (AX), Z1
+	VMOVUPS   64(AX), Z8
+	VMOVUPS   128(AX), Z15
+	VMOVUPS.Z 192(AX), K1, Z22
+	VMOVUPS   (AX)(CX*1), Z2
+	VMOVUPS   64(AX)(CX*1), Z9
+	VMOVUPS   128(AX)(CX*1), Z16
+	VMOVUPS.Z 192(AX)(CX*1), K1, Z23
+	VMOVUPS   (AX)(CX*2), Z3
+	VMOVUPS   64(AX)(CX*2), Z10
+	VMOVUPS   128(AX)(CX*2), Z17
+	VMOVUPS.Z 192(AX)(CX*2), K1, Z24
+	VMOVUPS   (DX), Z4
+	VMOVUPS   64(DX), Z11
+	VMOVUPS   128(DX), Z18
+	VMOVUPS.Z 192(DX), K1, Z25
+	VMOVUPS   (DX)(CX*1), Z5
+	VMOVUPS   64(DX)(CX*1), Z12
+	VMOVUPS   128(DX)(CX*1), Z19
+	VMOVUPS.Z 192(DX)(CX*1), K1, Z26
+	VMOVUPS   (DX)(CX*2), Z6
+	VMOVUPS   64(DX)(CX*2), Z13
+	VMOVUPS   128(DX)(CX*2), Z20
+	VMOVUPS.Z 192(DX)(CX*2), K1, Z27
+
+sum6:
+	VMOVUPS      (R8), Z0
+	VMOVUPS      64(R8), Z7
+	VMOVUPS      128(R8), Z14
+	VMOVUPS      192(R8), Z21
+	VBROADCASTSS (BX), Z28
+	VFMADD231PS  Z0, Z28, Z1
+	VFMADD231PS  Z7, Z28, Z8
+	VFMADD231PS  Z14, Z28, Z15
+	VFMADD231PS  Z21, Z28, Z22
+	VBROADCASTSS (BX)(SI*1), Z28
+	VFMADD231PS  Z0, Z28, Z2
+	VFMADD231PS  Z7, Z28, Z9
+	VFMADD231PS  Z14, Z28, Z16
+	VFMADD231PS  Z21, Z28, Z23
+	VBROADCASTSS (BX)(SI*2), Z28
+	VFMADD231PS  Z0, Z28, Z3
+	VFMADD231PS  Z7, Z28, Z10
+	VFMADD231PS  Z14, Z28, Z17
+	VFMADD231PS  Z21, Z28, Z24
+	VBROADCASTSS (DI), Z28
+	VFMADD231PS  Z0, Z28, Z4
+	VFMADD231PS  Z7, Z28, Z11
+	VFMADD231PS  Z14, Z28, Z18
+	VFMADD231PS  Z21, Z28, Z25
+	VBROADCASTSS (DI)(SI*1), Z28
+	VFMADD231PS  Z0, Z28, Z5
+	VFMADD231PS  Z7, Z28, Z12
+	VFMADD231PS  Z14, Z28, Z19
+	VFMADD231PS  Z21, Z28, Z26
+	VBROADCASTSS (DI)(SI*2), Z28
+	VFMADD231PS  Z0, Z28, Z6
+	VFMADD231PS  Z7, Z28, Z13
+	VFMADD231PS  Z14, Z28, Z20
+	VFMADD231PS  Z21, Z28, Z27
+	ADDQ         $0x00000100, R8
+	ADDQ         $0x00000004, BX
+	ADDQ         $0x00000004, DI
+	DECQ         R9
+	JNE          sum6
+	MOVQ         scale+64(FP), R8
+	TESTQ        R8, R8
+	JE           store6
+	VMULPS       (R8), Z1, Z1
+	VMULPS       64(R8), Z8, Z8
+	VMULPS       128(R8), Z15, Z15
+	VMULPS       192(R8), Z22, Z22
+	VMULPS       (R8), Z2, Z2
+	VMULPS       64(R8), Z9, Z9
+	VMULPS       128(R8), Z16, Z16
+	VMULPS       192(R8), Z23, Z23
+	VMULPS       (R8), Z3, Z3
+	VMULPS       64(R8), Z10, Z10
+	VMULPS       128(R8), Z17, Z17
+	VMULPS       192(R8), Z24, Z24
+	VMULPS       (R8), Z4, Z4
+	VMULPS       64(R8), Z11, Z11
+	VMULPS       128(R8), Z18, Z18
+	VMULPS       192(R8), Z25, Z25
+	VMULPS       (R8), Z5, Z5
+	VMULPS       64(R8), Z12, Z12
+	VMULPS       128(R8), Z19, Z19
+	VMULPS       192(R8), Z26, Z26
+	VMULPS       (R8), Z6, Z6
+	VMULPS       64(R8), Z13, Z13
+	VMULPS       128(R8), Z20, Z20
+	VMULPS       192(R8), Z27, Z27
+
+store6:
+	VMOVUPS Z1, (AX)
+	VMOVUPS Z8, 64(AX)
+	VMOVUPS Z15, 128(AX)
+	VMOVUPS Z22, K1, 192(AX)
+	VMOVUPS Z2, (AX)(CX*1)
+	VMOVUPS Z9, 64(AX)(CX*1)
+	VMOVUPS Z16, 128(AX)(CX*1)
+	VMOVUPS Z23, K1, 192(AX)(CX*1)
+	VMOVUPS Z3, (AX)(CX*2)
+	VMOVUPS Z10, 64(AX)(CX*2)
+	VMOVUPS Z17, 128(AX)(CX*2)
+	VMOVUPS Z24, K1, 192(AX)(CX*2)
+	VMOVUPS Z4, (DX)
+	VMOVUPS Z11, 64(DX)
+	VMOVUPS Z18, 128(DX)
+	VMOVUPS Z25, K1, 192(DX)
+	VMOVUPS Z5, (DX)(CX*1)
+	VMOVUPS Z12, 64(DX)(CX*1)
+	VMOVUPS Z19, 128(DX)(CX*1)
+	VMOVUPS Z26, K1, 192(DX)(CX*1)
+	VMOVUPS Z6, (DX)(CX*2)
+	VMOVUPS Z13, 64(DX)(CX*2)
+	VMOVUPS Z20, 128(DX)(CX*2)
+	VMOVUPS Z27, K1, 192(DX)(CX*2)
+	MOVQ    k+48(FP), R8
+	SHLQ    $0x02, R8
+	SUBQ    R8, BX
+	SUBQ    R8, DI
+	IMUL3Q  $0x06, SI, R8
+	ADDQ    R8, BX
+	ADDQ    R8, DI
+	IMUL3Q  $0x06, CX, R8
+	ADDQ    R8, AX
+	ADDQ    R8, DX
+	SUBQ    $0x06, R10
+	JMP     rows
+
+rest:
+	CMPQ      R10, $0x05
+	JNE       not5
+	MOVQ      b+32(FP), R8
+	MOVQ      k+48(FP), R9
+	VPXORD    Z1, Z1, Z1
+	VPXORD    Z8, Z8, Z8
+	VPXORD    Z15, Z15, Z15
+	VPXORD    Z22, Z22, Z22
+	VPXORD    Z2, Z2, Z2
+	VPXORD    Z9, Z9, Z9
+	VPXORD    Z16, Z16, Z16
+	VPXORD    Z23, Z23, Z23
+	VPXORD    Z3, Z3, Z3
+	VPXORD    Z10, Z10, Z10
+	VPXORD    Z17, Z17, Z17
+	VPXORD    Z24, Z24, Z24
+	VPXORD    Z4, Z4, Z4
+	VPXORD    Z11, Z11, Z11
+	VPXORD    Z18, Z18, Z18
+	VPXORD    Z25, Z25, Z25
+	VPXORD    Z5, Z5, Z5
+	VPXORD    Z12, Z12, Z12
+	VPXORD    Z19, Z19, Z19
+	VPXORD    Z26, Z26, Z26
+	MOVB      add+56(FP), R10
+	TESTB     R10, R10
+	JE        sum5
+	VMOVUPS   (AX), Z1
+	VMOVUPS   64(AX), Z8
+	VMOVUPS   128(AX), Z15
+	VMOVUPS.Z 192(AX), K1, Z22
+	VMOVUPS   (AX)(CX*1), Z2
+	VMOVUPS   64(AX)(CX*1), Z9
+	VMOVUPS   128(AX)(CX*1), Z16
+	VMOVUPS.Z 192(AX)(CX*1), K1, Z23
+	VMOVUPS   (AX)(CX*2), Z3
+	VMOVUPS   64(AX)(CX*2), Z10
+	VMOVUPS   128(AX)(CX*2), Z17
+	VMOVUPS.Z 192(AX)(CX*2), K1, Z24
+	VMOVUPS   (DX), Z4
+	VMOVUPS   64(DX), Z11
+	VMOVUPS   128(DX), Z18
+	VMOVUPS.Z 192(DX), K1, Z25
+	VMOVUPS   (DX)(CX*1), Z5
+	VMOVUPS   64(DX)(CX*1), Z12
+	VMOVUPS   128(DX)(CX*1), Z19
+	VMOVUPS.Z 192(DX)(CX*1), K1, Z26
+
+sum5:
+	VMOVUPS      (R8), Z0
+	VMOVUPS      64(R8), Z7
+	VMOVUPS      128(R8), Z14
+	VMOVUPS      192(R8), Z21
+	VBROADCASTSS (BX), Z6
+	VFMADD231PS  Z0, Z6, Z1
+	VFMADD231PS  Z7, Z6, Z8
+	VFMADD231PS  Z14, Z6, Z15
+	VFMADD231PS  Z21, Z6, Z22
+	VBROADCASTSS (BX)(SI*1), Z6
+	VFMADD231PS  Z0, Z6, Z2
+	VFMADD231PS  Z7, Z6, Z9
+	VFMADD231PS  Z14, Z6, Z16
+	VFMADD231PS  Z21, Z6, Z23
+	VBROADCASTSS (BX)(SI*2), Z6
+	VFMADD231PS  Z0, Z6, Z3
+	VFMADD231PS  Z7, Z6, Z10
+	VFMADD231PS  Z14, Z6, Z17
+	VFMADD231PS  Z21, Z6, Z24
+	VBROADCASTSS (DI), Z6
+	VFMADD231PS  Z0, Z6, Z4
+	VFMADD231PS  Z7, Z6, Z11
+	VFMADD231PS  Z14, Z6, Z18
+	VFMADD231PS  Z21, Z6, Z25
+	VBROADCASTSS (DI)(SI*1), Z6
+	VFMADD231PS  Z0, Z6, Z5
+	VFMADD231PS  Z7, Z6, Z12
+	VFMADD231PS  Z14, Z6, Z19
+	VFMADD231PS  Z21, Z6, Z26
+	ADDQ         $0x00000100, R8
+	ADDQ         $0x00000004, BX
+	ADDQ         $0x00000004, DI
+	DECQ         R9
+	JNE          sum5
+	MOVQ         scale+64(FP), BX
+	TESTQ        BX, BX
+	JE           store5
+	VMULPS       (BX), Z1, Z1
+	VMULPS       64(BX), Z8, Z8
+	VMULPS       128(BX), Z15, Z15
+	VMULPS       192(BX), Z22, Z22
+	VMULPS       (BX), Z2, Z2
+	VMULPS       64(BX), Z9, Z9
+	VMULPS       128(BX), Z16, Z16
+	VMULPS       192(BX), Z23, Z23
+	VMULPS       (BX), Z3, Z3
+	VMULPS       64(BX), Z10, Z10
+	VMULPS       128(BX), Z17, Z17
+	VMULPS       192(BX), Z24, Z24
+	VMULPS       (BX), Z4, Z4
+	VMULPS       64(BX), Z11, Z11
+	VMULPS       128(BX), Z18, Z18
+	VMULPS       192(BX), Z25, Z25
+	VMULPS       (BX), Z5, Z5
+	VMULPS       64(BX), Z12, Z12
+	VMULPS       128(BX), Z19, Z19
+	VMULPS       192(BX), Z26, Z26
+
+store5:
+	VMOVUPS Z1, (AX)
+	VMOVUPS Z8, 64(AX)
+	VMOVUPS Z15, 128(AX)
+	VMOVUPS Z22, K1, 192(AX)
+	VMOVUPS Z2, (AX)(CX*1)
+	VMOVUPS Z9, 64(AX)(CX*1)
+	VMOVUPS Z16, 128(AX)(CX*1)
+	VMOVUPS Z23, K1, 192(AX)(CX*1)
+	VMOVUPS Z3, (AX)(CX*2)
+	VMOVUPS Z10, 64(AX)(CX*2)
+	VMOVUPS Z17, 128(AX)(CX*2)
+	VMOVUPS Z24, K1, 192(AX)(CX*2)
+	VMOVUPS Z4, (DX)
+	VMOVUPS Z11, 64(DX)
+	VMOVUPS Z18, 128(DX)
+	VMOVUPS Z25, K1, 192(DX)
+	VMOVUPS Z5, (DX)(CX*1)
+	VMOVUPS Z12, 64(DX)(CX*1)
+	VMOVUPS Z19, 128(DX)(CX*1)
+	VMOVUPS Z26, K1, 192(DX)(CX*1)
+	JMP     end
+
+not5:
+	CMPQ      R10, $0x04
+	JNE       not4
+	MOVQ      b+32(FP), R8
+	MOVQ      k+48(FP), R9
+	VPXORD    Z1, Z1, Z1
+	VPXORD    Z8, Z8, Z8
+	VPXORD    Z15, Z15, Z15
+	VPXORD    Z22, Z22, Z22
+	VPXORD    Z2, Z2, Z2
+	VPXORD    Z9, Z9, Z9
+	VPXORD    Z16, Z16, Z16
+	VPXORD    Z23, Z23, Z23
+	VPXORD    Z3, Z3, Z3
+	VPXORD    Z10, Z10, Z10
+	VPXORD    Z17, Z17, Z17
+	VPXORD    Z24, Z24, Z24
+	VPXORD    Z4, Z4, Z4
+	VPXORD    Z11, Z11, Z11
+	VPXORD    Z18, Z18, Z18
+	VPXORD    Z25, Z25, Z25
+	MOVB      add+56(FP), R10
+	TESTB     R10, R10
+	JE        sum4
+	VMOVUPS   (AX), Z1
+	VMOVUPS   64(AX), Z8
+	VMOVUPS   128(AX), Z15
+	VMOVUPS.Z 192(AX), K1, Z22
+	VMOVUPS   (AX)(CX*1), Z2
+	VMOVUPS   64(AX)(CX*1), Z9
+	VMOVUPS   128(AX)(CX*1), Z16
+	VMOVUPS.Z 192(AX)(CX*1), K1, Z23
+	VMOVUPS   (AX)(CX*2), Z3
+	VMOVUPS   64(AX)(CX*2), Z10
+	VMOVUPS   128(AX)(CX*2), Z17
+	VMOVUPS.Z 192(AX)(CX*2), K1, Z24
+	VMOVUPS   (DX), Z4
+	VMOVUPS   64(DX), Z11
+	VMOVUPS   128(DX), Z18
+	VMOVUPS.Z 192(DX), K1, Z25
+
+sum4:
+	VMOVUPS      (R8), Z0
+	VMOVUPS      64(R8), Z7
+	VMOVUPS      128(R8), Z14
+	VMOVUPS      192(R8), Z21
+	VBROADCASTSS (BX), Z5
+	VFMADD231PS  Z0, Z5, Z1
+	VFMADD231PS  Z7, Z5, Z8
+	VFMADD231PS  Z14, Z5, Z15
+	VFMADD231PS  Z21, Z5, Z22
+	VBROADCASTSS (BX)(SI*1), Z5
+	VFMADD231PS  Z0, Z5, Z2
+	VFMADD231PS  Z7, Z5, Z9
+	VFMADD231PS  Z14, Z5, Z16
+	VFMADD231PS  Z21, Z5, Z23
+	VBROADCASTSS (BX)(SI*2), Z5
+	VFMADD231PS  Z0, Z5, Z3
+	VFMADD231PS  Z7, Z5, Z10
+	VFMADD231PS  Z14, Z5, Z17
+	VFMADD231PS  Z21, Z5, Z24
+	VBROADCASTSS (DI), Z5
+	VFMADD231PS  Z0, Z5, Z4
+	VFMADD231PS  Z7, Z5, Z11
+	VFMADD231PS  Z14, Z5, Z18
+	VFMADD231PS  Z21, Z5, Z25
+	ADDQ         $0x00000100, R8
+	ADDQ         $0x00000004, BX
+	ADDQ         $0x00000004, DI
+	DECQ         R9
+	JNE          sum4
+	MOVQ         scale+64(FP), BX
+	TESTQ        BX, BX
+	JE           store4
+	VMULPS       (BX), Z1, Z1
+	VMULPS       64(BX), Z8, Z8
+	VMULPS       128(BX), Z15, Z15
+	VMULPS       192(BX), Z22, Z22
+	VMULPS       (BX), Z2, Z2
+	VMULPS       64(BX), Z9, Z9
+	VMULPS       128(BX), Z16, Z16
+	VMULPS       192(BX), Z23, Z23
+	VMULPS       (BX), Z3, Z3
+	VMULPS       64(BX), Z10, Z10
+	VMULPS       128(BX), Z17, Z17
+	VMULPS       192(BX), Z24, Z24
+	VMULPS       (BX), Z4, Z4
+	VMULPS       64(BX), Z11, Z11
+	VMULPS       128(BX), Z18, Z18
+	VMULPS       192(BX), Z25, Z25
+
+store4:
+	VMOVUPS Z1, (AX)
+	VMOVUPS Z8, 64(AX)
+	VMOVUPS Z15, 128(AX)
+	VMOVUPS Z22, K1, 192(AX)
+	VMOVUPS Z2, (AX)(CX*1)
+	VMOVUPS Z9, 64(AX)(CX*1)
+	VMOVUPS Z16, 128(AX)(CX*1)
+	VMOVUPS Z23, K1, 192(AX)(CX*1)
+	VMOVUPS Z3, (AX)(CX*2)
+	VMOVUPS Z10, 64(AX)(CX*2)
+	VMOVUPS Z17, 128(AX)(CX*2)
+	VMOVUPS Z24, K1, 192(AX)(CX*2)
+	VMOVUPS Z4, (DX)
+	VMOVUPS Z11, 64(DX)
+	VMOVUPS Z18, 128(DX)
+	VMOVUPS Z25, K1, 192(DX)
+	JMP     end
+
+not4:
+	CMPQ      R10, $0x03
+	JNE       not3
+	MOVQ      b+32(FP), R8
+	MOVQ      k+48(FP), R9
+	VPXORD    Z1, Z1, Z1
+	VPXORD    Z8, Z8, Z8
+	VPXORD    Z15, Z15, Z15
+	VPXORD    Z22, Z22, Z22
+	VPXORD    Z2, Z2, Z2
+	VPXORD    Z9, Z9, Z9
+	VPXORD    Z16, Z16, Z16
+	VPXORD    Z23, Z23, Z23
+	VPXORD    Z3, Z3, Z3
+	VPXORD    Z10, Z10, Z10
+	VPXORD    Z17, Z17, Z17
+	VPXORD    Z24, Z24, Z24
+	MOVB      add+56(FP), DL
+	TESTB     DL, DL
+	JE        sum3
+	VMOVUPS   (AX), Z1
+	VMOVUPS   64(AX), Z8
+	VMOVUPS   128(AX), Z15
+	VMOVUPS.Z 192(AX), K1, Z22
+	VMOVUPS   (AX)(CX*1), Z2
+	VMOVUPS   64(AX)(CX*1), Z9
+	VMOVUPS   128(AX)(CX*1), Z16
+	VMOVUPS.Z 192(AX)(CX*1), K1, Z23
+	VMOVUPS   (AX)(CX*2), Z3
+	VMOVUPS   64(AX)(CX*2), Z10
+	VMOVUPS   128(AX)(CX*2), Z17
+	VMOVUPS.Z 192(AX)(CX*2), K1, Z24
+
+sum3:
+	VMOVUPS      (R8), Z0
+	VMOVUPS      64(R8), Z7
+	VMOVUPS      128(R8), Z14
+	VMOVUPS      192(R8), Z21
+	VBROADCASTSS (BX), Z4
+	VFMADD231PS  Z0, Z4, Z1
+	VFMADD231PS  Z7, Z4, Z8
+	VFMADD231PS  Z14, Z4, Z15
+	VFMADD231PS  Z21, Z4, Z22
+	VBROADCASTSS (BX)(SI*1), Z4
+	VFMADD231PS  Z0, Z4, Z2
+	VFMADD231PS  Z7, Z4, Z9
+	VFMADD231PS  Z14, Z4, Z16
+	VFMADD231PS  Z21, Z4, Z23
+	VBROADCASTSS (BX)(SI*2), Z4
+	VFMADD231PS  Z0, Z4, Z3
+	VFMADD231PS  Z7, Z4, Z10
+	VFMADD231PS  Z14, Z4, Z17
+	VFMADD231PS  Z21, Z4, Z24
+	ADDQ         $0x00000100, R8
+	ADDQ         $0x00000004, BX
+	ADDQ         $0x00000004, DI
+	DECQ         R9
+	JNE          sum3
+	MOVQ         scale+64(FP), DX
+	TESTQ        DX, DX
+	JE           store3
+	VMULPS       (DX), Z1, Z1
+	VMULPS       64(DX), Z8, Z8
+	VMULPS       128(DX), Z15, Z15
+	VMULPS       192(DX), Z22, Z22
+	VMULPS       (DX), Z2, Z2
+	VMULPS       64(DX), Z9, Z9
+	VMULPS       128(DX), Z16, Z16
+	VMULPS       192(DX), Z23, Z23
+	VMULPS       (DX), Z3, Z3
+	VMULPS       64(DX), Z10, Z10
+	VMULPS       128(DX), Z17, Z17
+	VMULPS       192(DX), Z24, Z24
+
+store3:
+	VMOVUPS Z1, (AX)
+	VMOVUPS Z8, 64(AX)
+	VMOVUPS Z15, 128(AX)
+	VMOVUPS Z22, K1, 192(AX)
+	VMOVUPS Z2, (AX)(CX*1)
+	VMOVUPS Z9, 64(AX)(CX*1)
+	VMOVUPS Z16, 128(AX)(CX*1)
+	VMOVUPS Z23, K1, 192(AX)(CX*1)
+	VMOVUPS Z3, (AX)(CX*2)
+	VMOVUPS Z10, 64(AX)(CX*2)
+	VMOVUPS Z17, 128(AX)(CX*2)
+	VMOVUPS Z24, K1, 192(AX)(CX*2)
+	JMP     end
+
+not3:
+	CMPQ      R10, $0x02
+	JNE       not2
+	MOVQ      b+32(FP), R8
+	MOVQ      k+48(FP), R9
+	VPXORD    Z1, Z1, Z1
+	VPXORD    Z8, Z8, Z8
+	VPXORD    Z15, Z15, Z15
+	VPXORD    Z22, Z22, Z22
+	VPXORD    Z2, Z2, Z2
+	VPXORD    Z9, Z9, Z9
+	VPXORD    Z16, Z16, Z16
+	VPXORD    Z23, Z23, Z23
+	MOVB      add+56(FP), DL
+	TESTB     DL, DL
+	JE        sum2
+	VMOVUPS   (AX), Z1
+	VMOVUPS   64(AX), Z8
+	VMOVUPS   128(AX), Z15
+	VMOVUPS.Z 192(AX), K1, Z22
+	VMOVUPS   (AX)(CX*1), Z2
+	VMOVUPS   64(AX)(CX*1), Z9
+	VMOVUPS   128(AX)(CX*1), Z16
+	VMOVUPS.Z 192(AX)(CX*1), K1, Z23
+
+sum2:
+	VMOVUPS      (R8), Z0
+	VMOVUPS      64(R8), Z7
+	VMOVUPS      128(R8), Z14
+	VMOVUPS      192(R8), Z21
+	VBROADCASTSS (BX), Z3
+	VFMADD231PS  Z0, Z3, Z1
+	VFMADD231PS  Z7, Z3, Z8
+	VFMADD231PS  Z14, Z3, Z15
+	VFMADD231PS  Z21, Z3, Z22
+	VBROADCASTSS (BX)(SI*1), Z3
+	VFMADD231PS  Z0, Z3, Z2
+	VFMADD231PS  Z7, Z3, Z9
+	VFMADD231PS  Z14, Z3, Z16
+	VFMADD231PS  Z21, Z3, Z23
+	ADDQ         $0x00000100, R8
+	ADDQ         $0x00000004, BX
+	ADDQ         $0x00000004, DI
+	DECQ         R9
+	JNE          sum2
+	MOVQ         scale+64(FP), DX
+	TESTQ        DX, DX
+	JE           store2
+	VMULPS       (DX), Z1, Z1
+	VMULPS       64(DX), Z8, Z8
+	VMULPS       128(DX), Z15, Z15
+	VMULPS       192(DX), Z22, Z22
+	VMULPS       (DX), Z2, Z2
+	VMULPS       64(DX), Z9, Z9
+	VMULPS       128(DX), Z16, Z16
+	VMULPS       192(DX), Z23, Z23
+
+store2:
+	VMOVUPS Z1, (AX)
+	VMOVUPS Z8, 64(AX)
+	VMOVUPS Z15, 128(AX)
+	VMOVUPS Z22, K1, 192(AX)
+	VMOVUPS Z2, (AX)(CX*1)
+	VMOVUPS Z9, 64(AX)(CX*1)
+	VMOVUPS Z16, 128(AX)(CX*1)
+	VMOVUPS Z23, K1, 192(AX)(CX*1)
+	JMP     end
+
+not2:
+	CMPQ      R10, $0x01
+	JNE       not1
+	MOVQ      b+32(FP), R8
+	MOVQ      k+48(FP), R9
+	VPXORD    Z1, Z1, Z1
+	VPXORD    Z8, Z8, Z8
+	VPXORD    Z15, Z15, Z15
+	VPXORD    Z22, Z22, Z22
+	MOVB      add+56(FP), CL
+	TESTB     CL, CL
+	JE        sum1
+	VMOVUPS   (AX), Z1
+	VMOVUPS   64(AX), Z8
+	VMOVUPS   128(AX), Z15
+	VMOVUPS.Z 192(AX), K1, Z22
+
+sum1:
+	VMOVUPS      (R8), Z0
+	VMOVUPS      64(R8), Z7
+	VMOVUPS      128(R8), Z14
+	VMOVUPS      192(R8), Z21
+	VBROADCASTSS (BX), Z2
+	VFMADD231PS  Z0, Z2, Z1
+	VFMADD231PS  Z7, Z2, Z8
+	VFMADD231PS  Z14, Z2, Z15
+	VFMADD231PS  Z21, Z2, Z22
+	ADDQ         $0x00000100, R8
+	ADDQ         $0x00000004, BX
+	ADDQ         $0x00000004, DI
+	DECQ         R9
+	JNE          sum1
+	MOVQ         scale+64(FP), CX
+	TESTQ        CX, CX
+	JE           store1
+	VMULPS       (CX), Z1, Z1
+	VMULPS       64(CX), Z8, Z8
+	VMULPS       128(CX), Z15, Z15
+	VMULPS       192(CX), Z22, Z22
+
+store1:
+	VMOVUPS Z1, (AX)
+	VMOVUPS Z8, 64(AX)
+	VMOVUPS Z15, 128(AX)
+	VMOVUPS Z22, K1, 192(AX)
+	JMP     end
+
+not1:
+end:
+	VZEROUPPER
+	RET
+
+// func productsAVX2x1(dst *float32, ldd int, a *float32, lda int, b *float32, m int, k int, add bool, scale *float32)
+// Requires: AVX, FMA3
+TEXT ·productsAVX2x1(SB), NOSPLIT, $0-72
+	PCALIGN $0x40
+
+	// productsAVX2x1 sets dst[m] to the products of rows a[m][k] and a panel b[k] of 8 columns, times scale unless it is nil, or adds them.
+	// m and k are positive.
+	MOVQ dst+0(FP), AX
+	MOVQ ldd+8(FP), CX
+	SHLQ $0x02, CX
+	LEAQ (AX)(CX*2), DX
+	ADDQ CX, DX
+	MOVQ a+16(FP), BX
+	MOVQ lda+24(FP), SI
+	SHLQ $0x02, SI
+	LEAQ (BX)(SI*2), DI
+	ADDQ SI, DI
+	MOVQ m+40(FP), R10
+
+rows:
+	CMPQ    R10, $0x06
+	JL      rest
+	MOVQ    b+32(FP), R8
+	MOVQ    k+48(FP), R9
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	MOVB    add+56(FP), R11
+	TESTB   R11, R11
+	JE      sum6
+	VMOVUPS (AX), Y1
+	VMOVUPS (AX)(CX*1), Y2
+	VMOVUPS (AX)(CX*2), Y3
+	VMOVUPS (DX), Y4
+	VMOVUPS (DX)(CX*1), Y5
+	VMOVUPS (DX)(CX*2), Y6
+
+sum6:
+	VMOVUPS      (R8), Y0
+	VBROADCASTSS (BX), Y7
+	VFMADD231PS  Y0, Y7, Y1
+	VBROADCASTSS (BX)(SI*1), Y7
+	VFMADD231PS  Y0, Y7, Y2
+	VBROADCASTSS (BX)(SI*2), Y7
+	VFMADD231PS  Y0, Y7, Y3
+	VBROADCASTSS (DI), Y7
+	VFMADD231PS  Y0, Y7, Y4
+	VBROADCASTSS (DI)(SI*1), Y7
+	VFMADD231PS  Y0, Y7, Y5
+	VBROADCASTSS (DI)(SI*2), Y7
+	VFMADD231PS  Y0, Y7, Y6
+	ADDQ         $0x00000020, R8
+	ADDQ         $0x00000004, BX
+	ADDQ         $0x00000004, DI
+	DECQ         R9
+	JNE          sum6
+	MOVQ         scale+64(FP), R8
+	TESTQ        R8, R8
+	JE           store6
+	VMULPS       (R8), Y1, Y1
+	VMULPS       (R8), Y2, Y2
+	VMULPS       (R8), Y3, Y3
+	VMULPS       (R8), Y4, Y4
+	VMULPS       (R8), Y5, Y5
+	VMULPS       (R8), Y6, Y6
+
+store6:
+	VMOVUPS Y1, (AX)
+	VMOVUPS Y2, (AX)(CX*1)
+	VMOVUPS Y3, (AX)(CX*2)
+	VMOVUPS Y4, (DX)
+	VMOVUPS Y5, (DX)(CX*1)
+	VMOVUPS Y6, (DX)(CX*2)
+	MOVQ    k+48(FP), R8
+	SHLQ    $0x02, R8
+	SUBQ    R8, BX
+	SUBQ    R8, DI
+	IMUL3Q  $0x06, SI, R8
+	ADDQ    R8, BX
+	ADDQ    R8, DI
+	IMUL3Q  $0x06, CX, R8
+	ADDQ    R8, AX
+	ADDQ    R8, DX
+	SUBQ    $0x06, R10
+	JMP     rows
+
+rest:
+	CMPQ    R10, $0x05
+	JNE     not5
+	MOVQ    b+32(FP), R8
+	MOVQ    k+48(FP), R9
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	MOVB    add+56(FP), R10
+	TESTB   R10, R10
+	JE      sum5
+	VMOVUPS (AX), Y1
+	VMOVUPS (AX)(CX*1), Y2
+	VMOVUPS (AX)(CX*2), Y3
+	VMOVUPS (DX), Y4
+	VMOVUPS (DX)(CX*1), Y5
+
+sum5:
+	VMOVUPS      (R8), Y0
+	VBROADCASTSS (BX), Y6
+	VFMADD231PS  Y0, Y6, Y1
+	VBROADCASTSS (BX)(SI*1), Y6
+	VFMADD231PS  Y0, Y6, Y2
+	VBROADCASTSS (BX)(SI*2), Y6
+	VFMADD231PS  Y0, Y6, Y3
+	VBROADCASTSS (DI), Y6
+	VFMADD231PS  Y0, Y6, Y4
+	VBROADCASTSS (DI)(SI*1), Y6
+	VFMADD231PS  Y0, Y6, Y5
+	ADDQ         $0x00000020, R8
+	ADDQ         $0x00000004, BX
+	ADDQ         $0x00000004, DI
+	DECQ         R9
+	JNE          sum5
+	MOVQ         scale+64(FP), BX
+	TESTQ        BX, BX
+	JE           store5
+	VMULPS       (BX), Y1, Y1
+	VMULPS       (BX), Y2, Y2
+	VMULPS       (BX), Y3, Y3
+	VMULPS       (BX), Y4, Y4
+	VMULPS       (BX), Y5, Y5
+
+store5:
+	VMOVUPS Y1, (AX)
+	VMOVUPS Y2, (AX)(CX*1)
+	VMOVUPS Y3, (AX)(CX*2)
+	VMOVUPS Y4, (DX)
+	VMOVUPS Y5, (DX)(CX*1)
+	JMP     end
+
+not5:
+	CMPQ    R10, $0x04
+	JNE     not4
+	MOVQ    b+32(FP), R8
+	MOVQ    k+48(FP), R9
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	MOVB    add+56(FP), R10
+	TESTB   R10, R10
+	JE      sum4
+	VMOVUPS (AX), Y1
+	VMOVUPS (AX)(CX*1), Y2
+	VMOVUPS (AX)(CX*2), Y3
+	VMOVUPS (DX), Y4
+
+sum4:
+	VMOVUPS      (R8), Y0
+	VBROADCASTSS (BX), Y5
+	VFMADD231PS  Y0, Y5, Y1
+	VBROADCASTSS (BX)(SI*1), Y5
+	VFMADD231PS  Y0, Y5, Y2
+	VBROADCASTSS (BX)(SI*2), Y5
+	VFMADD231PS  Y0, Y5, Y3
+	VBROADCASTSS (DI), Y5
+	VFMADD231PS  Y0, Y5, Y4
+	ADDQ         $0x00000020, R8
+	ADDQ         $0x00000004, BX
+	ADDQ         $0x00000004, DI
+	DECQ         R9
+	JNE          sum4
+	MOVQ         scale+64(FP), BX
+	TESTQ        BX, BX
+	JE           store4
+	VMULPS       (BX), Y1, Y1
+	VMULPS       (BX), Y2, Y2
+	VMULPS       (BX), Y3, Y3
+	VMULPS       (BX), Y4, Y4
+
+store4:
+	VMOVUPS Y1, (AX)
+	VMOVUPS Y2, (AX)(CX*1)
+	VMOVUPS Y3, (AX)(CX*2)
+	VMOVUPS Y4, (DX)
+	JMP     end
+
+not4:
+	CMPQ    R10, $0x03
+	JNE     not3
+	MOVQ    b+32(FP), R8
+	MOVQ    k+48(FP), R9
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	MOVB    add+56(FP), DL
+	TESTB   DL, DL
+	JE      sum3
+	VMOVUPS (AX), Y1
+	VMOVUPS (AX)(CX*1), Y2
+	VMOVUPS (AX)(CX*2), Y3
+
+sum3:
+	VMOVUPS      (R8), Y0
+	VBROADCASTSS (BX), Y4
+	VFMADD231PS  Y0, Y4, Y1
+	VBROADCASTSS (BX)(SI*1), Y4
+	VFMADD231PS  Y0, Y4, Y2
+	VBROADCASTSS (BX)(SI*2), Y4
+	VFMADD231PS  Y0, Y4, Y3
+	ADDQ         $0x00000020, R8
+	ADDQ         $0x00000004, BX
+	ADDQ         $0x00000004, DI
+	DECQ         R9
+	JNE          sum3
+	MOVQ         scale+64(FP), DX
+	TESTQ        DX, DX
+	JE           store3
+	VMULPS       (DX), Y1, Y1
+	VMULPS       (DX), Y2, Y2
+	VMULPS       (DX), Y3, Y3
+
+store3:
+	VMOVUPS Y1, (AX)
+	VMOVUPS Y2, (AX)(CX*1)
+	VMOVUPS Y3, (AX)(CX*2)
+	JMP     end
+
+not3:
+	CMPQ    R10, $0x02
+	JNE     not2
+	MOVQ    b+32(FP), R8
+	MOVQ    k+48(FP), R9
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	MOVB    add+56(FP), DL
+	TESTB   DL, DL
+	JE      sum2
+	VMOVUPS (AX), Y1
+	VMOVUPS (AX)(CX*1), Y2
+
+sum2:
+	VMOVUPS      (R8), Y0
+	VBROADCASTSS (BX), Y3
+	VFMADD231PS  Y0, Y3, Y1
+	VBROADCASTSS (BX)(SI*1), Y3
+	VFMADD231PS  Y0, Y3, Y2
+	ADDQ         $0x00000020, R8
+	ADDQ         $0x00000004, BX
+	ADDQ         $0x00000004, DI
+	DECQ         R9
+	JNE          sum2
+	MOVQ         scale+64(FP), DX
+	TESTQ        DX, DX
+	JE           store2
+	VMULPS       (DX), Y1, Y1
+	VMULPS       (DX), Y2, Y2
+
+store2:
+	VMOVUPS Y1, (AX)
+	VMOVUPS Y2, (AX)(CX*1)
+	JMP     end
+
+not2:
+	CMPQ    R10, $0x01
+	JNE     not1
+	MOVQ    b+32(FP), R8
+	MOVQ    k+48(FP), R9
+	VXORPS  Y1, Y1, Y1
+	MOVB    add+56(FP), CL
+	TESTB   CL, CL
+	JE      sum1
+	VMOVUPS (AX), Y1
+
+sum1:
+	VMOVUPS      (R8), Y0
+	VBROADCASTSS (BX), Y2
+	VFMADD231PS  Y0, Y2, Y1
+	ADDQ         $0x00000020, R8
+	ADDQ         $0x00000004, BX
+	ADDQ         $0x00000004, DI
+	DECQ         R9
+	JNE          sum1
+	MOVQ         scale+64(FP), CX
+	TESTQ        CX, CX
+	JE           store1
+	VMULPS       (CX), Y1, Y1
+
+store1:
+	VMOVUPS Y1, (AX)
+	JMP     end
+
+not1:
+end:
+	VZEROUPPER
+	RET
+
+// func productsAVX2x2(dst *float32, ldd int, a *float32, lda int, b *float32, m int, k int, add bool, scale *float32)
+// Requires: AVX, FMA3
+TEXT ·productsAVX2x2(SB), NOSPLIT, $0-72
+	PCALIGN $0x40
+
+	// productsAVX2x2 sets dst[m] to the products of rows a[m][k] and a panel b[k] of 16 columns, times scale unless it is nil, or adds them.
+	// m and k are positive.
+	MOVQ dst+0(FP), AX
+	MOVQ ldd+8(FP), CX
+	SHLQ $0x02, CX
+	LEAQ (AX)(CX*2), DX
+	ADDQ CX, DX
+	MOVQ a+16(FP), BX
+	MOVQ lda+24(FP), SI
+	SHLQ $0x02, SI
+	LEAQ (BX)(SI*2), DI
+	ADDQ SI, DI
+	MOVQ m+40(FP), R10
+
+rows:
+	CMPQ    R10, $0x06
+	JL      rest
+	MOVQ    b+32(FP), R8
+	MOVQ    k+48(FP), R9
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y8, Y8, Y8
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y9, Y9, Y9
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y10, Y10, Y10
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y11, Y11, Y11
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y12, Y12, Y12
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y13, Y13, Y13
+	MOVB    add+56(FP), R11
+	TESTB   R11, R11
+	JE      sum6
+	VMOVUPS (AX), Y1
+	VMOVUPS 32(AX), Y8
+	VMOVUPS (AX)(CX*1), Y2
+	VMOVUPS 32(AX)(CX*1), Y9
+	VMOVUPS (AX)(CX*2), Y3
+	VMOVUPS 32(AX)(CX*2), Y10
+	VMOVUPS (DX), Y4
+	VMOVUPS 32(DX), Y11
+	VMOVUPS (DX)(CX*1), Y5
+	VMOVUPS 32(DX)(CX*1), Y12
+	VMOVUPS (DX)(CX*2), Y6
+	VMOVUPS 32(DX)(CX*2), Y13
+
+sum6:
+	VMOVUPS      (R8), Y0
+	VMOVUPS      32(R8), Y7
+	VBROADCASTSS (BX), Y14
+	VFMADD231PS  Y0, Y14, Y1
+	VFMADD231PS  Y7, Y14, Y8
+	VBROADCASTSS (BX)(SI*1), Y14
+	VFMADD231PS  Y0, Y14, Y2
+	VFMADD231PS  Y7, Y14, Y9
+	VBROADCASTSS (BX)(SI*2), Y14
+	VFMADD231PS  Y0, Y14, Y3
+	VFMADD231PS  Y7, Y14, Y10
+	VBROADCASTSS (DI), Y14
+	VFMADD231PS  Y0, Y14, Y4
+	VFMADD231PS  Y7, Y14, Y11
+	VBROADCASTSS (DI)(SI*1), Y14
+	VFMADD231PS  Y0, Y14, Y5
+	VFMADD231PS  Y7, Y14, Y12
+	VBROADCASTSS (DI)(SI*2), Y14
+	VFMADD231PS  Y0, Y14, Y6
+	VFMADD231PS  Y7, Y14, Y13
+	ADDQ         $0x00000040, R8
+	ADDQ         $0x00000004, BX
+	ADDQ         $0x00000004, DI
+	DECQ         R9
+	JNE          sum6
+	MOVQ         scale+64(FP), R8
+	TESTQ        R8, R8
+	JE           store6
+	VMULPS       (R8), Y1, Y1
+	VMULPS       32(R8), Y8, Y8
+	VMULPS       (R8), Y2, Y2
+	VMULPS       32(R8), Y9, Y9
+	VMULPS       (R8), Y3, Y3
+	VMULPS       32(R8), Y10, Y10
+	VMULPS       (R8), Y4, Y4
+	VMULPS       32(R8), Y11, Y11
+	VMULPS       (R8), Y5, Y5
+	VMULPS       32(R8), Y12, Y12
+	VMULPS       (R8), Y6, Y6
+	VMULPS       32(R8), Y13, Y13
+
+store6:
+	VMOVUPS Y1, (AX)
+	VMOVUPS Y8, 32(AX)
+	VMOVUPS Y2, (AX)(CX*1)
+	VMOVUPS Y9, 32(AX)(CX*1)
+	VMOVUPS Y3, (AX)(CX*2)
+	VMOVUPS Y10, 32(AX)(CX*2)
+	VMOVUPS Y4, (DX)
+	VMOVUPS Y11, 32(DX)
+	VMOVUPS Y5, (DX)(CX*1)
+	VMOVUPS Y12, 32(DX)(CX*1)
+	VMOVUPS Y6, (DX)(CX*2)
+	VMOVUPS Y13, 32(DX)(CX*2)
+	MOVQ    k+48(FP), R8
+	SHLQ    $0x02, R8
+	SUBQ    R8, BX
+	SUBQ    R8, DI
+	IMUL3Q  $0x06, SI, R8
+	ADDQ    R8, BX
+	ADDQ    R8, DI
+	IMUL3Q  $0x06, CX, R8
+	ADDQ    R8, AX
+	ADDQ    R8, DX
+	SUBQ    $0x06, R10
+	JMP     rows
+
+rest:
+	CMPQ    R10, $0x05
+	JNE     not5
+	MOVQ    b+32(FP), R8
+	MOVQ    k+48(FP), R9
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y8, Y8, Y8
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y9, Y9, Y9
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y10, Y10, Y10
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y11, Y11, Y11
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y12, Y12, Y12
+	MOVB    add+56(FP), R10
+	TESTB   R10, R10
+	JE      sum5
+	VMOVUPS (AX), Y1
+	VMOVUPS 32(AX), Y8
+	VMOVUPS (AX)(CX*1), Y2
+	VMOVUPS 32(AX)(CX*1), Y9
+	VMOVUPS (AX)(CX*2), Y3
+	VMOVUPS 32(AX)(CX*2), Y10
+	VMOVUPS (DX), Y4
+	VMOVUPS 32(DX), Y11
+	VMOVUPS (DX)(CX*1), Y5
+	VMOVUPS 32(DX)(CX*1), Y12
+
+sum5:
+	VMOVUPS      (R8), Y0
+	VMOVUPS      32(R8), Y7
+	VBROADCASTSS (BX), Y6
+	VFMADD231PS  Y0, Y6, Y1
+	VFMADD231PS  Y7, Y6, Y8
+	VBROADCASTSS (BX)(SI*1), Y6
+	VFMADD231PS  Y0, Y6, Y2
+	VFMADD231PS  Y7, Y6, Y9
+	VBROADCASTSS (BX)(SI*2), Y6
+	VFMADD231PS  Y0, Y6, Y3
+	VFMADD231PS  Y7, Y6, Y10
+	VBROADCASTSS (DI), Y6
+	VFMADD231PS  Y0, Y6, Y4
+	VFMADD231PS  Y7, Y6, Y11
+	VBROADCASTSS (DI)(SI*1), Y6
+	VFMADD231PS  Y0, Y6, Y5
+	VFMADD231PS  Y7, Y6, Y12
+	ADDQ         $0x00000040, R8
+	ADDQ         $0x00000004, BX
+	ADDQ         $0x00000004, DI
+	DECQ         R9
+	JNE          sum5
+	MOVQ         scale+64(FP), BX
+	TESTQ        BX, BX
+	JE           store5
+	VMULPS       (BX), Y1, Y1
+	VMULPS       32(BX), Y8, Y8
+	VMULPS       (BX), Y2, Y2
+	VMULPS       32(BX), Y9, Y9
+	VMULPS       (BX), Y3, Y3
+	VMULPS       32(BX), Y10, Y10
+	VMULPS       (BX), Y4, Y4
+	VMULPS       32(BX), Y11, Y11
+	VMULPS       (BX), Y5, Y5
+	VMULPS       32(BX), Y12, Y12
+
+store5:
+	VMOVUPS Y1, (AX)
+	VMOVUPS Y8, 32(AX)
+	VMOVUPS Y2, (AX)(CX*1)
+	VMOVUPS Y9, 32(AX)(CX*1)
+	VMOVUPS Y3, (AX)(CX*2)
+	VMOVUPS Y10, 32(AX)(CX*2)
+	VMOVUPS Y4, (DX)
+	VMOVUPS Y11, 32(DX)
+	VMOVUPS Y5, (DX)(CX*1)
+	VMOVUPS Y12, 32(DX)(CX*1)
+	JMP     end
+
+not5:
+	CMPQ    R10, $0x04
+	JNE     not4
+	MOVQ    b+32(FP), R8
+	MOVQ    k+48(FP), R9
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y8, Y8, Y8
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y9, Y9, Y9
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y10, Y10, Y10
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y11, Y11, Y11
+	MOVB    add+56(FP), R10
+	TESTB   R10, R10
+	JE      sum4
+	VMOVUPS (AX), Y1
+	VMOVUPS 32(AX), Y8
+	VMOVUPS (AX)(CX*1), Y2
+	VMOVUPS 32(AX)(CX*1), Y9
+	VMOVUPS (AX)(CX*2), Y3
+	VMOVUPS 32(AX)(CX*2), Y10
+	VMOVUPS (DX), Y4
+	VMOVUPS 32(DX), Y11
+
+sum4:
+	VMOVUPS      (R8), Y0
+	VMOVUPS      32(R8), Y7
+	VBROADCASTSS (BX), Y5
+	VFMADD231PS  Y0, Y5, Y1
+	VFMADD231PS  Y7, Y5, Y8
+	VBROADCASTSS (BX)(SI*1), Y5
+	VFMADD231PS  Y0, Y5, Y2
+	VFMADD231PS  Y7, Y5, Y9
+	VBROADCASTSS (BX)(SI*2), Y5
+	VFMADD231PS  Y0, Y5, Y3
+	VFMADD231PS  Y7, Y5, Y10
+	VBROADCASTSS (DI), Y5
+	VFMADD231PS  Y0, Y5, Y4
+	VFMADD231PS  Y7, Y5, Y11
+	ADDQ         $0x00000040, R8
+	ADDQ         $0x00000004, BX
+	ADDQ         $0x00000004, DI
+	DECQ         R9
+	JNE          sum4
+	MOVQ         scale+64(FP), BX
+	TESTQ        BX, BX
+	JE           store4
+	VMULPS       (BX), Y1, Y1
+	VMULPS       32(BX), Y8, Y8
+	VMULPS       (BX), Y2, Y2
+	VMULPS       32(BX), Y9, Y9
+	VMULPS       (BX), Y3, Y3
+	VMULPS       32(BX), Y10, Y10
+	VMULPS       (BX), Y4, Y4
+	VMULPS       32(BX), Y11, Y11
+
+store4:
+	VMOVUPS Y1, (AX)
+	VMOVUPS Y8, 32(AX)
+	VMOVUPS Y2, (AX)(CX*1)
+	VMOVUPS Y9, 32(AX)(CX*1)
+	VMOVUPS Y3, (AX)(CX*2)
+	VMOVUPS Y10, 32(AX)(CX*2)
+	VMOVUPS Y4, (DX)
+	VMOVUPS Y11, 32(DX)
+	JMP     end
+
+not4:
+	CMPQ    R10, $0x03
+	JNE     not3
+	MOVQ    b+32(FP), R8
+	MOVQ    k+48(FP), R9
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y8, Y8, Y8
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y9, Y9, Y9
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y10, Y10, Y10
+	MOVB    add+56(FP), DL
+	TESTB   DL, DL
+	JE      sum3
+	VMOVUPS (AX), Y1
+	VMOVUPS 32(AX), Y8
+	VMOVUPS (AX)(CX*1), Y2
+	VMOVUPS 32(AX)(CX*1), Y9
+	VMOVUPS (AX)(CX*2), Y3
+	VMOVUPS 32(AX)(CX*2), Y10
+
+sum3:
+	VMOVUPS      (R8), Y0
+	VMOVUPS      32(R8), Y7
+	VBROADCASTSS (BX), Y4
+	VFMADD231PS  Y0, Y4, Y1
+	VFMADD231PS  Y7, Y4, Y8
+	VBROADCASTSS (BX)(SI*1), Y4
+	VFMADD231PS  Y0, Y4, Y2
+	VFMADD231PS  Y7, Y4, Y9
+	VBROADCASTSS (BX)(SI*2), Y4
+	VFMADD231PS  Y0, Y4, Y3
+	VFMADD231PS  Y7, Y4, Y10
+	ADDQ         $0x00000040, R8
+	ADDQ         $0x00000004, BX
+	ADDQ         $0x00000004, DI
+	DECQ         R9
+	JNE          sum3
+	MOVQ         scale+64(FP), DX
+	TESTQ        DX, DX
+	JE           store3
+	VMULPS       (DX), Y1, Y1
+	VMULPS       32(DX), Y8, Y8
+	VMULPS       (DX), Y2, Y2
+	VMULPS       32(DX), Y9, Y9
+	VMULPS       (DX), Y3, Y3
+	VMULPS       32(DX), Y10, Y10
+
+store3:
+	VMOVUPS Y1, (AX)
+	VMOVUPS Y8, 32(AX)
+	VMOVUPS Y2, (AX)(CX*1)
+	VMOVUPS Y9, 32(AX)(CX*1)
+	VMOVUPS Y3, (AX)(CX*2)
+	VMOVUPS Y10, 32(AX)(CX*2)
+	JMP     end
+
+not3:
+	CMPQ    R10, $0x02
+	JNE     not2
+	MOVQ    b+32(FP), R8
+	MOVQ    k+48(FP), R9
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y8, Y8, Y8
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y9, Y9, Y9
+	MOVB    add+56(FP), DL
+	TESTB   DL, DL
+	JE      sum2
+	VMOVUPS (AX), Y1
+	VMOVUPS 32(AX), Y8
+	VMOVUPS (AX)(CX*1), Y2
+	VMOVUPS 32(AX)(CX*1), Y9
+
+sum2:
+	VMOVUPS      (R8), Y0
+	VMOVUPS      32(R8), Y7
+	VBROADCASTSS (BX), Y3
+	VFMADD231PS  Y0, Y3, Y1
+	VFMADD231PS  Y7, Y3, Y8
+	VBROADCASTSS (BX)(SI*1), Y3
+	VFMADD231PS  Y0, Y3, Y2
+	VFMADD231PS  Y7, Y3, Y9
+	ADDQ         $0x00000040, R8
+	ADDQ         $0x00000004, BX
+	ADDQ         $0x00000004, DI
+	DECQ         R9
+	JNE          sum2
+	MOVQ         scale+64(FP), DX
+	TESTQ        DX, DX
+	JE           store2
+	VMULPS       (DX), Y1, Y1
+	VMULPS       32(DX), Y8, Y8
+	VMULPS       (DX), Y2, Y2
+	VMULPS       32(DX), Y9, Y9
+
+store2:
+	VMOVUPS Y1, (AX)
+	VMOVUPS Y8, 32(AX)
+	VMOVUPS Y2, (AX)(CX*1)
+	VMOVUPS Y9, 32(AX)(CX*1)
+	JMP     end
+
+not2:
+	CMPQ    R10, $0x01
+	JNE     not1
+	MOVQ    b+32(FP), R8
+	MOVQ    k+48(FP), R9
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y8, Y8, Y8
+	MOVB    add+56(FP), CL
+	TESTB   CL, CL
+	JE      sum1
+	VMOVUPS (AX), Y1
+	VMOVUPS 32(AX), Y8
+
+sum1:
+	VMOVUPS      (R8), Y0
+	VMOVUPS      32(R8), Y7
+	VBROADCASTSS (BX), Y2
+	VFMADD231PS  Y0, Y2, Y1
+	VFMADD231PS  Y7, Y2, Y8
+	ADDQ         $0x00000040, R8
+	ADDQ         $0x00000004, BX
+	ADDQ         $0x00000004, DI
+	DECQ         R9
+	JNE          sum1
+	MOVQ         scale+64(FP), CX
+	TESTQ        CX, CX
+	JE           store1
+	VMULPS       (CX), Y1, Y1
+	VMULPS       32(CX), Y8, Y8
+
+store1:
+	VMOVUPS Y1, (AX)
+	VMOVUPS Y8, 32(AX)
+	JMP     end
+
+not1:
+end:
+	VZEROUPPER
+	RET
+
+DATA softmaxLeast<>+0(SB)/8, $0xff800000ff800000
+DATA softmaxLeast<>+8(SB)/8, $0xff800000ff800000
+DATA softmaxLeast<>+16(SB)/8, $0xff800000ff800000
+DATA softmaxLeast<>+24(SB)/8, $0xff800000ff800000
+GLOBL softmaxLeast<>(SB), RODATA|NOPTR, $32
+
 DATA expLow<>+0(SB)/8, $0xc2aeac4fc2aeac4f
 DATA expLow<>+8(SB)/8, $0xc2aeac4fc2aeac4f
 DATA expLow<>+16(SB)/8, $0xc2aeac4fc2aeac4f
@@ -5772,18 +8596,12 @@ DATA tailMask<>+48(SB)/8, $0x0000000000000000
 DATA tailMask<>+56(SB)/8, $0x0000000000000000
 GLOBL tailMask<>(SB), RODATA|NOPTR, $64
 
-DATA softmaxLeast<>+0(SB)/8, $0xff800000ff800000
-DATA softmaxLeast<>+8(SB)/8, $0xff800000ff800000
-DATA softmaxLeast<>+16(SB)/8, $0xff800000ff800000
-DATA softmaxLeast<>+24(SB)/8, $0xff800000ff800000
-GLOBL softmaxLeast<>(SB), RODATA|NOPTR, $32
-
-// func softmaxRows(soft *float32, scores *float32, ld int, counts *int32, acc *float32, d int, rows int)
+// func softmaxRowsAVX2(soft *float32, scores *float32, ld int, counts *int32, acc *float32, d int, rows int)
 // Requires: AVX, AVX2, FMA3
-TEXT ·softmaxRows(SB), NOSPLIT, $0-56
+TEXT ·softmaxRowsAVX2(SB), NOSPLIT, $0-56
 	PCALIGN $0x40
 
-	// softmaxRows turns the first counts[i] scores of each row into weights exp(score - max), raises max and rescales sum
+	// softmaxRowsAVX2 turns the first counts[i] scores of each row into weights exp(score - max), raises max and rescales sum
 	// (soft[2]) and acc[d], d a positive multiple of 8. Scores are read and written in whole vectors, weights are at least 2⁻¹²⁶.
 	// maxima, and what they do to the sum and acc so far
 	MOVQ soft+0(FP), AX
@@ -5835,6 +8653,10 @@ maxEnd:
 	VUCOMISS     X0, X1
 	JE           next
 	VMOVSS       X0, (AX)
+
+	// before any score there is nothing to rescale
+	VUCOMISS     softmaxLeast<>+0(SB), X1
+	JE           next
 	VSUBSS       X0, X1, X1
 	VBROADCASTSS X1, Y0
 
@@ -5903,12 +8725,12 @@ weighRow:
 	CMPQ         R8, $0x00
 	JLE          weighNext
 	MOVQ         CX, R9
-	VBROADCASTSS (AX), Y10
-	VPXOR        Y11, Y11, Y11
+	VPXOR        Y10, Y10, Y10
+	VBROADCASTSS (AX), Y11
 
 weights:
 	VMOVUPS (R9), Y12
-	VSUBPS  Y10, Y12, Y12
+	VSUBPS  Y11, Y12, Y12
 
 	// clamped to the normal range; with NaN the second operand, x, wins
 	VMOVUPS expLow<>+0(SB), Y13
@@ -5932,18 +8754,251 @@ weights:
 	VPSLLD       $0x17, Y14, Y14
 	VPADDD       Y14, Y13, Y12
 	VMOVUPS      Y12, (R9)
-	VADDPS       Y12, Y11, Y11
+	VADDPS       Y12, Y10, Y10
 	ADDQ         $0x20, R9
 	SUBQ         $0x08, R8
 	JG           weights
-	VEXTRACTF128 $0x01, Y11, X10
-	VADDPS       X10, X11, X10
-	VMOVHLPS     X10, X10, X11
-	VADDPS       X11, X10, X10
-	VMOVSHDUP    X10, X11
-	VADDSS       X11, X10, X10
-	VADDSS       4(AX), X10, X10
-	VMOVSS       X10, 4(AX)
+	VEXTRACTF128 $0x01, Y10, X11
+	VADDPS       X11, X10, X11
+	VMOVHLPS     X11, X11, X10
+	VADDPS       X10, X11, X11
+	VMOVSHDUP    X11, X10
+	VADDSS       X10, X11, X11
+	VADDSS       4(AX), X11, X11
+	VMOVSS       X11, 4(AX)
+
+weighNext:
+	ADDQ $0x04, BX
+	ADDQ $0x08, AX
+	ADDQ DX, CX
+	DECQ SI
+	JNE  weighRow
+	VZEROUPPER
+	RET
+
+// func softmaxRowsAVX512(soft *float32, scores *float32, ld int, counts *int32, acc *float32, d int, rows int)
+// Requires: AVX, AVX2, AVX512F, FMA3
+TEXT ·softmaxRowsAVX512(SB), NOSPLIT, $0-56
+	PCALIGN $0x40
+
+	// softmaxRowsAVX512 turns the first counts[i] scores of each row into weights exp(score - max), raises max and rescales sum
+	// (soft[2]) and acc[d], d a positive multiple of 8. Scores are read and written in whole vectors, weights are at least 2⁻¹²⁶.
+	// maxima, and what they do to the sum and acc so far
+	MOVQ soft+0(FP), AX
+	MOVQ scores+8(FP), CX
+	MOVQ ld+16(FP), DX
+	MOVQ counts+24(FP), BX
+	MOVQ rows+48(FP), SI
+	SHLQ $0x02, DX
+	MOVQ acc+32(FP), DI
+
+row:
+	MOVLQSX      (BX), R8
+	CMPQ         R8, $0x00
+	JLE          next
+	MOVQ         CX, R9
+	VMOVUPS      softmaxLeast<>+0(SB), Y2
+	VBROADCASTSS softmaxLeast<>+0(SB), Z0
+	SUBQ         $0x10, R8
+	JL           maxWideEnd
+
+maxWide:
+	VMOVUPS       (R9), Z1
+	VMAXPS        Z0, Z1, Z0
+	ADDQ          $0x40, R9
+	SUBQ          $0x10, R8
+	JGE           maxWide
+	VEXTRACTF64X4 $0x01, Z0, Y2
+	VMAXPS        Y2, Y0, Y2
+
+maxWideEnd:
+	ADDQ $0x10, R8
+	SUBQ $0x08, R8
+	JL   maxTail
+
+max:
+	VMOVUPS (R9), Y1
+	VMAXPS  Y2, Y1, Y2
+	ADDQ    $0x20, R9
+	SUBQ    $0x08, R8
+	JGE     max
+
+maxTail:
+	ADDQ $0x08, R8
+	JE   maxEnd
+
+	// lanes beyond n can be no maximum and weigh nothing
+	LEAQ      tailMask<>+32(SB), R10
+	NEGQ      R8
+	VMOVUPS   (R10)(R8*4), Y0
+	VMOVUPS   softmaxLeast<>+0(SB), Y1
+	VBLENDVPS Y0, (R9), Y1, Y1
+	VMOVUPS   Y1, (R9)
+	VMAXPS    Y2, Y1, Y2
+
+maxEnd:
+	VEXTRACTF128 $0x01, Y2, X0
+	VMAXPS       X2, X0, X0
+	VMOVHLPS     X0, X0, X1
+	VMAXPS       X1, X0, X0
+	VMOVSHDUP    X0, X1
+	VMAXSS       X1, X0, X0
+	VMOVSS       (AX), X1
+	VMAXSS       X1, X0, X0
+	VUCOMISS     X0, X1
+	JE           next
+	VMOVSS       X0, (AX)
+
+	// before any score there is nothing to rescale
+	VUCOMISS     softmaxLeast<>+0(SB), X1
+	JE           next
+	VSUBSS       X0, X1, X1
+	VBROADCASTSS X1, Y0
+
+	// clamped to the normal range; with NaN the second operand, x, wins
+	VMOVUPS expLow<>+0(SB), Y1
+	VMAXPS  Y0, Y1, Y0
+
+	// x = n·ln2 + r
+	VMOVUPS      expLog2e<>+0(SB), Y2
+	VFMADD213PS  expMagic<>+0(SB), Y0, Y2
+	VSUBPS       expMagic<>+0(SB), Y2, Y1
+	VFNMADD231PS expLn2<>+0(SB), Y1, Y0
+	VFNMADD231PS expLn2lo<>+0(SB), Y1, Y0
+
+	// p(r), then n into the exponent
+	VMOVUPS     expP6<>+0(SB), Y1
+	VFMADD213PS expP5<>+0(SB), Y0, Y1
+	VFMADD213PS expP4<>+0(SB), Y0, Y1
+	VFMADD213PS expP3<>+0(SB), Y0, Y1
+	VFMADD213PS expP2<>+0(SB), Y0, Y1
+	VFMADD213PS expP1<>+0(SB), Y0, Y1
+	VFMADD213PS expP0<>+0(SB), Y0, Y1
+	VPSLLD      $0x17, Y2, Y2
+	VPADDD      Y2, Y1, Y0
+	VMULSS      4(AX), X0, X1
+	VMOVSS      X1, 4(AX)
+	MOVQ        DI, R8
+	MOVQ        d+40(FP), R9
+
+rescale:
+	VMULPS  (R8), Y0, Y1
+	VMOVUPS Y1, (R8)
+	ADDQ    $0x20, R8
+	SUBQ    $0x08, R9
+	JNE     rescale
+
+next:
+	ADDQ $0x04, BX
+	ADDQ $0x08, AX
+	ADDQ DX, CX
+	MOVQ d+40(FP), R9
+	LEAQ (DI)(R9*4), DI
+	DECQ SI
+	JNE  row
+
+	// weights
+	MOVQ         soft+0(FP), AX
+	MOVQ         scores+8(FP), CX
+	MOVQ         ld+16(FP), DX
+	MOVQ         counts+24(FP), BX
+	MOVQ         rows+48(FP), SI
+	SHLQ         $0x02, DX
+	VBROADCASTSS expLow<>+0(SB), Z0
+	VBROADCASTSS expLog2e<>+0(SB), Z1
+	VBROADCASTSS expMagic<>+0(SB), Z2
+	VBROADCASTSS expLn2<>+0(SB), Z3
+	VBROADCASTSS expLn2lo<>+0(SB), Z4
+	VBROADCASTSS expP6<>+0(SB), Z5
+	VBROADCASTSS expP5<>+0(SB), Z6
+	VBROADCASTSS expP4<>+0(SB), Z7
+	VBROADCASTSS expP3<>+0(SB), Z8
+	VBROADCASTSS expP2<>+0(SB), Z9
+	VBROADCASTSS expP1<>+0(SB), Z10
+	MOVL         $0x000000ff, DI
+	KMOVW        DI, K1
+
+weighRow:
+	MOVLQSX      (BX), R8
+	CMPQ         R8, $0x00
+	JLE          weighNext
+	MOVQ         CX, R9
+	VPXOR        Y11, Y11, Y11
+	VBROADCASTSS (AX), Z12
+
+weights:
+	CMPQ    R8, $0x08
+	JLE     half
+	VMOVUPS (R9), Z13
+	VSUBPS  Z12, Z13, Z13
+
+	// clamped to the normal range; with NaN the second operand, x, wins
+	VMOVUPS Z0, Z14
+	VMAXPS  Z13, Z14, Z13
+
+	// x = n·ln2 + r
+	VMOVUPS      Z1, Z15
+	VFMADD213PS  Z2, Z13, Z15
+	VSUBPS       Z2, Z15, Z14
+	VFNMADD231PS Z3, Z14, Z13
+	VFNMADD231PS Z4, Z14, Z13
+
+	// p(r), then n into the exponent
+	VMOVUPS       Z5, Z14
+	VFMADD213PS   Z6, Z13, Z14
+	VFMADD213PS   Z7, Z13, Z14
+	VFMADD213PS   Z8, Z13, Z14
+	VFMADD213PS   Z9, Z13, Z14
+	VFMADD213PS   Z10, Z13, Z14
+	VFMADD213PS   Z10, Z13, Z14
+	VPSLLD        $0x17, Z15, Z15
+	VPADDD        Z15, Z14, Z13
+	VMOVUPS       Z13, (R9)
+	VEXTRACTF64X4 $0x01, Z13, Y14
+	VADDPS        Y13, Y11, Y11
+	VADDPS        Y14, Y11, Y11
+	ADDQ          $0x40, R9
+	SUBQ          $0x10, R8
+	JG            weights
+	JMP           weighed
+
+half:
+	VMOVUPS.Z (R9), K1, Z13
+	VSUBPS    Z12, Z13, Z13
+
+	// clamped to the normal range; with NaN the second operand, x, wins
+	VMOVUPS Z0, Z12
+	VMAXPS  Z13, Z12, Z13
+
+	// x = n·ln2 + r
+	VMOVUPS      Z1, Z14
+	VFMADD213PS  Z2, Z13, Z14
+	VSUBPS       Z2, Z14, Z12
+	VFNMADD231PS Z3, Z12, Z13
+	VFNMADD231PS Z4, Z12, Z13
+
+	// p(r), then n into the exponent
+	VMOVUPS     Z5, Z12
+	VFMADD213PS Z6, Z13, Z12
+	VFMADD213PS Z7, Z13, Z12
+	VFMADD213PS Z8, Z13, Z12
+	VFMADD213PS Z9, Z13, Z12
+	VFMADD213PS Z10, Z13, Z12
+	VFMADD213PS Z10, Z13, Z12
+	VPSLLD      $0x17, Z14, Z14
+	VPADDD      Z14, Z12, Z13
+	VMOVUPS     Y13, (R9)
+	VADDPS      Y13, Y11, Y11
+
+weighed:
+	VEXTRACTF128 $0x01, Y11, X12
+	VADDPS       X12, X11, X12
+	VMOVHLPS     X12, X12, X11
+	VADDPS       X11, X12, X12
+	VMOVSHDUP    X12, X11
+	VADDSS       X11, X12, X12
+	VADDSS       4(AX), X12, X12
+	VMOVSS       X12, 4(AX)
 
 weighNext:
 	ADDQ $0x04, BX

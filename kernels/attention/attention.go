@@ -207,7 +207,7 @@ func NewSoftmax() Softmax { return Softmax{Max: float32(math.Inf(-1))} }
 
 // SoftmaxBlock adds a block of scores of each row to its softmax. The first n[i]
 // scores of row i become weights exp(score - Max) in place, after raising Max and
-// rescaling the sum and the row's accumulator in acc[rows][d]. Rows of scores are ld
+// rescaling the sum and the row's accumulator in acc[rows][d]. Before any score both must be zero. Rows of scores are ld
 // apart and have room for n[i] rounded up to 8; what follows the weights there is lost.
 // A row without any score above -Inf becomes NaN.
 func SoftmaxBlock(rows []Softmax, scores []float32, ld int, n []int32, acc []float32, d int) {

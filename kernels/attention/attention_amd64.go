@@ -126,7 +126,11 @@ func softmaxRowsFast(rows []Softmax, scores []float32, ld int, n []int32, acc []
 	if !attendFast(d) {
 		return false
 	}
-	softmaxRows(&rows[0].Max, &scores[0], ld, &n[0], &acc[0], d, len(rows))
+	if cpu.Active() == cpu.AVX512 {
+		softmaxRowsAVX512(&rows[0].Max, &scores[0], ld, &n[0], &acc[0], d, len(rows))
+	} else {
+		softmaxRowsAVX2(&rows[0].Max, &scores[0], ld, &n[0], &acc[0], d, len(rows))
+	}
 	return true
 }
 

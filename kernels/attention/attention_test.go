@@ -464,3 +464,101 @@ func BenchmarkAttend(b *testing.B) {
 		}
 	}
 }
+
+func TestATileGivesTheBitsOfSingleQueries(t *testing.T) {
+	kerneltest.OnEachISA(t, func(t *testing.T) {
+		r := rand.New(rand.NewPCG(5, 6))
+		var tile Tile // one for all, so that what others left in it shows
+		for _, d := range []int{8, 16, 24, 40, 64, 72, 80, 128, 256} {
+			for _, n := range []int{1, 7, 8, 9, 24, 40, 55, 64, 100} {
+				for _, g := range []int{1, 2, 3, 4, 5, 6, 11, 12, 13, 32, 97} {
+					checkTile(t, r, &tile, g, n, d)
+				}
+			}
+		}
+	})
+}
+
+// checkTile checks that a tile of g queries has the scores and sums that single queries have.
+func checkTile(t *testing.T, r *rand.Rand, tile *Tile, g, n, d int) {
+	ld, kv := cpu.RoundUp(n, KeyGroup)+3, randomKV(r, n, d)
+	q, p, before := kerneltest.RandomVector(r, g*d), kerneltest.RandomVector(r, g*ld), kerneltest.RandomVector(r, g*d)
+	want, wantAcc := make([]float32, g*ld), slices.Clone(before)
+	for _, form := range []string{"F16", "Q8"} {
+		copy(wantAcc, before)
+		for i := range g {
+			kv.scores(form, want[i*ld:(i+1)*ld], ld, q[i*d:], kv.at, 1, n, d)
+			kv.accum(form, wantAcc[i*d:(i+1)*d], p[i*ld:], ld, kv.at, 1, n, d)
+		}
+		got, check := kerneltest.Guarded(t, (g-1)*ld+cpu.RoundUp(n, KeyGroup))
+		acc, checkAcc := kerneltest.Guarded(t, g*d)
+		copy(acc, before)
+		for i := range got {
+			got[i] = kerneltest.Canary
+		}
+		if form == "F16" {
+			tile.KeysF16(kv.keyHalf, kv.at, n, d)
+			tile.Scores(got, ld, q, g)
+			tile.ValuesF16(kv.half, kv.at, n, d)
+		} else {
+			tile.KeysQ8(kv.keyCode, kv.scale, kv.at, n, d)
+			tile.Scores(got, ld, q, g)
+			tile.ValuesQ8(kv.code, kv.scale, kv.at, n, d)
+		}
+		tile.Accum(acc, p, ld, g)
+		check()
+		checkAcc()
+		same := func(a, b float32) bool {
+			return a == b || !haveTiles() && kerneltest.Near(a, float64(b), 1e-5*float64(d+n))
+		}
+		for i := range g {
+			for j := range n {
+				if !same(got[i*ld+j], want[i*ld+j]) {
+					t.Fatalf("%s g=%d t=%d d=%d: score[%d][%d] = %v, of one query %v", form, g, n, d, i, j, got[i*ld+j], want[i*ld+j])
+				}
+			}
+			for j := cpu.RoundUp(n, KeyGroup); i < g-1 && j < ld; j++ {
+				if got[i*ld+j] != kerneltest.Canary {
+					t.Fatalf("%s g=%d t=%d d=%d: wrote between rows", form, g, n, d)
+				}
+			}
+			for c := range d {
+				if !same(acc[i*d+c], wantAcc[i*d+c]) {
+					t.Fatalf("%s g=%d t=%d d=%d: acc[%d][%d] = %v, of one query %v", form, g, n, d, i, c, acc[i*d+c], wantAcc[i*d+c])
+				}
+			}
+		}
+	}
+}
+
+func TestTheSoftmaxOfABlockHasTheSameBitsWithAllVectorInstructions(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 7))
+	const rows, d, ld = 5, 16, 80
+	for n := int32(1); n <= 72; n++ {
+		blocks := [2][]float32{kerneltest.RandomVector(r, rows*ld), kerneltest.RandomVector(r, rows*ld)}
+		counts := []int32{n, n, max(0, n-9), 0, n}
+		results := map[bool][]float32{}
+		kerneltest.OnEachISA(t, func(t *testing.T) {
+			soft, acc, got := slices.Repeat([]Softmax{NewSoftmax()}, rows), make([]float32, rows*d), []float32(nil)
+			for _, block := range blocks {
+				scores := slices.Clone(block)
+				SoftmaxBlock(soft, scores, ld, counts, acc, d)
+				for i, n := range counts {
+					got = append(got, scores[i*ld:i*ld+int(n)]...)
+				}
+				for i := range acc {
+					acc[i]++
+				}
+			}
+			for _, s := range soft {
+				got = append(got, s.Max, s.Sum)
+			}
+			got = append(got, acc...)
+			fused := cpu.UseAVX2()
+			if was, ok := results[fused]; ok && !kerneltest.SameBits(got, was) {
+				t.Fatalf("n=%d: weights, sums or accumulators differ", n)
+			}
+			results[fused] = got
+		})
+	}
+}

@@ -56,12 +56,8 @@ const (
 	splitKeys = 512
 )
 
-// tileQueries is about how many queries of a KV head read each block of keys while
-// it is in the CPU's cache, if that leaves partsPerThread parts for every worker.
-const (
-	tileQueries    = 32
-	partsPerThread = 4
-)
+// partsPerThread is the number of parts for every worker that tiles are made small for.
+const partsPerThread = 4
 
 // chunkOf returns chunkKeys in whole blocks.
 func chunkOf(cache *kv.Cache) int {
@@ -109,7 +105,7 @@ func newPass(w pool.Workers, heads, first, kvHeads, dim int) *Pass {
 	return a
 }
 
-func (a *Pass) maxTile() int { return max(1, tileQueries/a.group) }
+func (a *Pass) maxTile() int { return max(1, kernel.TileQueries()/a.group) }
 
 // MakePlan plans for rows.
 func (a *Pass) MakePlan(p *Plan, rows []RowPos, cache *kv.Cache) {
@@ -234,7 +230,7 @@ func (a *Pass) chunk(s *scratch, acc []float32, soft []kernel.Softmax, rows []Ro
 		if like := i + end - first; like < runs {
 			next = p.groupsOf(like)
 		}
-		layer.Accumulate(acc[row*d:], weights, ld, vector, p.groupsOf(i), next, n, least)
+		layer.Accumulate(acc[row*d:], weights, ld, &s.q, vector, p.groupsOf(i), next, n, least)
 		if r.most > r.least {
 			a.causalCorner(s, acc, rows, i, vector, lo)
 		}
@@ -258,6 +254,6 @@ func (a *Pass) causalCorner(s *scratch, acc []float32, rows []RowPos, run, vecto
 	for i := range int(r.rows) {
 		row := int(r.row) + i
 		more := rows[row].sees(lo+int(r.at), int(r.most)) - least
-		layer.Accumulate(acc[row*g*d:], s.scores[row*g*ld+int(r.at)+least:], ld, vector, s.groups, nil, g, more)
+		layer.Accumulate(acc[row*g*d:], s.scores[row*g*ld+int(r.at)+least:], ld, &s.q, vector, s.groups, nil, g, more)
 	}
 }

@@ -72,3 +72,29 @@ func BenchmarkFormats(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkPrompt is the last chunk of a prompt of so many tokens, on one thread: multiply-accumulates a second.
+func BenchmarkPrompt(b *testing.B) {
+	p := pool.New(1)
+	defer p.Close()
+	shapes := map[string]config{
+		"smollm2": {9, kv.Shape{Layers: 1, Heads: 3, HeadDim: 64}}, "qwen2.5-coder": {12, kv.Shape{Layers: 1, Heads: 2, HeadDim: 128}},
+	}
+	for _, name := range []string{"smollm2", "qwen2.5-coder"} {
+		for _, length := range []int{256, 2048, 6144, 16384, 32768} {
+			for _, kind := range []kv.Type{kv.F16, kv.Int8} {
+				c := newTestCase(b, rand.New(rand.NewPCG(1, 1)), shapes[name], kv.Options{Type: kind, BlockLen: 32}, Mask{Scale: 0.1}, []int{length}, 256)
+				b.Run(fmt.Sprintf("%s/length=%d/%v", name, length, kind), func(b *testing.B) {
+					var plan Plan
+					a, out := New(pool.Workers{Pool: p}, c.cfg.heads, c.cfg.Shape), make([]float32, len(c.rows)*c.cfg.heads*c.cfg.HeadDim)
+					a.MakePlan(&plan, c.rows, c.cache)
+					macs := 0
+					for _, r := range c.rows {
+						macs += 2 * (r.Pos + 1) * c.cfg.heads * c.cfg.HeadDim
+					}
+					kerneltest.Fastest(b, func() { a.Run(out, c.qkv, &plan, c.rows, c.cache, 0, &c.mask) }, float64(macs)/1e9, "GMAC/s(p10)")
+				})
+			}
+		}
+	}
+}

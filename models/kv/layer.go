@@ -68,11 +68,12 @@ func (st *store) Store(layer int, s *Sequence, pos int, k, v []float32) {
 type Queries struct {
 	Rows   []float32 // [rows][HeadDim]
 	packed []byte    // for Int4
+	tile   attention.Tile
 }
 
 // NewQueries makes room for n queries of d elements.
 func NewQueries(n, d int) Queries {
-	return Queries{make([]float32, n*d), make([]byte, n*attention.QueryBytesQ4(d))}
+	return Queries{Rows: make([]float32, n*d), packed: make([]byte, n*attention.QueryBytesQ4(d))}
 }
 
 // Prepare makes the first n queries ready for Scores, once they are set.
@@ -102,7 +103,13 @@ func (l *Layer) Finish(x []float32) {
 func (l *Layer) Scores(dst []float32, ld int, q *Queries, row, first int, at []int32, g, t int) {
 	d, k, v := l.dim, &l.keys, &l.values
 	rows := q.Rows[row*d:]
-	switch {
+	switch tiled := attention.Tiled(g, d); {
+	case tiled && k.f16 != nil:
+		q.tile.KeysF16(k.f16[first*d:], at, t, d)
+		q.tile.Scores(dst, ld, rows, g)
+	case tiled && k.int8 != nil:
+		q.tile.KeysQ8(k.int8[first*d:], k.scale[first:], at, t, d)
+		q.tile.Scores(dst, ld, rows, g)
 	case k.f16 != nil:
 		attention.ScoresF16(dst, ld, rows, k.f16[first*d:], at, g, t, d, ahead(v.f16, first*d, at))
 	case k.int8 != nil:
@@ -128,10 +135,19 @@ func ahead[T int8 | uint8 | uint16](s []T, first int, at []int32) attention.Ahea
 
 // Accumulate adds Σ p[i*ld+j]·value j over j < t to acc[i] for i < g, with the values
 // of groups at, counted from number first. Keys of the groups next, if as many, will
-// be scored then.
-func (l *Layer) Accumulate(acc, p []float32, ld, first int, at, next []int32, g, t int) {
+// be scored then. It may use the room of q.
+func (l *Layer) Accumulate(acc, p []float32, ld int, q *Queries, first int, at, next []int32, g, t int) {
+	if g == 0 || t == 0 {
+		return
+	}
 	d, k, v := l.dim, &l.keys, &l.values
-	switch {
+	switch tiled := attention.Tiled(g, d); {
+	case tiled && v.f16 != nil:
+		q.tile.ValuesF16(v.f16[first*d:], at, t, d)
+		q.tile.Accum(acc, p, ld, g)
+	case tiled && v.int8 != nil:
+		q.tile.ValuesQ8(v.int8[first*d:], v.scale[first:], at, t, d)
+		q.tile.Accum(acc, p, ld, g)
 	case v.f16 != nil:
 		attention.AccumF16(acc, p, ld, v.f16[first*d:], at, g, t, d, ahead(k.f16, first*d, next))
 	case v.int8 != nil:

@@ -36,7 +36,10 @@ func Kernels() {
 		}
 	}
 	nibbles()
-	softmaxRows()
+	tiles()
+	least := vector.FloatTable("softmaxLeast", math.Inf(-1))
+	softmaxRows(false, least)
+	softmaxRows(true, least)
 	interleave()
 }
 
@@ -144,12 +147,13 @@ func scores(e cached, queries int) {
 	emit.Done()
 }
 
-// softmaxRows emits what one block of scores does to an online softmax.
-func softmaxRows() {
+// softmaxRows emits what one block of scores does to an online softmax. Both widths add up weights lane i%8 by lane, in
+// the order of i.
+func softmaxRows(wide bool, least Mem) {
 	e := vector.ExpTables()
-	least := vector.FloatTable("softmaxLeast", math.Inf(-1))
-	emit.Text("softmaxRows", "func(soft *float32, scores *float32, ld int, counts *int32, acc *float32, d int, rows int)")
-	emit.Contract("softmaxRows turns the first counts[i] scores of each row into weights exp(score - max), raises max and rescales sum",
+	name := "softmaxRows" + suffix(wide)
+	emit.Text(name, "func(soft *float32, scores *float32, ld int, counts *int32, acc *float32, d int, rows int)")
+	emit.Contract(name+" turns the first counts[i] scores of each row into weights exp(score - max), raises max and rescales sum",
 		"(soft[2]) and acc[d], d a positive multiple of 8. Scores are read and written in whole vectors, weights are at least 2⁻¹²⁶.")
 	start := func() (soft, scores, ld, counts, rows reg.Register) {
 		soft, scores, ld, counts, rows = emit.Arg("soft"), emit.Arg("scores"), emit.Arg("ld"), emit.Arg("counts"), emit.Arg("rows")
@@ -167,6 +171,22 @@ func softmaxRows() {
 	JLE(LabelRef("next"))
 	MOVQ(scores, p)
 	VMOVUPS(least, top)
+	if wide {
+		more, z := ZMM(), ZMM()
+		VBROADCASTSS(least, more)
+		SUBQ(Imm(16), n)
+		JL(LabelRef("maxWideEnd"))
+		Label("maxWide")
+		VMOVUPS(Mem{Base: p}, z)
+		VMAXPS(more, z, more)
+		ADDQ(Imm(64), p)
+		SUBQ(Imm(16), n)
+		JGE(LabelRef("maxWide"))
+		VEXTRACTF64X4(Imm(1), more, top)
+		VMAXPS(top, more.AsY(), top)
+		Label("maxWideEnd")
+		ADDQ(Imm(16), n)
+	}
 	SUBQ(Imm(8), n)
 	JL(LabelRef("maxTail"))
 	Label("max")
@@ -199,6 +219,9 @@ func softmaxRows() {
 	VUCOMISS(m, old)
 	JE(LabelRef("next"))
 	VMOVSS(m, Mem{Base: soft})
+	Comment("before any score there is nothing to rescale")
+	VUCOMISS(least, old)
+	JE(LabelRef("next"))
 	VSUBSS(m, old, old)
 	c := YMM()
 	VBROADCASTSS(old, c)
@@ -225,25 +248,60 @@ func softmaxRows() {
 
 	Comment("weights")
 	soft, scores, ld, counts, rows = start()
-	e = e.InRegisters()
+	weigh := func(x, shift reg.VecVirtual) {
+		VSUBPS(shift, x, x)
+		e.EmitNegative(x)
+	}
+	var low reg.Register
+	if wide {
+		e, low = e.Wide(), K()
+		eight := GP32()
+		MOVL(U32(0xff), eight)
+		KMOVW(eight, low)
+	} else {
+		e = e.InRegisters()
+	}
 	Label("weighRow")
 	MOVLQSX(Mem{Base: counts}, n)
 	CMPQ(n, Imm(0))
 	JLE(LabelRef("weighNext"))
 	MOVQ(scores, p)
-	shift, sum := YMM(), YMM()
-	VBROADCASTSS(Mem{Base: soft}, shift)
+	sum := YMM()
 	emit.ZeroY(sum)
-	Label("weights")
-	x := YMM()
-	VMOVUPS(Mem{Base: p}, x)
-	VSUBPS(shift, x, x)
-	e.EmitNegative(x)
-	VMOVUPS(x, Mem{Base: p})
-	VADDPS(x, sum, sum)
-	ADDQ(Imm(32), p)
-	SUBQ(Imm(8), n)
-	JG(LabelRef("weights"))
+	if wide {
+		shift, x, high := ZMM(), ZMM(), YMM()
+		VBROADCASTSS(Mem{Base: soft}, shift)
+		Label("weights")
+		CMPQ(n, Imm(8))
+		JLE(LabelRef("half"))
+		VMOVUPS(Mem{Base: p}, x)
+		weigh(x, shift)
+		VMOVUPS(x, Mem{Base: p})
+		VEXTRACTF64X4(Imm(1), x, high)
+		VADDPS(x.AsY(), sum, sum)
+		VADDPS(high, sum, sum)
+		ADDQ(Imm(64), p)
+		SUBQ(Imm(16), n)
+		JG(LabelRef("weights"))
+		JMP(LabelRef("weighed"))
+		Label("half")
+		VMOVUPS_Z(Mem{Base: p}, low, x)
+		weigh(x, shift)
+		VMOVUPS(x.AsY(), Mem{Base: p})
+		VADDPS(x.AsY(), sum, sum)
+		Label("weighed")
+	} else {
+		shift, x := YMM(), YMM()
+		VBROADCASTSS(Mem{Base: soft}, shift)
+		Label("weights")
+		VMOVUPS(Mem{Base: p}, x)
+		weigh(x, shift)
+		VMOVUPS(x, Mem{Base: p})
+		VADDPS(x, sum, sum)
+		ADDQ(Imm(32), p)
+		SUBQ(Imm(8), n)
+		JG(LabelRef("weights"))
+	}
 	total := vector.SumLanes(sum)
 	VADDSS(Mem{Base: soft, Disp: 4}, total, total)
 	VMOVSS(total, Mem{Base: soft, Disp: 4})

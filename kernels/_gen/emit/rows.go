@@ -66,8 +66,20 @@ func FillLanes(bits uint32, v reg.VecVirtual) {
 	VPBROADCASTD(x, v)
 }
 
-// retreat moves all rows back.
-func (r Rows) retreat(bytes reg.Register) {
+// Skip goes on to the row n rows below.
+func (r Rows) Skip(n int) {
+	step := r.ld
+	if n > 1 {
+		step = GP64()
+		IMUL3Q(Imm(uint64(n)), r.ld, step)
+	}
+	for _, b := range r.Base {
+		ADDQ(step, b)
+	}
+}
+
+// Retreat moves all rows back.
+func (r Rows) Retreat(bytes reg.Register) {
 	for _, b := range r.Base {
 		SUBQ(bytes, b)
 	}

@@ -16,7 +16,7 @@ import (
 // largest relative error for |r| ≤ ln 2/2 among those that begin with 1 + r:
 // 3.1e-9, below the roundings.
 type exponential struct {
-	low, high  Mem // where the result stays a normal number
+	low, high  Op // where the result stays a normal number
 	log2e      Op
 	magic      Op // adding it leaves the rounded integer in the low bits
 	ln2, ln2lo Op
@@ -25,11 +25,25 @@ type exponential struct {
 
 // InRegisters loads what emitNegative reads, bar the bound, into 10 registers.
 func (e exponential) InRegisters() exponential {
-	load := func(m Op) Op {
+	return e.loaded(func(m Op) Op {
 		y := YMM()
 		VMOVUPS(m, y)
 		return y
+	})
+}
+
+// Wide loads all that EmitNegative reads for vectors of 16.
+func (e exponential) Wide() exponential {
+	load := func(m Op) Op {
+		z := ZMM()
+		VBROADCASTSS(m, z)
+		return z
 	}
+	e.low = load(e.low)
+	return e.loaded(load)
+}
+
+func (e exponential) loaded(load func(Op) Op) exponential {
 	e.log2e, e.magic, e.ln2, e.ln2lo = load(e.log2e), load(e.magic), load(e.ln2), load(e.ln2lo)
 	p := make([]Op, len(e.p))
 	for i, m := range e.p {
@@ -70,7 +84,11 @@ func (e exponential) emit(x reg.VecVirtual) {
 
 // EmitNegative emits for x that do not need the upper bound.
 func (e exponential) EmitNegative(x reg.VecVirtual) {
-	n, t, p := YMM(), YMM(), YMM()
+	vector := YMM
+	if x.Size() == 64 {
+		vector = ZMM
+	}
+	n, t, p := vector(), vector(), vector()
 	Comment("clamped to the normal range; with NaN the second operand, x, wins")
 	VMOVUPS(e.low, n)
 	VMAXPS(x, n, x)
