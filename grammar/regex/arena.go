@@ -449,7 +449,10 @@ func (a *algebra) And(es ...Expr) Expr {
 			f |= content
 		}
 	}
-	if f&content != 0 { // what is text need not be any text besides
+	if f&content != 0 { // what is text need not be any text besides, and is never anything but text
+		if slices.ContainsFunc(kept, func(e Expr) bool { t := a.terms[e]; return t.kind == kNot && a.isAnyText(t.a) }) {
+			return None
+		}
 		texts := 0
 		for _, e := range kept {
 			if a.is(e, content) {

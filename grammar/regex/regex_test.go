@@ -133,6 +133,27 @@ func TestAnEmptyIntersectionIsNone(t *testing.T) {
 	}
 }
 
+func TestATextThatLookingAheadRulesOutIsRefusedWithoutASearch(t *testing.T) {
+	a := New()
+	e, err := a.Search(`^(?!.*://)(?=.{1,255}$)((.{1,63}\.){1,127}(?![0-9]*$)[a-z0-9-]+\.?)$`, JSON)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.Freeze()
+	for _, b := range []byte("a:/") {
+		if e = a.Next(e, int(a.classOf[b])); e == None {
+			t.Fatalf("refused at %q", b)
+		}
+	}
+	before := a.searched
+	if a.Next(e, int(a.classOf['/'])) != None {
+		t.Error(`"a://" is accepted`)
+	}
+	if n := a.searched - before; n > 1000 {
+		t.Errorf("the search took %d steps", n)
+	}
+}
+
 func TestMultiplesOfDecimals(t *testing.T) {
 	for _, c := range []struct {
 		of, text string
