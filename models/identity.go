@@ -117,6 +117,14 @@ func (id *Identity) giveUp(r *reading) {
 	}
 }
 
+// State returns the gguf.File.State; empty without a file.
+func (id *Identity) State() string {
+	if id == nil {
+		return ""
+	}
+	return id.file.State()
+}
+
 // Sketch returns a short hash of the file, by gguf.File.Sketch, and of Metadata; empty without
 // a file.
 func (id *Identity) Sketch() (string, error) {

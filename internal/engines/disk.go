@@ -25,6 +25,7 @@ func (h *Host) attachDisk(folder *offload.Folder, opt *batcher.Options, log zero
 	h.disk = offload.New(folder, h.caches[0], offload.Sources{
 		About:   offload.About{Model: opt.Name, KV: h.caches[0].Type().String(), Kernels: id.Kernels()},
 		Options: fmt.Sprintf("packings %s, metadata %s, context %d", id.Packings(), id.Metadata(), shape.Context),
+		State:   id.State(),
 		Digest: func(ctx context.Context) (string, error) {
 			return id.Digest(ctx, func(ctx context.Context) (func(), error) { return func() {}, context.Cause(ctx) })
 		},

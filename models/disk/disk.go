@@ -5,10 +5,12 @@ package disk
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -97,6 +99,26 @@ func (s *Source) Unchanged() error {
 		return fmt.Errorf("%s: %w", s.file.Name(), ErrChanged)
 	}
 	return nil
+}
+
+// State is a text that is the same as in another process only if the bytes are: it has the path, the times and the number
+// of the file, or a hash of what is in memory. It is empty where nothing tells.
+func (s *Source) State() string {
+	switch {
+	case s.held != nil:
+		return fmt.Sprintf("%x", sha256.Sum256(s.held))
+	case s.file == nil:
+		return ""
+	}
+	path, err := filepath.Abs(s.file.Name())
+	if err != nil {
+		return ""
+	}
+	state, err := stateOf(s.file)
+	if err != nil {
+		return ""
+	}
+	return path + "\x00" + state
 }
 
 // Read fills b with what begins at offset. A file that ends early was longer

@@ -2,7 +2,10 @@
 
 package disk
 
-import "os"
+import (
+	"fmt"
+	"os"
+)
 
 // stampOf returns what the system says of an open file.
 func stampOf(file *os.File) (stamp, error) {
@@ -11,4 +14,10 @@ func stampOf(file *os.File) (stamp, error) {
 		return stamp{}, err
 	}
 	return stamp{info.Size(), [2]int64{info.ModTime().Unix(), int64(info.ModTime().Nanosecond())}}, nil
+}
+
+// stateOf says how an open file is as far as the system tells.
+func stateOf(file *os.File) (string, error) {
+	s, err := stampOf(file)
+	return fmt.Sprint(s), err
 }

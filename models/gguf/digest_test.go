@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 )
 
@@ -91,5 +92,62 @@ func TestASketchSeesTheHeadAndSamplesOfTheRest(t *testing.T) {
 	}
 	if sketch(changed) == was || sketch(data[:len(data)-1]) == was {
 		t.Error("other weights, or another size, have the same sketch")
+	}
+}
+
+func TestAStateIsAnotherOnceTheFileIs(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "model.gguf")
+	write := func(data []byte) {
+		t.Helper()
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	state := func() string {
+		t.Helper()
+		f, err := Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		return f.State()
+	}
+	data := small(t)
+	write(data)
+	first, again := state(), state()
+	if first == "" || first != again {
+		t.Errorf("%q, then %q", first, again)
+	}
+	longer := append(bytes.Clone(data), make([]byte, 3<<20)...)
+	write(longer)
+	second := state()
+	if second == first {
+		t.Error("a longer file has the same state")
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	longer[len(longer)-1] = 1
+	if err := os.Rename(path, path+".old"); err != nil {
+		t.Fatal(err)
+	}
+	write(longer)
+	if err := os.Chtimes(path, info.ModTime(), info.ModTime()); err != nil {
+		t.Fatal(err)
+	}
+	if runtime.GOOS != "windows" && state() == second {
+		t.Error("a file in its place, of the same size and time, has the same state")
+	}
+	held, err := Parse(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := Parse(longer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if held.State() == "" || held.State() == other.State() {
+		t.Errorf("in memory: %q and %q", held.State(), other.State())
 	}
 }

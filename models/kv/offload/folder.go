@@ -184,6 +184,7 @@ func (f *Folder) makeRoom(more int64) (names map[string]bool) {
 		return nil
 	}
 	f.scanned = f.now()
+	f.removeDigests(f.now().Add(-f.keep))
 	dirs, _ := f.models() // none, if it cannot be read
 	var all []entry
 	for _, dir := range dirs {
@@ -311,6 +312,9 @@ func readAbout(dir string) (a About) {
 // Remove removes the files of the models of these names, of all if there are none, that were not used since a time; the zero
 // time: all. It leaves others' files where they are.
 func (f *Folder) Remove(models []string, since time.Time) (files int, bytes int64, err error) {
+	if len(models) == 0 {
+		f.removeDigests(since)
+	}
 	list, err := f.List()
 	for _, m := range list {
 		if len(models) > 0 && !slices.Contains(models, m.Model) {

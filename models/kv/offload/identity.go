@@ -4,9 +4,11 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"io"
 	"os"
 	"sync"
 
+	"github.com/lutra-lm/lutra/models/disk"
 	"github.com/lutra-lm/lutra/models/kv"
 )
 
@@ -36,11 +38,11 @@ func newIdentity(s Sources) (d *identity) {
 
 // find hashes all that the numbers of a cache depend on.
 func (d *identity) find(folder *Folder, cache *kv.Cache) error {
-	digest, err := d.sources.Digest(d.begin)
+	digest, err := folder.digest(d.sources.State, func() (string, error) { return d.sources.Digest(d.begin) })
 	if err != nil {
 		return err
 	}
-	program, err := programDigest()
+	program, err := programDigest(folder)
 	if err != nil {
 		return err
 	}
@@ -56,18 +58,18 @@ func (d *identity) find(folder *Folder, cache *kv.Cache) error {
 }
 
 // programDigest hashes the program that runs: another one may round otherwise.
-var programDigest = sync.OnceValues(func() (string, error) {
+func programDigest(folder *Folder) (string, error) {
 	path, err := os.Executable()
 	if err != nil {
 		return "", err
 	}
-	f, err := os.Open(path)
+	s, err := disk.Open(path)
 	if err != nil {
 		return "", err
 	}
-	defer f.Close() //nolint:errcheck // only read
-	return digestOf(f)
-})
+	defer s.Close() //nolint:errcheck // only read
+	return folder.digest(s.State(), func() (string, error) { return digestOf(io.NewSectionReader(s, 0, s.Size())) })
+}
 
 // rootOf returns the hash that the prefixes of a variant begin with.
 func (d *identity) rootOf(ctx context.Context, root *kv.Root) (Hash, error) {

@@ -22,6 +22,8 @@ type Sources struct {
 	About
 	// Digest returns the SHA-256 of the model's file.
 	Digest func(context.Context) (string, error)
+	// State is the same text in another process only if Digest is; empty: nothing tells.
+	State string
 	// Options has all else that the numbers depend on, the same text in every process.
 	Options string
 }
