@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/internal/parallel"
 )
@@ -35,7 +36,7 @@ func (m *remote) send(ctx context.Context, beams []*beam) (here []*beam, wait fu
 	if m.source == nil || len(beams) == 0 {
 		return beams, func() {}
 	}
-	w := m.offer(beams)
+	w := m.offer(ctx, beams)
 	there := min(m.source.Share(w), len(beams))
 	if there <= 0 {
 		return beams, func() {}
@@ -59,9 +60,9 @@ func (m *remote) send(ctx context.Context, beams []*beam) (here []*beam, wait fu
 }
 
 // offer returns beams as a Work.
-func (m *remote) offer(beams []*beam) *Work {
+func (m *remote) offer(ctx context.Context, beams []*beam) *Work {
 	b := beams[0]
-	w := &Work{Prompt: m.prompt.ids, Params: b.params, Until: b.params.Stop, Stops: slices.Concat(m.req.Stop, m.req.chatStops(m.model)), Breakers: m.req.DRYBreakers, Limit: m.model.Engine.Limit()}
+	w := &Work{Prompt: m.prompt.ids, Params: b.params, Until: b.params.Stop, Stops: slices.Concat(m.req.Stop, m.req.chatStops(m.model)), Breakers: m.req.DRYBreakers, Salt: batcher.Salt(ctx), Limit: m.model.Engine.Limit()}
 	if w.Params.Stop = m.decoding.ends; !b.whole {
 		w.Delimiters = m.delimiters()
 	}

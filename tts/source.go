@@ -33,6 +33,7 @@ type Work struct {
 	Until      sampling.TokenSet // Params.Stop, and the tokens that hold a delimiter
 	Stops      []string          // texts at which a machine may end a job
 	Breakers   []string          // Request.DRYBreakers
+	Salt       string            // batcher.Salt: only work of the same salt shares what is computed of prompts
 	Limit      int               // tokens that prompt and completion may have together
 	Pace       time.Duration     // for a token of each job if this machine did them all; 0: not known
 	Jobs       []Job

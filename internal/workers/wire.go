@@ -34,6 +34,7 @@ type request struct {
 	KeepStop      bool     `json:"include_stop_str_in_output"` // else its tokens are not listed
 	Delimiters    []string `json:"delimiters,omitempty"`
 	Breakers      []string `json:"dry_sequence_breakers,omitzero"` // an empty list is not the usual one
+	Salt          string   `json:"cache_salt,omitempty"`
 	Logprobs      int      `json:"logprobs"`
 	ReturnTokens  bool     `json:"return_tokens"`
 	Stream        bool     `json:"stream"`
@@ -79,7 +80,7 @@ func newRequest(model string, w *tts.Work, numbers []int, begun [][]int32, most 
 	r := &request{
 		Model: model, Prompt: w.Prompt, Candidates: numbers, Begun: begun, Seed: p.Seed, MaxTokens: most,
 		Config:     sampling.ConfigOf(p).Or(sampling.Plain()),
-		StopTokens: p.Stop, IgnoreEOS: true, KeepStop: true, Delimiters: w.Delimiters, Breakers: w.Breakers, ReturnTokens: true, Stream: true,
+		StopTokens: p.Stop, IgnoreEOS: true, KeepStop: true, Delimiters: w.Delimiters, Breakers: w.Breakers, Salt: w.Salt, ReturnTokens: true, Stream: true,
 	}
 	if p.RepetitionWindow > 0 {
 		r.RepeatPenalty, r.RepetitionPenalty = r.RepetitionPenalty, nil

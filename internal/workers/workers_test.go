@@ -19,6 +19,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/internal/sweep"
 	"github.com/lutra-lm/lutra/models/tokenizer"
 	"github.com/lutra-lm/lutra/server"
@@ -160,6 +161,49 @@ func TestASearchOverFourServersIsThatOfOne(t *testing.T) {
 	}
 	if c := r.counts(); c.Jobs < 4*2*40 || c.Redone > 0 || c.Checked < 4*proving || c.Mismatches > 0 || c.Requests[Done] < 8*4 || c.Resting || r.log.String() != "" {
 		t.Errorf("%+v, log %s", c, r.log)
+	}
+}
+
+// Workers keep apart what they compute of prompts as this server does.
+func TestWorkersAreToldTheSaltOfASearch(t *testing.T) {
+	var mu sync.Mutex
+	salts := map[string]int{}
+	r := asks(t, DefaultOptions(), serves(t, func(h http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body, err := io.ReadAll(r.Body)
+			if err != nil {
+				t.Error(err)
+			}
+			if r.Method == http.MethodPost {
+				var sent struct {
+					Salt string `json:"cache_salt"`
+				}
+				if err := json.Unmarshal(body, &sent); err != nil {
+					t.Error(err)
+				}
+				mu.Lock()
+				salts[sent.Salt]++
+				mu.Unlock()
+			}
+			r.Body = io.NopCloser(bytes.NewReader(body))
+			h.ServeHTTP(w, r)
+		})
+	}))
+	plan, err := scaling.Parse(methods[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, salt := range []string{"", "mine"} {
+		for _, err := range (tts.Search{Model: r.Model, Plan: plan}).Run(batcher.WithSalt(t.Context(), salt), ttstest.Request(1, 1)) {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if len(salts) != 2 || salts[""] == 0 || salts["mine"] == 0 || r.counts().Requests[Done] == 0 {
+		t.Errorf("requests by their salts: %v, %+v", salts, r.counts())
 	}
 }
 
