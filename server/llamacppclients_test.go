@@ -229,7 +229,7 @@ func TestWhatLlamaServerWouldDoAndThisOneDoesNotIsRefusedByName(t *testing.T) {
 		{`"mirostat":2`, "mirostat"}, {`"dynatemp_range":0.5`, "dynatemp_range"}, {`"post_sampling_probs":true`, "post_sampling_probs"},
 		{`"return_progress":true`, "return_progress"}, {`"image_data":[{"data":"","id":1}]`, "image_data"}, {`"t_max_predict_ms":5`, "t_max_predict_ms"},
 		{`"n_indent":4`, "n_indent"}, {`"min_keep":2`, "min_keep"}, {`"n_probs":21`, "n_probs"}, {`"n_cmpl":100000`, "n"},
-		{`"samplers":[1]`, "samplers"}, {`"response_fields":[1]`, "response_fields"}, {`"grammar":"root ::= root"`, "grammar"},
+		{`"samplers":[1]`, "samplers"}, {`"samplers":["top_k","mirostat"]`, "samplers"}, {`"samplers":"kz"`, "samplers"}, {`"response_fields":[1]`, "response_fields"}, {`"grammar":"root ::= root"`, "grammar"},
 		{`"stop":7`, "stop"}, {`"n_predict":-2`, "n_predict"}, {`"dry_sequence_breakers":"[1]"`, "dry_sequence_breakers"},
 	} {
 		status, _, answer := f.post("/completion", `{"prompt":"a",`+c.field+`}`)
@@ -246,6 +246,7 @@ func TestWhatLlamaServerWouldDoAndThisOneDoesNotIsRefusedByName(t *testing.T) {
 	for field, want := range map[string]string{
 		`"samplers":["top_k"]`:       `"temperature":1,`,
 		`"samplers":"kt"`:            `"top_p":1,`,
+		`"samplers":["nucleus"]`:     `"top_p":0.95,`,
 		`"samplers":["temperature"]`: `"temperature":0.8,`,
 		`"repeat_penalty":1.5`:       `"repeat_penalty":1.5,`,
 		`"seed":7`:                   `"seed":7,`,

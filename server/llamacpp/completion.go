@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/internal/cpulimit"
@@ -170,14 +172,17 @@ type sampler struct {
 var samplers = []sampler{
 	{[]string{"penalties"}, 'e', []string{"repetition_penalty", "presence_penalty", "frequency_penalty"}},
 	{[]string{"dry"}, 'd', []string{"dry_multiplier"}},
-	{[]string{"top_n_sigma"}, 's', []string{"top_n_sigma"}},
-	{[]string{"top_k"}, 'k', []string{"top_k"}},
-	{[]string{"typ_p", "typical_p"}, 'y', []string{"typical_p"}},
-	{[]string{"top_p"}, 'p', []string{"top_p"}},
-	{[]string{"min_p"}, 'm', []string{"min_p"}},
+	{[]string{"top_n_sigma", "top-n-sigma"}, 's', []string{"top_n_sigma"}},
+	{[]string{"top_k", "top-k"}, 'k', []string{"top_k"}},
+	{[]string{"typ_p", "typ-p", "typ", "typical_p", "typical-p", "typical"}, 'y', []string{"typical_p"}},
+	{[]string{"top_p", "top-p", "nucleus"}, 'p', []string{"top_p"}},
+	{[]string{"min_p", "min-p"}, 'm', []string{"min_p"}},
 	{[]string{"xtc"}, 'x', []string{"xtc_probability"}},
-	{[]string{"temperature"}, 't', []string{"temperature"}},
+	{[]string{"temperature", "temp"}, 't', []string{"temperature"}},
 }
+
+// idle are samplers that change nothing unless a field of theirs asks for it, which is refused by its name.
+var idle = []string{"adaptive_p", "adaptive-p", "tfs_z"}
 
 // samplers reads which samplers there are: those that a list leaves out are off. Their order is ours.
 func (f reader) samplers(req *tts.Request) {
@@ -185,21 +190,34 @@ func (f reader) samplers(req *tts.Request) {
 	if !ok {
 		return
 	}
-	var named []string
-	letters, short := jsonread.Text(raw)
-	if !short {
-		items, _ := f.Items("samplers", raw, maxFields)
-		for _, item := range items {
-			name, ok := jsonread.Text(item)
-			if !ok {
-				f.WrongType("samplers", "a list of strings", item)
-				return
-			}
-			named = append(named, name)
+	on := make([]bool, len(samplers))
+	turnOn := func(what string, of func(s sampler) bool) {
+		if i := slices.IndexFunc(samplers, of); i >= 0 {
+			on[i] = true
+		} else {
+			f.Fail(jsonread.CodeValue, "samplers", "there is no sampler %s here; there are %s.", what, strings.Join(samplerNames(), ", "))
 		}
 	}
-	for _, s := range samplers {
-		if slices.ContainsFunc(s.names, func(n string) bool { return slices.Contains(named, n) }) || slices.Contains([]byte(letters), s.letter) {
+	letters, short := jsonread.Text(raw)
+	for _, letter := range []byte(letters) {
+		turnOn(strconv.QuoteRune(rune(letter)), func(s sampler) bool { return s.letter == letter })
+	}
+	var items []json.RawMessage
+	if !short {
+		items, _ = f.Items("samplers", raw, maxFields)
+	}
+	for _, item := range items {
+		name, ok := jsonread.Text(item)
+		if !ok {
+			f.WrongType("samplers", "a list of strings", item)
+			return
+		}
+		if !slices.Contains(idle, name) {
+			turnOn(strconv.Quote(name), func(s sampler) bool { return slices.Contains(s.names, name) })
+		}
+	}
+	for i, s := range samplers {
+		if on[i] {
 			continue
 		}
 		for _, name := range s.fields {
