@@ -101,7 +101,7 @@ func (s *Source) Unchanged() error {
 	return nil
 }
 
-// State is a text that is the same as in another process only if the bytes are: it has the path, the times and the number
+// State is a text that is the same as in another process only if the bytes are. It has the path, the times and the number
 // of the file, or a hash of what is in memory. It is empty where nothing tells.
 func (s *Source) State() string {
 	switch {

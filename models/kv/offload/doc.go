@@ -8,7 +8,7 @@
 // of all that the numbers depend on: the model's file, its options, the program, the kernels' family, the variant, and
 // every token so far. Whoever finds a file by it, and whose checksums hold, has the bits that it would compute.
 //
-// Hashing a model's file takes longer than reading a prefix. Its hash is kept too, by what tells that the file has changed.
+// Hashing a model's file takes longer than reading a prefix, so the hash is kept until the file changes.
 //
 // Files are written under other names and renamed, and nothing is ever changed in place, so a process may be killed at
 // any point. No process trusts another, or its own past: what is not as it must be counts as not there, and is removed.
