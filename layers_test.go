@@ -106,7 +106,7 @@ var layers = map[string][]string{
 	"models/recurrent":       {"kernels"},
 	"models/expertcache":     {},
 	"models/kv":              {"kernels"},
-	"models/kv/offload":      {"models/kv", "internal/parallel"},
+	"models/kv/offload":      {"models/kv", "models/disk", "internal/parallel"},
 	"models/load":            {"models/weights", "models/gguf", "kernels", "internal/parallel"},
 	"models/weights":         {"models/gguf", "kernels", "internal/parallel"},
 	"models/tokenizer":       {"models/gguf"},
