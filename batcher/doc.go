@@ -24,7 +24,7 @@
 //	loop        a step, from one owner to the next
 //	delivery    draws tokens and hands them to readers
 //	draftselector, draftoptions, drafterstate       which guesses a step computes
-//	draftmodel, lookup                              who guesses
+//	draftmtp, draftmodel, draftpass, lookup         who guesses
 //	constraints, maskwait, planner, duplicates, admission, restorer, room
 //	step        what is planned, and what becomes of it
 //	generate, logits, fork                          what a caller asks of a sequence

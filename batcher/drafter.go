@@ -16,6 +16,15 @@ type Drafter interface {
 	Price(guesses []*Guess) float64
 }
 
+// Follower is a Drafter that reads the hidden states of what its engine's model computes.
+type Follower interface {
+	Drafter
+	// Follow tells of tokens that a step has computed, number at and those after it, and of their states.
+	Follow(g *Guess, at int, tokens []int32, states []float32)
+	// Read reads them, if they are many, at the end of a step. After an error the drafter is not called again.
+	Read() error
+}
+
 // DraftKind is a way to guess.
 type DraftKind uint8
 
@@ -23,11 +32,12 @@ type DraftKind uint8
 const (
 	DraftLookup DraftKind = iota // what followed the same words before
 	DraftModel                   // what a smaller model would say
+	DraftMTP                     // what the model's own layer for a further token says
 	DraftKinds
 )
 
 // String returns the kind's name in metrics.
-func (k DraftKind) String() string { return [DraftKinds]string{"lookup", "model"}[k] }
+func (k DraftKind) String() string { return [DraftKinds]string{"lookup", "model", "mtp"}[k] }
 
 // Guess asks a Drafter about one sequence; it is the same one at each call.
 type Guess struct {

@@ -18,7 +18,7 @@ type drafterState struct {
 
 // How often guesses are assumed right before any has been judged. A model that
 // somebody has chosen for drafting gets a chance.
-var rateAtFirst = [DraftKinds]float64{DraftLookup: 0.3, DraftModel: 0.7}
+var rateAtFirst = [DraftKinds]float64{DraftLookup: 0.3, DraftModel: 0.7, DraftMTP: 0.7}
 
 const (
 	rateForget    = 0.15

@@ -2,12 +2,8 @@ package batcher
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
-	"time"
 
-	"github.com/lutra-lm/lutra/batcher/sampling"
-	"github.com/lutra-lm/lutra/batcher/schedule"
 	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/kv"
@@ -22,15 +18,10 @@ import (
 // All guesses are drafted together: each pass adds a token to each. The text of
 // a sequence is read, in pieces, when a draft is first wanted for it.
 type modelDrafter struct {
-	model models.Model
-	kv    *kv.Cache
-	limit int // longest text, in tokens
-	cost  schedule.CostModel
+	draftPass
+	limit int    // longest text, in tokens
 	call  uint64 // calls of Draft
 	open  []*reading
-	batch models.Batch
-	pass  []*Guess // of the pass under way, those that get a token
-	draws *sampling.Batch
 }
 
 // NewModelDrafter makes a drafter of a model that has the vocabulary of the one
@@ -41,7 +32,7 @@ func NewModelDrafter(m models.Model, cache *kv.Cache, pool *pool.Pool) Drafter {
 }
 
 func newModelDrafter(m models.Model, cache *kv.Cache, pool *pool.Pool) *modelDrafter {
-	d := &modelDrafter{model: m, kv: cache, limit: cache.Blocks() * cache.BlockLen(), draws: sampling.NewBatch(pool)}
+	d := &modelDrafter{draftPass: newDraftPass(m, cache, pool), limit: cache.Blocks() * cache.BlockLen()}
 	if n := m.Config().Context; n > 0 {
 		d.limit = min(d.limit, n)
 	}
@@ -71,25 +62,6 @@ func (r *reading) Close() {
 }
 
 func (d *modelDrafter) Kind() DraftKind { return DraftModel }
-
-func (d *modelDrafter) Price(guesses []*Guess) float64 {
-	sum := 0.0
-	for depth := 1; ; depth++ {
-		rows := 0
-		for _, g := range guesses {
-			if g.Most >= depth {
-				rows++
-			}
-		}
-		if rows == 0 {
-			return sum
-		}
-		if depth == 1 { // after a right guess there are two tokens that it has not read
-			rows *= 2
-		}
-		sum += d.cost.Time(rows)
-	}
-}
 
 func (d *modelDrafter) Draft(guesses []*Guess, extra float64) error {
 	d.call++
@@ -203,61 +175,14 @@ func (d *modelDrafter) grow(s *kv.Sequence, n int) bool {
 	return true
 }
 
-// forward runs the pass and draws the guesses' next tokens.
-func (d *modelDrafter) forward() error {
-	begin := time.Now()
-	if err := d.model.Forward(&d.batch, d.kv); err != nil {
-		return fmt.Errorf("batcher: draft of %d tokens: %w", len(d.batch.Tokens), err)
-	}
-	width := d.model.Config().Outputs
-	d.draws.Reset(len(d.pass))
-	for i, g := range d.pass {
-		w := d.draws.Add(i, d.batch.Logits[i*width:(i+1)*width])
-		w.Params, w.ID, w.Position, w.Prompt, w.Tokens = g.Params, sampling.Sampled, len(g.Text)+len(g.Tokens), g.Prompt, w.Tokens[:0]
-		w.Params.Logprobs, w.Params.TopLogprobs = false, 0
-		w.Params.Constraint = stateAfter(g.Params.Constraint, g.Tokens)
-		if id, ok := w.Params.Forced(d.model.Config().Vocab); ok {
-			w.ID = id
-		}
-		if w.Params.LooksBack() {
-			w.Tokens = append(append(w.Tokens, g.Text...), g.Tokens...)
-		}
-	}
-	d.draws.Run()
-	d.cost.Observe(len(d.batch.Tokens), time.Since(begin).Seconds())
-	return nil
-}
-
-// stateAfter returns where a completion stands after further tokens, if it is known what may
-// come there: else nothing may, since nobody waits for a guess.
-func stateAfter(at sampling.Constraint, tokens []int32) sampling.Constraint {
-	if at == nil {
-		return nil
-	}
-	for _, id := range tokens {
-		at = at.Next(id)
-	}
-	if c, ok := at.(sampling.Preparer); ok && !sampling.Ready(c.Prepare().Allowed) {
-		return unknown{}
-	}
-	return at
-}
-
-// unknown is a constraint that allows nothing.
-type unknown struct{}
-
-func (unknown) Next(int32) sampling.Constraint { return unknown{} }
-func (unknown) Allow([]uint64)                 {}
-
 // next takes over what was drawn, and makes the next pass of it.
 func (d *modelDrafter) next() {
 	d.batch.Reset()
 	kept := d.pass[:0]
 	for i, g := range d.pass {
-		if d.draws.At(i).Err != nil {
-			continue // nothing can be sampled, as a constraint may have it
+		if !d.take(i) {
+			continue
 		}
-		g.Tokens = append(g.Tokens, d.draws.At(i).Token.ID)
 		r := g.Notes.(*reading)
 		if len(g.Tokens) >= g.Most {
 			continue

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lutra-lm/lutra/batcher/schedule"
+	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/kv"
 )
 
@@ -90,13 +91,7 @@ func (d *draftSelector) prepare(s *Sequence, k int) bool {
 	if k = min(k, s.ahead(), d.kv.Ahead(s.task.kv)); k < 1 {
 		return false
 	}
-	own := &s.task.drafts
-	if own.by == nil {
-		own.by = make([]guess, len(d.drafters))
-		for i := range own.by {
-			own.by[i].rate = d.drafters[i].rate
-		}
-	}
+	own := d.draftsOf(s)
 	at := s.advance()
 	own.text = append(own.text[:0], s.content.tokens...)
 	for i := range own.by {
@@ -105,6 +100,61 @@ func (d *draftSelector) prepare(s *Sequence, k int) bool {
 		g.Params.Constraint = at
 	}
 	return true
+}
+
+// draftsOf returns what drafters guess of a stream.
+func (d *draftSelector) draftsOf(s *Sequence) *drafts {
+	own := &s.task.drafts
+	if own.by == nil {
+		own.by = make([]guess, len(d.drafters))
+		for i := range own.by {
+			own.by[i].rate = d.drafters[i].rate
+		}
+	}
+	return own
+}
+
+// follower returns the drafter, by number, that reads the model's hidden states; nil: none does.
+func (d *draftSelector) follower() (by int, f Follower) {
+	for by := range d.drafters {
+		if f, ok := d.drafters[by].Drafter.(Follower); ok && d.most > 0 && !d.drafters[by].failed {
+			return by, f
+		}
+	}
+	return 0, nil
+}
+
+// follow tells the drafter that reads hidden states of what the step has computed and was right.
+func (d *draftSelector) follow(spans []span, b *models.Batch) {
+	by, f := d.follower()
+	if f == nil || !b.KeepStates {
+		return
+	}
+	begin := d.now()
+	for i := range b.Spans {
+		sp, s := &b.Spans[i], spans[i].s
+		at := int(b.Positions[sp.Start])
+		n := min(s.task.demand.Computed-at, sp.End-sp.Start)
+		s.mu.Lock()
+		reads := n > 0 && !s.changed() && s.request.kind == wantTokens
+		s.mu.Unlock()
+		if reads {
+			width := len(b.States) / len(b.Tokens)
+			f.Follow(&d.draftsOf(s).by[by].Guess, at, b.Tokens[sp.Start:sp.Start+n], b.States[sp.Start*width:(sp.Start+n)*width])
+		}
+	}
+	if err := f.Read(); err != nil {
+		d.fail(&d.drafters[by], err)
+	}
+	d.spent += d.now().Sub(begin)
+}
+
+// fail gives a drafter up.
+func (d *draftSelector) fail(dr *drafterState, err error) {
+	dr.failed = true
+	if d.onError != nil {
+		d.onError(err)
+	}
 }
 
 // consult asks a drafter for guesses about the streams for which it has been right
@@ -155,10 +205,7 @@ func (d *draftSelector) consult(spans []span, by, n, room int, probe bool) {
 func (d *draftSelector) call(dr *drafterState, extra float64) (took float64, err error) {
 	begin := d.now()
 	if err := dr.Draft(d.asked, extra); err != nil {
-		dr.failed = true
-		if d.onError != nil {
-			d.onError(err)
-		}
+		d.fail(dr, err)
 		return 0, err
 	}
 	spent := d.now().Sub(begin)

@@ -153,6 +153,8 @@ func (l *loop) assemble() {
 	st := &l.step
 	l.batch.Reset()
 	l.batch.Probe = l.setup.opt.Probe
+	_, follower := l.drafts.follower()
+	l.batch.KeepStates = follower != nil
 	kept := st.spans[:0]
 	for _, p := range st.spans {
 		s := p.s
@@ -228,6 +230,7 @@ func (l *loop) deliver() {
 		}
 	}
 	l.takeBack()
+	l.drafts.follow(st.spans, &l.batch.Batch)
 	for i := range st.spans {
 		p := &st.spans[i]
 		l.delivery.settle(p)

@@ -34,6 +34,8 @@ type decoder struct {
 	inputs   *layerInputs // nil: layers have none
 	norm     rowNorm
 	enc      *encoder    // nil: a decoder
+	predicts *predictor  // nil: rows stand for tokens alone
+	ahead    *decoder    // predicts one token further ahead; nil: nothing does
 	ranks    *Classifier // that ranks by hidden states; nil: none
 	pooled   Projection  // of a hidden state that is a vector
 	head     head
@@ -75,6 +77,7 @@ func newDecoder(t *tensors, spec *spec, opt *LoadOptions) *decoder {
 	}
 	m.head, m.ranks, m.pooled = loadHead(t, spec)
 	m.head.factor = spec.factors.logits
+	m.ahead = loadPredictor(t, m, opt)
 	if t.rotations.Finish(); t.Err() != nil {
 		return nil
 	}
@@ -180,7 +183,7 @@ func (m *decoder) stage(s *rowShard, i int) {
 		return
 	}
 	if i == len(m.layers) {
-		m.norm.run(s)
+		m.normLast(s)
 		m.head.run(s)
 		return
 	}
@@ -190,7 +193,7 @@ func (m *decoder) stage(s *rowShard, i int) {
 	}
 	y.norm.run(s)
 	y.mixer.project(s) // all rows of a sequence must have done so before one attends
-	if i == m.last {
+	if i == m.last && s.states.made == nil {
 		s.trim(y.mixer.rowWidth(), i+1 < len(m.layers)) // of the other rows only keys and values are wanted
 	}
 }
@@ -213,6 +216,9 @@ func (m *decoder) embedTokens(s *rowShard) {
 	}
 	if m.inputs != nil {
 		m.inputs.run(s)
+	}
+	if m.predicts != nil {
+		m.predicts.begin(s)
 	}
 }
 

@@ -2,6 +2,7 @@ package models
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"sync/atomic"
 
@@ -38,6 +39,7 @@ type executor struct {
 	stepRows
 	rowWidth int // the widest mixer's
 
+	ahead    *executor // predicts one token further ahead; nil: nothing does
 	known    variants
 	adapters atomic.Int32 // that were loaded
 }
@@ -103,8 +105,12 @@ func newExecutor(opt *LoadOptions, graph *decoder, local bool) *executor {
 		cached: cfg.Bytes <= cachedBytes,
 		whole:  newWorkspace(pool.Workers{Pool: p}, cfg),
 	}
+	if graph.predicts != nil {
+		e.whole.joinedWidth = 2 * cfg.Hidden
+	}
 	for range p.Threads() {
 		e.own = append(e.own, newWorkspace(pool.Workers{Pool: p, Alone: true}, cfg))
+		e.own[len(e.own)-1].joinedWidth = e.whole.joinedWidth
 	}
 	return e
 }
@@ -122,6 +128,9 @@ func (e *executor) Forward(b *Batch, cache *kv.Cache) error {
 func (e *executor) forward(b *Batch, cache *kv.Cache, context int) error {
 	if err := e.cfg.check(b, cache, e.graph, context); err != nil {
 		return err
+	}
+	if want := len(b.Tokens) * e.cfg.Hidden; e.graph.predicts != nil && len(b.Before) != want {
+		return fmt.Errorf("%w: %d numbers of hidden states, want %d", ErrBatch, len(b.Before), want)
 	}
 	e.begin(b, cache)
 	e.run()
@@ -193,7 +202,7 @@ func (e *executor) begin(b *Batch, cache *kv.Cache) {
 		e.whole.rec.Begin(e.spans)
 	}
 	e.device.begin(e.rowPos)
-	e.device.adapted = e.adapters.Load() > 0 || b.Probe != nil
+	e.device.adapted = e.adapters.Load() > 0 || b.Probe != nil || b.KeepStates
 	for i := range e.graph.ropes {
 		r := &e.graph.ropes[i]
 		r.angles(e.angles[i].cos[:n*r.pairs()], e.angles[i].sin[:n*r.pairs()], b.Positions)
@@ -207,6 +216,9 @@ func (e *executor) begin(b *Batch, cache *kv.Cache) {
 	readings := b.Outputs() * b.Probe.Width(&e.cfg.Config)
 	b.Readings = slices.Grow(b.Readings[:0], readings)[:readings]
 	clear(b.Readings)
+	if states := n * e.cfg.Hidden; b.KeepStates {
+		b.States = slices.Grow(b.States[:0], states)[:states]
+	}
 	e.divideRows(b, cache)
 }
 
@@ -279,6 +291,12 @@ func (e *executor) divideRows(b *Batch, cache *kv.Cache) {
 		}
 		if len(e.variants) > 0 {
 			sh.variants = e.variants[lo:hi]
+		}
+		if e.graph.predicts != nil {
+			sh.states.before = rowsOf(b.Before, lo, hi, e.cfg.Hidden)
+		}
+		if b.KeepStates {
+			sh.states.made = rowsOf(b.States, lo, hi, e.cfg.Hidden)
 		}
 		sh.adapters.make(sh.variants)
 		att.plan(&sh.plans, sh.rowPos, cache)

@@ -19,6 +19,7 @@ import (
 type Bundle struct {
 	Name      string // NameOf the file, or general.name
 	Model     Model
+	Predictor Model // predicts one token further ahead, of hidden states too; nil: the file has no such layer
 	Tokenizer *tokenizer.Tokenizer
 	Template  *template.Template // how conversations are written; nil: see TemplateErr
 	Stops     []string           // texts that end an answer in such a conversation, besides the tokens that do
@@ -85,6 +86,9 @@ func newBundle(f *gguf.File, m *executor, own gguf.Metadata) (*Bundle, error) {
 	}
 	b := &Bundle{Name: m.Config().Name, Model: m, Tokenizer: t, Verifier: readVerifier(f.Metadata), file: f, exec: m}
 	b.Warnings = append(m.graph.warnings, t.Warnings()...)
+	if m.ahead != nil {
+		b.Predictor = m.ahead
+	}
 	if c := m.Config(); c.Generates() && len(t.EOGs()) == 0 {
 		b.Warnings = append(b.Warnings, "no token ends an answer: each goes on to max_tokens or the end of the context")
 	}
@@ -200,7 +204,12 @@ func loadModel(file *gguf.File, opt LoadOptions) (*executor, error) {
 	if err = panicked(err, "tensor "+t.Latest()); err != nil {
 		return nil, errors.Join(fmt.Errorf("%w: %w", ErrModel, err), t.Memory().Free())
 	}
-	return newExecutor(&opt, graph, t.Local()), nil
+	e := newExecutor(&opt, graph, t.Local())
+	if graph.ahead != nil {
+		graph.ahead.spec.Footprint = graph.spec.Footprint
+		e.ahead = newExecutor(&opt, graph.ahead, t.Local())
+	}
+	return e, nil
 }
 
 // newTensors returns what finds the tensors of a file.

@@ -95,6 +95,10 @@ type Batch struct {
 	Logits    []float32 // [sum of Spans.Out][Config.Outputs], filled by Forward, in span order
 	Probe     *Probe    // what is read of the rows that want logits; nil: nothing
 	Readings  []float32 // [sum of Spans.Out][Probe.Width], filled by Forward with Logits
+	// Before, of a predictor, are hidden states of the tokens before, [T][Hidden]. With KeepStates Forward fills States,
+	// [T][Hidden], with the hidden states after the last norm.
+	Before, States []float32
+	KeepStates     bool
 }
 
 // Span is a run of consecutive tokens of one sequence within a Batch.
@@ -109,6 +113,7 @@ type Span struct {
 func (b *Batch) Reset() {
 	b.Tokens, b.Positions, b.Spans, b.Logits = b.Tokens[:0], b.Positions[:0], b.Spans[:0], b.Logits[:0]
 	b.Probe, b.Readings = nil, b.Readings[:0]
+	b.Before, b.States, b.KeepStates = b.Before[:0], b.States[:0], false
 }
 
 // Add appends a span of tokens at positions pos, pos+1, ...

@@ -30,7 +30,8 @@ type rowShard struct {
 	inputs   []float32          // [rows][Layers][LayerInputs] inputs of layers
 	logits   []float32          // [rows with logits][Outputs], later shards' included
 	probing  probing            // of hidden states
-	whole    int                // layers before it have been computed, by a backend all or the last of them
+	states   statesOf
+	whole    int // layers before it have been computed, by a backend all or the last of them
 }
 
 // workspace is the memory for running a shard besides its rows. Buffers grow to the largest shard seen and are
@@ -48,11 +49,12 @@ type workspace struct {
 	gateUp, gate []float32 // [rows][2·FFN], their product [rows][FFN]
 	projected    []float32 // [rows][Layers·LayerInputs]
 	part         []float32 // outputs of one of several stacked matrices
+	joined       []float32 // [rows][2·Hidden] of a predictor
 
 	latent  latentRows // of latent attention
 	perHead perHead
 
-	mixed, gateWidth int
+	mixed, gateWidth, joinedWidth int
 }
 
 func newWorkspace(w pool.Workers, m *spec) workspace {
@@ -98,7 +100,7 @@ func (w *workspace) reserve(n int, c *spec) {
 		width int
 	}{
 		{&w.h, c.Hidden}, {&w.y, c.Hidden}, {&w.a, w.mixed}, {&w.gates, w.gateWidth},
-		{&w.gateUp, 2 * c.widest}, {&w.gate, max(c.widest, c.LayerInputs)}, {&w.projected, c.Layers * c.LayerInputs},
+		{&w.gateUp, 2 * c.widest}, {&w.gate, max(c.widest, c.LayerInputs)}, {&w.projected, c.Layers * c.LayerInputs}, {&w.joined, w.joinedWidth},
 	} {
 		*buf.at = make([]float32, n*buf.width)
 	}

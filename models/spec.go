@@ -35,11 +35,12 @@ type spec struct {
 	ownContext
 	factors     factors
 	rotations   *load.Rotations
-	postEps     float32  // of norms of what attention and feed-forward add
-	authors     bool     // see authorsKey
-	predictors  int      // layers of the file after the graph's
-	skipped     []string // beginnings of the names of tensors that are not read
-	poolingType Pooling  // as the file numbers it
+	postEps     float32    // of norms of what attention and feed-forward add
+	authors     bool       // see authorsKey
+	predictors  int        // layers of the file after the graph's
+	predictor   *layerSpec // the layer after the graph's, if it is read
+	skipped     []string   // beginnings of the names of tensors that are not read
+	poolingType Pooling    // as the file numbers it
 }
 
 // ownContext is how long the file says that sequences may be.
@@ -186,10 +187,11 @@ func perLayer(h *load.Header, m *spec, name string) (list []int, ok bool) {
 const maxPredictors = 64
 
 // withoutPredictors tells how many of n layers the graph has: the last ones of a file
-// may predict tokens further ahead, and are not read.
+// may predict tokens further ahead. They are not read, unless there is one that is known.
 func withoutPredictors(h *load.Header, m *spec, n int) int {
 	m.predictors = h.Int("nextn_predict_layers", 0, min(maxPredictors, max(0, n-1)), 0)
-	for i := n - m.predictors; i < n; i++ {
+	m.predictor = findPredictor(h.HasTensor, m, n-m.predictors)
+	for i := n - m.predictors; i < n && m.predictor == nil; i++ {
 		y := layerSpec{index: i}
 		m.skipped = append(m.skipped, y.tensor(""))
 	}

@@ -53,12 +53,24 @@ func draftError(d config.Model, target *models.Bundle, err error) error {
 	return fmt.Errorf("draft model %s for %s: %w", d.APIName(), target.Name, err)
 }
 
-// Drafters returns the drafters of an engine. draft, which may be nil, has the cache kv of
-// its own.
-func Drafters(draft *models.Bundle, cache *kv.Cache, pool *pool.Pool) []batcher.Drafter {
+// Drafters returns the drafters of a model's engine. Each model that drafts has a cache of its own: draft, which may be
+// nil, and the predictor of b, if its file has one.
+func Drafters(b, draft *models.Bundle, drafting, predicting *kv.Cache, pool *pool.Pool) []batcher.Drafter {
 	list := []batcher.Drafter{batcher.NewLookup()}
+	if predicting != nil {
+		list = append(list, batcher.NewMTPDrafter(b.Predictor, predicting, pool))
+	}
 	if draft != nil {
-		list = append(list, batcher.NewModelDrafter(draft.Model, cache, pool))
+		list = append(list, batcher.NewModelDrafter(draft.Model, drafting, pool))
 	}
 	return list
+}
+
+// PredictorKV makes the cache of a model's predictor, for as many tokens as main; nil: its file has none, or its engine
+// does not speculate.
+func PredictorKV(b *models.Bundle, main *kv.Cache, how batcher.Speculation) (*kv.Cache, error) {
+	if b.Predictor == nil || how == batcher.SpeculateOff || how == "" {
+		return nil, nil
+	}
+	return kv.New(b.Predictor.Config().KV(), kv.Options{Type: main.Type(), BlockLen: main.BlockLen(), Blocks: main.Blocks(), Cold: true})
 }

@@ -177,9 +177,18 @@ func (r *Runtime) makeEngine(cfg config.Config, h *Host, share, room int64) erro
 		cache.Observe(h.observer)
 	}
 	h.attachDisk(r.folder, &opt, r.log)
+	var drafting *kv.Cache
 	if h.draft != nil {
-		opt.Drafters = Drafters(h.draft, h.caches[1], r.Pool)
+		drafting = h.caches[1]
 	}
+	predicting, err := PredictorKV(h.Bundle, cache, opt.Speculation)
+	if err != nil {
+		return err
+	}
+	if predicting != nil {
+		h.caches = append(h.caches, predicting)
+	}
+	opt.Drafters = Drafters(h.Bundle, h.draft, drafting, predicting, r.Pool)
 	if r.watch.Steps != nil {
 		opt.OnStep = r.watch.Steps(opt.Name)
 	}

@@ -33,8 +33,9 @@ type EngineReport []EngineResult
 
 // engineTest is pp<N> (compute a prompt of N tokens), tg<N> (decode N tokens), sp<N> (with speculation), cp<N> (with
 // speculation, a text that repeats itself) or dr<N> (with speculation, a text that a draft model knows). par<N> decodes 64
-// tokens in each of N sequences at once, st<N> likewise, held to a schema. All but pp<N> may end in @d<D>: after D tokens,
-// whose time does not count.
+// tokens in each of N sequences at once, st<N> likewise, held to a schema. dt<N> does so with texts that are given, and
+// mtp<N> with guesses of the model's MTP layer about them, of which a part is made wrong. All but pp<N> may end in @d<D>:
+// after D tokens, whose time does not count.
 type engineTest struct {
 	name   string
 	prompt int  // tokens a prompt
@@ -48,6 +49,8 @@ type engineTest struct {
 	repeat bool
 	// dictate makes model and draft model write the same text, which never repeats itself.
 	dictate bool
+	// predict has the model's own layer guess, and nothing else.
+	predict bool
 	// structured holds what is decoded to a schema.
 	structured bool
 }
@@ -76,7 +79,7 @@ func parseEngineTest(name string, parallel int) (engineTest, error) {
 	short, at, deep := strings.Cut(strings.ReplaceAll(name, " ", ""), "@d")
 	kind := strings.TrimRight(short, "0123456789")
 	n, err := strconv.Atoi(short[len(kind):])
-	unknown := usage.Errorf("--tests: %q is none of pp<N>, tg<N>, sp<N>, cp<N>, dr<N>, par<N>, st<N>, or any but pp<N> with @d<D>", name)
+	unknown := usage.Errorf("--tests: %q is none of pp<N>, tg<N>, sp<N>, cp<N>, dr<N>, par<N>, st<N>, dt<N>, mtp<N>, or any but pp<N> with @d<D>", name)
 	if err != nil || n < 1 || n > 1<<16 {
 		return engineTest{}, unknown
 	}
@@ -99,6 +102,10 @@ func parseEngineTest(name string, parallel int) (engineTest, error) {
 		t.guess, t.dictate = true, true
 	case "par", "st":
 		t.decode, t.width, t.structured = parallel, n, kind == "st"
+	case "dt", "mtp":
+		t.decode, t.width, t.dictate = parallel, n, true
+		t.guess = kind == "mtp"
+		t.predict = t.guess
 	default:
 		return engineTest{}, unknown
 	}
@@ -116,6 +123,7 @@ type EngineOptions struct {
 	Vocabulary  string // a model whose tokens st<N> is held with; empty: the model's own
 	Draft       string
 	Speculation string
+	Acceptance  float64 // the part of guesses in mtp<N> that are right
 	Tests       []string
 	CPUProfile  string // a file; empty: none
 	Profile     bool   // report where the time goes
@@ -125,7 +133,7 @@ type EngineOptions struct {
 
 // DefaultEngineOptions measure prefill, one stream and small batches.
 func DefaultEngineOptions() EngineOptions {
-	return EngineOptions{Reps: 5, ParTokens: parallelDecode, Speculation: string(batcher.SpeculateAuto),
+	return EngineOptions{Reps: 5, ParTokens: parallelDecode, Speculation: string(batcher.SpeculateAuto), Acceptance: 0.7,
 		Tests: []string{"pp128", "pp512", "tg64", "par4", "par8", "par16", "par32"}}
 }
 
@@ -133,6 +141,9 @@ func DefaultEngineOptions() EngineOptions {
 func Engine(ctx context.Context, o EngineOptions, errOut io.Writer) (Report, error) {
 	if o.Reps < 1 || o.ParTokens < 1 {
 		return nil, usage.Errorf("--reps and --par-tokens must be positive")
+	}
+	if !(o.Acceptance >= 0 && o.Acceptance <= 1) {
+		return nil, usage.Errorf("--acceptance is %v, want 0 to 1", o.Acceptance)
 	}
 	tests, err := o.parseTests()
 	if err != nil {
@@ -172,7 +183,7 @@ func Engine(ctx context.Context, o EngineOptions, errOut io.Writer) (Report, err
 	if err != nil {
 		return nil, err
 	}
-	setup := engineRuns{bundle: bundle, draft: draft, held: held, pool: pool, speculation: batcher.Speculation(o.Speculation)}
+	setup := engineRuns{bundle: bundle, draft: draft, held: held, pool: pool, speculation: batcher.Speculation(o.Speculation), acceptance: o.Acceptance}
 
 	if o.CPUProfile != "" {
 		f, err := os.Create(o.CPUProfile)
@@ -224,7 +235,7 @@ func (o EngineOptions) parseTests() (tests []engineTest, err error) {
 		if err != nil {
 			return nil, err
 		}
-		if t.dictate && o.Draft == "" {
+		if t.guess && t.dictate && !t.predict && o.Draft == "" {
 			return nil, usage.Errorf("--tests: %s requires a --draft-model", name)
 		}
 		if t.structured && o.Schema == "" {

@@ -94,6 +94,7 @@ type engineRuns struct {
 	draft       *models.Bundle      // nil: none
 	held        sampling.Constraint // of tests that are held to a schema
 	speculation batcher.Speculation // of tests that speculate; empty: auto
+	acceptance  float64
 	pool        *pool.Pool
 	test        engineTest
 	reps        int
@@ -119,7 +120,7 @@ func (r *engineRuns) measure(ctx context.Context) (times []engineTimes, err erro
 		return nil, fmt.Errorf("needs %d tokens, the model's context is %d", length, cfg.Context)
 	}
 	const block = 32
-	size := kv.Options{BlockLen: block, Blocks: (length/block + 2) * t.width, States: 2 * t.width}
+	size := kv.Options{BlockLen: block, Blocks: (length/block + 2) * t.width, States: 3 * t.width}
 	cache, err := committedKV(cfg, size)
 	if err != nil {
 		return nil, err
@@ -132,13 +133,29 @@ func (r *engineRuns) measure(ctx context.Context) (times []engineTimes, err erro
 	if t.guess {
 		opt.Speculation = cmp.Or(r.speculation, batcher.SpeculateAuto)
 	}
+	var drafting *kv.Cache
 	if t.guess && r.draft != nil {
 		draftKV, err := committedKV(r.draft.Model.Config(), size)
 		if err != nil {
 			return nil, err
 		}
 		defer draftKV.Close()
-		opt.Drafters = engines.Drafters(r.draft, draftKV, r.pool)
+		drafting = draftKV
+	}
+	predicting, err := engines.PredictorKV(r.bundle, cache, opt.Speculation)
+	if err != nil {
+		return nil, err
+	}
+	if predicting != nil {
+		defer predicting.Close()
+	}
+	opt.Drafters = engines.Drafters(r.bundle, r.draft, drafting, predicting, r.pool)
+	if t.predict {
+		if predicting == nil {
+			return nil, usage.Errorf("--tests: %s requires a model with an MTP layer, and speculation", t.name)
+		}
+		mtp := batcher.NewMTPDrafter(r.bundle.Predictor, predicting, r.pool).(batcher.Follower)
+		opt.Drafters = []batcher.Drafter{&spoiled{mtp, rand.New(rand.NewPCG(4, 5)), r.acceptance, cfg.Vocab}}
 	}
 	engine := batcher.New(r.bundle.Model, cache, opt)
 	ctx, cancel := context.WithCancel(ctx)
@@ -255,6 +272,27 @@ func (t engineTest) generate(ctx context.Context, s *batcher.Sequence, first int
 	}
 	timing := s.Timing()
 	return timing.LastToken.Sub(timing.FirstToken), nil
+}
+
+// spoiled is a Drafter that knows the text, as constraints have it, and makes a part of its guesses wrong.
+type spoiled struct {
+	batcher.Follower
+	random     *rand.Rand
+	acceptance float64
+	vocab      int
+}
+
+// Draft implements batcher.Drafter.
+func (d *spoiled) Draft(guesses []*batcher.Guess, extra float64) error {
+	err := d.Follower.Draft(guesses, extra)
+	for _, g := range guesses {
+		for i := range g.Tokens {
+			if d.random.Float64() >= d.acceptance {
+				g.Tokens[i] = (g.Tokens[i] + 1) % int32(d.vocab)
+			}
+		}
+	}
+	return err
 }
 
 // dictation is a Constraint that allows one token at each position, random among a

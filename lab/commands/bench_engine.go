@@ -22,6 +22,8 @@ func newBenchEngine() *cobra.Command {
   dr64        decode with speculation a text that --draft-model always guesses right
   par8        decode 64 tokens in each of 8 sequences at once
   st8         likewise, held to the JSON Schema in --schema
+  dt8         decode 64 tokens of given texts in each of 8 sequences
+  mtp8        likewise with the model's MTP layer, of whose guesses --acceptance are right
   tg64@d4096  decode after 4096 tokens that are not counted; also par8@d512
 
 --shape builds a model of random ternary weights; speed does not depend on their
@@ -52,11 +54,12 @@ expression with the groups (?P<test>...) and (?P<value>...), tokens a second.
 	f.IntVar(&o.Threads, "threads", 0, "compute threads (default: one a physical core)")
 	f.IntVarP(&o.Reps, "reps", "r", o.Reps, "repetitions a test, after one that is not counted; with --compare, rounds")
 	f.StringSliceVar(&o.Tests, "tests", o.Tests, "tests to run")
-	f.IntVar(&o.ParTokens, "par-tokens", o.ParTokens, "tokens a sequence of par<N> and st<N>")
+	f.IntVar(&o.ParTokens, "par-tokens", o.ParTokens, "tokens a sequence of par<N>, st<N>, dt<N> and mtp<N>")
 	f.StringVar(&o.Schema, "schema", "", "JSON Schema in a `FILE` that st<N> is held to; an answer that ends is followed by another")
 	f.StringVar(&o.Vocabulary, "vocabulary", "", "GGUF `FILE` or a model's name whose tokens st<N> is held with (default: the model's own)")
 	f.StringVar(&o.Draft, "draft-model", "", "GGUF `FILE` or an embedded model's name: drafts in the tests with speculation")
-	f.StringVar(&o.Speculation, "speculation", o.Speculation, "speculation in sp<N>, cp<N> and dr<N>: auto or a number")
+	f.StringVar(&o.Speculation, "speculation", o.Speculation, "speculation in sp<N>, cp<N>, dr<N> and mtp<N>: auto or a number")
+	f.Float64Var(&o.Acceptance, "acceptance", o.Acceptance, "the part of guesses in mtp<N> that are right; the layer computes them all the same")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	f.BoolVar(&o.Profile, "profile", false, "print the time of each kind of kernel")
 	f.StringVar(&o.CPUProfile, "cpuprofile", "", "write a profile of the runs to `FILE`, for go tool pprof")

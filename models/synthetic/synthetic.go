@@ -43,6 +43,7 @@ type Shape struct {
 	Delta         Delta
 	Experts       Experts // in place of the feed-forward
 	Spaces        Spaces
+	Predicts      bool // one layer more predicts a token further ahead, of Qwen35 and Qwen35MoE
 }
 
 // Delta is the size of the gated delta nets of Qwen35 and Qwen35MoE, three layers of four.
@@ -92,26 +93,29 @@ const (
 //   - qwen3-30b-a3b: Qwen3-30B-A3B, 128 experts a layer of which a token takes 8.
 //   - gpt-oss-20b: 32 experts a layer of which a token takes 4. As published in
 //     MXFP4, the experts alone are of the blocks' type, all else of the head's.
-//   - qwen35-0.8b, qwen35-27b: Qwen3.5-0.8B, and 27B, which Bonsai 27B is made of.
+//   - qwen35-0.8b, qwen35-27b: Qwen3.5-0.8B, and 27B, which Bonsai 27B is made of; with
+//     -mtp, with their layer that predicts a token further ahead.
 //   - nemotron-nano-9b: the sizes of NVIDIA-Nemotron-Nano-9B-v2.
 //   - nemotron-3-nano-30b: the sizes of NVIDIA-Nemotron-3-Nano-30B-A3B.
 func Shapes() []Shape {
 	return []Shape{
-		{"tiny", 256, 768, 3, 8, 4, 32, 1024, 1024, 10000, true, Llama, Delta{}, Experts{}, Spaces{}},
-		{"falcon3-1b", 2048, 8192, 18, 8, 4, 256, 131072, 8192, 1000042, false, Llama, Delta{}, Experts{}, Spaces{}},
-		{"falcon3-draft", 512, 1536, 6, 8, 4, 64, 131072, 8192, 1000042, true, Llama, Delta{}, Experts{}, Spaces{}},
-		{"bitnet-2b", 2560, 6912, 30, 20, 5, 128, 128256, 4096, 500000, true, Llama, Delta{}, Experts{}, Spaces{}},
-		{"bitnet-2b-4t", 2560, 6912, 30, 20, 5, 128, 128256, 4096, 500000, true, BitNet, Delta{}, Experts{}, Spaces{}},
-		{"bonsai-1.7b", 2048, 6144, 28, 16, 8, 128, 151936, 32768, 1000000, true, Llama, Delta{}, Experts{}, Spaces{}},
-		{"bonsai-8b", 4096, 12288, 36, 32, 8, 128, 151936, 65536, 1000000, false, Llama, Delta{}, Experts{}, Spaces{}},
-		{"qwen35-0.8b", 1024, 3584, 24, 8, 2, 256, 248320, 262144, 1e7, true, Qwen35, Delta{16, 16, 128}, Experts{}, Spaces{}},
-		{"qwen35-27b", 5120, 17408, 64, 24, 4, 256, 248320, 262144, 1e7, false, Qwen35, Delta{16, 48, 128}, Experts{}, Spaces{}},
-		{"qwen3-30b-a3b", 2048, 6144, 48, 32, 4, 128, 151936, 32768, 1000000, false, Qwen3MoE, Delta{}, Experts{Count: 128, Used: 8, FFN: 768}, Spaces{}},
-		{"gpt-oss-20b", 2880, 2880, 24, 64, 8, 64, 201088, 131072, 150000, false, GPTOSS, Delta{}, Experts{Count: 32, Used: 4, FFN: 2880}, Spaces{}},
+		{"tiny", 256, 768, 3, 8, 4, 32, 1024, 1024, 10000, true, Llama, Delta{}, Experts{}, Spaces{}, false},
+		{"falcon3-1b", 2048, 8192, 18, 8, 4, 256, 131072, 8192, 1000042, false, Llama, Delta{}, Experts{}, Spaces{}, false},
+		{"falcon3-draft", 512, 1536, 6, 8, 4, 64, 131072, 8192, 1000042, true, Llama, Delta{}, Experts{}, Spaces{}, false},
+		{"bitnet-2b", 2560, 6912, 30, 20, 5, 128, 128256, 4096, 500000, true, Llama, Delta{}, Experts{}, Spaces{}, false},
+		{"bitnet-2b-4t", 2560, 6912, 30, 20, 5, 128, 128256, 4096, 500000, true, BitNet, Delta{}, Experts{}, Spaces{}, false},
+		{"bonsai-1.7b", 2048, 6144, 28, 16, 8, 128, 151936, 32768, 1000000, true, Llama, Delta{}, Experts{}, Spaces{}, false},
+		{"bonsai-8b", 4096, 12288, 36, 32, 8, 128, 151936, 65536, 1000000, false, Llama, Delta{}, Experts{}, Spaces{}, false},
+		{"qwen35-0.8b", 1024, 3584, 24, 8, 2, 256, 248320, 262144, 1e7, true, Qwen35, Delta{16, 16, 128}, Experts{}, Spaces{}, false},
+		{"qwen35-0.8b-mtp", 1024, 3584, 24, 8, 2, 256, 248320, 262144, 1e7, true, Qwen35, Delta{16, 16, 128}, Experts{}, Spaces{}, true},
+		{"qwen35-27b", 5120, 17408, 64, 24, 4, 256, 248320, 262144, 1e7, false, Qwen35, Delta{16, 48, 128}, Experts{}, Spaces{}, false},
+		{"qwen35-27b-mtp", 5120, 17408, 64, 24, 4, 256, 248320, 262144, 1e7, false, Qwen35, Delta{16, 48, 128}, Experts{}, Spaces{}, true},
+		{"qwen3-30b-a3b", 2048, 6144, 48, 32, 4, 128, 151936, 32768, 1000000, false, Qwen3MoE, Delta{}, Experts{Count: 128, Used: 8, FFN: 768}, Spaces{}, false},
+		{"gpt-oss-20b", 2880, 2880, 24, 64, 8, 64, 201088, 131072, 150000, false, GPTOSS, Delta{}, Experts{Count: 32, Used: 4, FFN: 2880}, Spaces{}, false},
 		{"nemotron-nano-9b", 4480, 15680, 56, 40, 8, 128, 131072, 131072, 10000, false, NemotronH, Delta{}, Experts{},
-			Spaces{"M-M-M-MM-M-M-M*-M-M-M*-M-M-M-M*-M-M-M-M*-M-MM-M-M-M-M-M-", 128, 80, 8, 128}},
+			Spaces{"M-M-M-MM-M-M-M*-M-M-M*-M-M-M-M*-M-M-M-M*-M-MM-M-M-M-M-M-", 128, 80, 8, 128}, false},
 		{"nemotron-3-nano-30b", 2688, 1856, 52, 32, 2, 128, 131072, 262144, 10000, false, NemotronHMoE, Delta{}, Experts{Count: 128, Used: 6, FFN: 1856, Shared: 3712},
-			Spaces{"MEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEMEM*EMEMEMEME", 64, 64, 8, 128}},
+			Spaces{"MEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEMEM*EMEMEMEME", 64, 64, 8, 128}, false},
 	}
 }
 
@@ -204,6 +208,9 @@ func (s *Shape) validate() error {
 	if d := s.Delta; s.nets() && (d.KeyHeads < 1 || d.ValueHeads < 1 || d.Width < 1 || max(d.KeyHeads, d.ValueHeads, d.Width) > 1<<12) {
 		return fmt.Errorf("%w: shape %+v: %d key heads and %d value heads of %d", ErrOptions, *s, d.KeyHeads, d.ValueHeads, d.Width)
 	}
+	if s.Predicts && !s.nets() {
+		return fmt.Errorf("%w: no layer of architecture %q predicts", ErrOptions, s.Arch)
+	}
 	if err := s.validateSpaces(); err != nil {
 		return err
 	}
@@ -224,7 +231,7 @@ func (s *Shape) sources(opt Options) ([]gguf.Source, error) {
 	}
 	headStd := 2 / math.Sqrt(float64(s.Hidden)) // logits of standard deviation 2
 	b.matrix("token_embd.weight", opt.Head, s.Vocab, s.Hidden, headStd)
-	for i := range s.Layers {
+	for i := range s.allLayers() {
 		finer, down := mixing, opt.Blocks
 		if opt.Finer != gguf.F32 && s.finer(i) {
 			finer, down = opt.Finer, opt.Finer
@@ -242,7 +249,7 @@ func (s *Shape) sources(opt Options) ([]gguf.Source, error) {
 			continue
 		}
 		switch {
-		case s.nets() && (i+1)%attentionInterval != 0:
+		case s.nets() && (i+1)%attentionInterval != 0 && i < s.Layers:
 			s.deltaNet(&b, i, block)
 		case s.short() && !s.attends(i):
 			block("shortconv.in_proj", 3*s.Hidden, s.Hidden)
@@ -250,6 +257,9 @@ func (s *Shape) sources(opt Options) ([]gguf.Source, error) {
 			block("shortconv.out_proj", s.Hidden, s.Hidden)
 		default:
 			s.attention(&b, i, block)
+		}
+		if i == s.Layers {
+			s.predictor(&b, i, block)
 		}
 		for _, norm := range s.norms() {
 			b.ones(fmt.Sprintf("blk.%d.%s.weight", i, norm), s.Hidden)
@@ -271,6 +281,22 @@ func (s *Shape) sources(opt Options) ([]gguf.Source, error) {
 		b.matrix("output.weight", opt.Head, s.Vocab, s.Hidden, headStd)
 	}
 	return b.list, b.err
+}
+
+// allLayers counts the layers, with the one that predicts.
+func (s *Shape) allLayers() int {
+	if s.Predicts {
+		return s.Layers + 1
+	}
+	return s.Layers
+}
+
+// predictor adds what layer i, which predicts, has besides.
+func (s *Shape) predictor(b *builder, i int, block func(name string, rows, cols int)) {
+	block("nextn.eh_proj", s.Hidden, 2*s.Hidden)
+	for _, norm := range []string{"enorm", "hnorm", "shared_head_norm"} {
+		b.ones(fmt.Sprintf("blk.%d.nextn.%s.weight", i, norm), s.Hidden)
+	}
 }
 
 // norms names the norms of a layer after its attention.

@@ -48,7 +48,7 @@ func (s *Shape) metadata() map[string]any {
 	for key, v := range map[string]any{
 		"context_length":                   uint32(s.Context),
 		"embedding_length":                 uint32(s.Hidden),
-		"block_count":                      uint32(s.Layers),
+		"block_count":                      uint32(s.allLayers()),
 		"feed_forward_length":              uint32(s.FFN),
 		"attention.head_count":             uint32(s.Heads),
 		"attention.head_count_kv":          uint32(s.KVHeads),
@@ -88,6 +88,9 @@ func (s *Shape) metadata() map[string]any {
 		}
 		md[string(s.Arch)+".attention.head_count_kv"], md[string(s.Arch)+".shortconv.l_cache"] = heads, uint32(convTaps)
 		md[string(s.Arch)+".leading_dense_block_count"] = uint32(s.Experts.Dense)
+	}
+	if s.Predicts {
+		md[string(s.Arch)+".nextn_predict_layers"] = uint32(1)
 	}
 	if s.onePart() {
 		heads, widths := s.perLayer()

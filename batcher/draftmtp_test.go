@@ -1,0 +1,147 @@
+package batcher
+
+import (
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/lutra-lm/lutra/batcher/sampling"
+	"github.com/lutra-lm/lutra/internal/sweep"
+	"github.com/lutra-lm/lutra/kernels/pool"
+	"github.com/lutra-lm/lutra/kernels/vector"
+	"github.com/lutra-lm/lutra/models"
+	"github.com/lutra-lm/lutra/models/gguf"
+	"github.com/lutra-lm/lutra/models/kv"
+	"github.com/lutra-lm/lutra/models/synthetic"
+)
+
+// predictingModel is a small random hybrid with a layer that predicts.
+func predictingModel(t *testing.T) (*models.Bundle, *pool.Pool) {
+	t.Helper()
+	file, err := synthetic.Build(synthetic.Shape{
+		Name: "predicting", Hidden: 64, FFN: 64, Layers: 4, Heads: 2, KVHeads: 1, HeadDim: 32, Vocab: 300, Context: 512, RopeBase: 10000,
+		TiedEmbedding: true, Arch: synthetic.Qwen35, Delta: synthetic.Delta{KeyHeads: 2, ValueHeads: 4, Width: 16}, Predicts: true,
+	}, synthetic.Options{Blocks: gguf.F16, Head: gguf.F16, Seed: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := pool.New(2)
+	t.Cleanup(pool.Close)
+	b, err := models.LoadFile(file, models.LoadOptions{Pool: pool})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { b.Close() })
+	return b, pool
+}
+
+// told is a Follower that notes what it has guessed.
+type told struct {
+	Follower
+	mu      sync.Mutex
+	guesses [][2][]int32 // texts and what followed
+}
+
+func (w *told) Draft(guesses []*Guess, extra float64) error {
+	err := w.Follower.Draft(guesses, extra)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, g := range guesses {
+		if len(g.Tokens) > 0 {
+			w.guesses = append(w.guesses, [2][]int32{slices.Clone(g.Text), slices.Clone(g.Tokens)})
+		}
+	}
+	return err
+}
+
+func TestAnMTPDrafterSaysWhatItsLayerSaysOfTheWholeTextAndChangesNoToken(t *testing.T) {
+	sweep.NoRace(t)
+	b, pool := predictingModel(t)
+	newPredictions := func(blocks int) *kv.Cache {
+		cache, err := kv.New(b.Predictor.Config().KV(), kv.Options{BlockLen: 8, Blocks: blocks, Cold: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { cache.Close() })
+		return cache
+	}
+	const streams, length = 4, 60
+	prompt := func(i int) []int32 { return append([]int32{int32(i)}, counting(45+9*i)...) } // nothing is shared
+	var want [streams][]string
+	for _, c := range []struct {
+		how    Speculation
+		blocks int // of the predictor's cache
+	}{{SpeculateOff, 100}, {"3", 100}, {"1", 100}, {"3", 20}, {SpeculateAuto, 100}} {
+		d := &told{Follower: NewMTPDrafter(b.Predictor, newPredictions(c.blocks), pool).(Follower)}
+		opt := DefaultOptions()
+		opt.Pool, opt.Speculation, opt.Drafters, opt.StepTokens = pool, c.how, []Drafter{d}, 2*Tile
+		e, end := running(t, b.Model, newStates(t, b.Model, 200, 40), opt)
+		var all sync.WaitGroup
+		var got [streams][]string
+		for i := range streams {
+			all.Go(func() {
+				s, err := e.Open(t.Context(), prompt(i))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				got[i] = answer(t, s, sampling.Params{MaxTokens: length})
+			})
+		}
+		all.Wait()
+		if c.how == SpeculateOff {
+			want = got
+		}
+		for i := range got {
+			if !slices.Equal(got[i], want[i]) {
+				t.Errorf("speculation %s: %v, want %v", c.how, got[i], want[i])
+			}
+		}
+		st := end()
+		if c.how == SpeculateOff || c.how == SpeculateAuto {
+			continue
+		}
+		if n := len(d.guesses); n < length || st.DraftTokens[DraftMTP] < length {
+			t.Errorf("speculation %s: %d times something was guessed, %v tokens", c.how, n, st.DraftTokens)
+		}
+		if c.blocks < 100 { // texts whose beginning was forgotten
+			continue
+		}
+		for i, g := range d.guesses {
+			if i%11 == 0 {
+				if want := predicted(t, b, newPredictions(100), g[0], len(g[1])); !slices.Equal(g[1], want) {
+					t.Errorf("after %d tokens %v was guessed, want %v", len(g[0]), g[1], want)
+				}
+			}
+		}
+	}
+}
+
+// predicted gives the n tokens that a predictor finds most likely after a text.
+func predicted(t *testing.T, b *models.Bundle, cache *kv.Cache, text []int32, n int) (guess []int32) {
+	t.Helper()
+	last, width := len(text)-1, b.Model.Config().Hidden
+	forward := func(m models.Model, cache *kv.Cache, s *kv.Sequence, before []float32, tokens ...int32) *models.Batch {
+		batch := &models.Batch{Before: before, KeepStates: true}
+		at := s.Len()
+		if err := s.Grow(len(tokens)); err != nil {
+			t.Fatal(err)
+		}
+		batch.Add(s, at, 1, tokens...)
+		if err := m.Forward(batch, cache); err != nil {
+			t.Fatal(err)
+		}
+		return batch
+	}
+	whole := newStates(t, b.Model, 100, 4)
+	states := forward(b.Model, whole, whole.Open(nil), nil, text[:last]...).States
+	s := cache.Open(nil)
+	made := forward(b.Predictor, cache, s, states, text[1:]...)
+	for {
+		guess = append(guess, int32(vector.Argmax(made.Logits)))
+		if len(guess) == n {
+			return guess
+		}
+		made = forward(b.Predictor, cache, s, made.States[len(made.States)-width:], guess[len(guess)-1])
+	}
+}
