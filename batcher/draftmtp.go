@@ -29,7 +29,7 @@ func NewMTPDrafter(predictor models.Model, cache *kv.Cache, pool *pool.Pool) Dra
 	return &mtpDrafter{draftPass: newDraftPass(predictor, cache, pool), width: predictor.Config().Hidden}
 }
 
-// trail is what is known of a sequence: rows that kv holds, and what further ones need.
+// trail holds the rows of a sequence that the layer has read, and the states that further ones need.
 type trail struct {
 	d      *mtpDrafter
 	kv     *kv.Sequence // nil: nothing is kept
@@ -70,7 +70,7 @@ func (d *mtpDrafter) Follow(g *Guess, at int, tokens []int32, states []float32) 
 	r.tokens, r.states = append(r.tokens, tokens...), append(r.states, states...)
 }
 
-// unread is how many tokens of a sequence wait at most until a guess is wanted for it.
+// unread bounds the tokens of a sequence that wait until a guess is wanted for it.
 const unread = Tile / 2
 
 // Read implements Follower.

@@ -33,9 +33,8 @@ type decoder struct {
 	last     int          // of the layers, that makes keys and values or a state
 	inputs   *layerInputs // nil: layers have none
 	norm     rowNorm
+	prediction
 	enc      *encoder    // nil: a decoder
-	predicts *predictor  // nil: rows stand for tokens alone
-	ahead    *decoder    // predicts one token further ahead; nil: nothing does
 	ranks    *Classifier // that ranks by hidden states; nil: none
 	pooled   Projection  // of a hidden state that is a vector
 	head     head
@@ -193,7 +192,7 @@ func (m *decoder) stage(s *rowShard, i int) {
 	}
 	y.norm.run(s)
 	y.mixer.project(s) // all rows of a sequence must have done so before one attends
-	if i == m.last && s.states.made == nil {
+	if i == m.last && s.probing.made == nil {
 		s.trim(y.mixer.rowWidth(), i+1 < len(m.layers)) // of the other rows only keys and values are wanted
 	}
 }

@@ -293,10 +293,10 @@ func (e *executor) divideRows(b *Batch, cache *kv.Cache) {
 			sh.variants = e.variants[lo:hi]
 		}
 		if e.graph.predicts != nil {
-			sh.states.before = rowsOf(b.Before, lo, hi, e.cfg.Hidden)
+			sh.probing.before = rowsOf(b.Before, lo, hi, e.cfg.Hidden)
 		}
 		if b.KeepStates {
-			sh.states.made = rowsOf(b.States, lo, hi, e.cfg.Hidden)
+			sh.probing.made = rowsOf(b.States, lo, hi, e.cfg.Hidden)
 		}
 		sh.adapters.make(sh.variants)
 		att.plan(&sh.plans, sh.rowPos, cache)

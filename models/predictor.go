@@ -19,6 +19,12 @@ type predictor struct {
 	join             product   // Weh, [Hidden][2·Hidden]
 }
 
+// prediction is a decoder's part in predicting one token further ahead.
+type prediction struct {
+	predicts *predictor // its rows stand for hidden states too; nil: for tokens alone
+	ahead    *decoder   // predicts for it; nil: nothing does
+}
+
 // predictorTensors are the names of the tensors that a predictor has at least.
 var predictorTensors = []string{"nextn.eh_proj.weight", "nextn.enorm.weight", "nextn.hnorm.weight"}
 
@@ -75,25 +81,19 @@ func (p *predictor) begin(s *rowShard) {
 		s, p, width := o.shard, o.layer.(*predictor), o.shard.cfg.Hidden
 		row := rowOf(s.joined, i, 2*width)
 		vector.RMSNorm(row[:width], rowOf(s.x, i, width), p.embedding, o.eps)
-		vector.RMSNorm(row[width:], rowOf(s.states.before, i, width), p.state, o.eps)
+		vector.RMSNorm(row[width:], rowOf(s.probing.before, i, width), p.state, o.eps)
 	})
 	p.join.run(s, s.x, s.joined)
-}
-
-// statesOf holds the hidden states of a shard's rows, as far as somebody wants them.
-type statesOf struct {
-	before []float32 // [rows][Hidden] of the tokens before, which a predictor reads
-	made   []float32 // [rows][Hidden] to be set, after the last norm; nil: they are not wanted
 }
 
 // normLast sets h to the norm of the rows that want logits, once all have finished the last layer.
 func (m *decoder) normLast(s *rowShard) {
 	m.norm.run(s)
-	if s.states.made == nil {
+	if s.probing.made == nil {
 		return
 	}
 	n := s.rows
-	copy(s.states.made, s.h[:n*s.cfg.Hidden])
+	copy(s.probing.made, s.h[:n*s.cfg.Hidden])
 	if s.trim(0, false); s.rows < n {
 		m.norm.run(s)
 	}

@@ -23,6 +23,9 @@ func (p *Probe) Width(c *Config) int {
 
 // probing reads a shard's rows.
 type probing struct {
+	before []float32 // [rows][Hidden] of the tokens before, which a predictor reads
+	made   []float32 // [rows][Hidden] to be set, after the last norm; nil: they are not wanted
+
 	by       *Probe    // nil: nothing is read
 	at       int       // of its layers, the next
 	readings []float32 // [rows with logits][by.Width], later shards' included

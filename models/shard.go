@@ -30,8 +30,7 @@ type rowShard struct {
 	inputs   []float32          // [rows][Layers][LayerInputs] inputs of layers
 	logits   []float32          // [rows with logits][Outputs], later shards' included
 	probing  probing            // of hidden states
-	states   statesOf
-	whole    int // layers before it have been computed, by a backend all or the last of them
+	whole    int                // layers before it have been computed, by a backend all or the last of them
 }
 
 // workspace is the memory for running a shard besides its rows. Buffers grow to the largest shard seen and are

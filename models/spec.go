@@ -33,14 +33,19 @@ type spec struct {
 	widest   int       // of feed-forwards that layers have; 0: all are mixtures
 	ropes    ropeSpec
 	ownContext
+	furtherLayers
 	factors     factors
 	rotations   *load.Rotations
-	postEps     float32    // of norms of what attention and feed-forward add
-	authors     bool       // see authorsKey
-	predictors  int        // layers of the file after the graph's
-	predictor   *layerSpec // the layer after the graph's, if it is read
-	skipped     []string   // beginnings of the names of tensors that are not read
-	poolingType Pooling    // as the file numbers it
+	postEps     float32 // of norms of what attention and feed-forward add
+	authors     bool    // see authorsKey
+	poolingType Pooling // as the file numbers it
+}
+
+// furtherLayers come after the graph's in a file.
+type furtherLayers struct {
+	predictors int        // how many there are
+	predictor  *layerSpec // the one that is read; nil: none
+	skipped    []string   // beginnings of the names of tensors that are not read
 }
 
 // ownContext is how long the file says that sequences may be.
