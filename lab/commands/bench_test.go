@@ -14,6 +14,8 @@ import (
 	"github.com/lutra-lm/lutra/internal/clienttest"
 	"github.com/lutra-lm/lutra/internal/usage"
 	"github.com/lutra-lm/lutra/lab/bench"
+	"github.com/lutra-lm/lutra/models/gguf"
+	"github.com/lutra-lm/lutra/models/synthetic"
 )
 
 func TestBenchEngineReportsEveryTest(t *testing.T) {
@@ -45,6 +47,35 @@ func TestBenchEngineDictatesWhatADraftModelKnows(t *testing.T) {
 		var mistake usage.Error
 		if _, err := lutra(t, append([]string{"bench", "engine"}, args...)...); !errors.As(err, &mistake) {
 			t.Errorf("bench engine %v: %v, want an error of usage", args, err)
+		}
+	}
+}
+
+func TestBenchEngineMakesAPartOfAnMTPLayersGuessesWrong(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "mtp.gguf")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shape := synthetic.Shape{
+		Name: "mtp", Hidden: 64, FFN: 64, Layers: 4, Heads: 2, KVHeads: 1, HeadDim: 32, Vocab: 300, Context: 512, RopeBase: 10000,
+		TiedEmbedding: true, Arch: synthetic.Qwen35, Delta: synthetic.Delta{KeyHeads: 2, ValueHeads: 4, Width: 16}, Predicts: true,
+	}
+	if err := errors.Join(synthetic.Write(f, shape, synthetic.Options{Blocks: gguf.F16, Head: gguf.F16, Seed: 2}), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"bench", "engine", "--json", "--reps", "1", "--model", path, "--par-tokens", "40", "--speculation", "3"}
+	for _, acceptance := range []string{"1", "0"} { // three guesses a step, right or wrong
+		out := mustLutra(t, append(args, "--tests", "dt2,mtp2", "--acceptance", acceptance)...)
+		var results []bench.EngineResult
+		if err := json.Unmarshal([]byte(out), &results); err != nil || len(results) != 2 || results[1].Fill <= results[0].Fill {
+			t.Fatalf("bench engine = %s", out)
+		}
+	}
+	for _, wrong := range [][]string{{"--tests", "mtp2", "--acceptance", "1.5"}, {"--tests", "mtp2", "--acceptance", "NaN"}, {"--tests", "mtp2", "--model", "lutra-tiny-s"}} {
+		var mistake usage.Error
+		if _, err := lutra(t, append(args, wrong...)...); !errors.As(err, &mistake) {
+			t.Errorf("%v: %v, want an error of usage", wrong, err)
 		}
 	}
 }
