@@ -53,14 +53,14 @@ func draftError(d config.Model, target *models.Bundle, err error) error {
 	return fmt.Errorf("draft model %s for %s: %w", d.APIName(), target.Name, err)
 }
 
-// Drafters returns the drafters of a model's engine. Each model that drafts has a cache of its own: draft, which may be
-// nil, and the predictor of b, if its file has one.
+// Drafters returns the drafters of a model's engine. Each model that drafts has a cache of its own, nil without it:
+// draft, and the predictor of b.
 func Drafters(b, draft *models.Bundle, drafting, predicting *kv.Cache, pool *pool.Pool) []batcher.Drafter {
 	list := []batcher.Drafter{batcher.NewLookup()}
 	if predicting != nil {
 		list = append(list, batcher.NewMTPDrafter(b.Predictor, predicting, pool))
 	}
-	if draft != nil {
+	if drafting != nil {
 		list = append(list, batcher.NewModelDrafter(draft.Model, drafting, pool))
 	}
 	return list

@@ -161,7 +161,7 @@ func TestTheLaboratorysWrongUsageNamesTheCommandAndWhatWasProbablyMeant(t *testi
 		{"bench kernel", `lutra-lab bench: unknown command "kernel"; did you mean kernels?`},
 		{"bench engine --colour red", "lutra-lab bench engine: unknown flag --colour"},
 		{"bench engine --packing i9", `lutra-lab bench engine: --packing: "i9" is none of auto, i1, i2, stored; did you mean i1?`},
-		{"bench engine --shape falcon3-1B", `lutra-lab bench engine: --shape: "falcon3-1B" is none of tiny, falcon3-1b, falcon3-draft, bitnet-2b, bitnet-2b-4t, bonsai-1.7b, bonsai-8b, qwen35-0.8b, qwen35-27b, qwen3-30b-a3b, gpt-oss-20b, nemotron-nano-9b, nemotron-3-nano-30b; did you mean falcon3-1b?`},
+		{"bench engine --shape falcon3-1B", `lutra-lab bench engine: --shape: "falcon3-1B" is none of tiny, falcon3-1b, falcon3-draft, bitnet-2b, bitnet-2b-4t, bonsai-1.7b, bonsai-8b, qwen35-0.8b, qwen35-0.8b-mtp, qwen35-27b, qwen35-27b-mtp, qwen3-30b-a3b, gpt-oss-20b, nemotron-nano-9b, nemotron-3-nano-30b; did you mean falcon3-1b?`},
 		{"bench engine --reps many", `lutra-lab bench engine: --reps: found "many", want a whole number`},
 		{"bench growth --batches 1,x", `lutra-lab bench growth: --batches: found "1,x", want whole numbers, separated by commas`},
 		{"bench model --type Q9 -o x", `lutra-lab bench model: --type: there is no storage type "Q9"`},
