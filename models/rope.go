@@ -2,6 +2,8 @@ package models
 
 import (
 	"cmp"
+	"fmt"
+	"maps"
 	"math"
 
 	"github.com/lutra-lm/lutra/models/load"
@@ -160,6 +162,54 @@ func readRopes(h *load.Header, m *spec) {
 		h.Fail("%s is %v, want more than 1", h.Key("rope.freq_base_swa"), p.base)
 	}
 	m.ropes.windowed = &p
+}
+
+// Keys of LoadOptions.Metadata that extend the context of a model of any architecture: they stand for the keys that
+// have its name in front. The context becomes as many times the original one.
+const (
+	KeyScaling         = "rope.scaling.type"                    // none, linear or yarn
+	KeyScalingFactor   = "rope.scaling.factor"                  // 1 or more
+	KeyScalingOriginal = "rope.scaling.original_context_length" // tokens that the model was made for; default: what the file says
+)
+
+// extendContext has those keys, if any are there, take the place of what the file says.
+func extendContext(h *load.Header, a *architecture) error {
+	if len(h.File.Metadata.Under("rope.scaling.")) == 0 {
+		return nil
+	}
+	md := maps.Clone(h.File.Metadata)
+	h.File.Metadata = md
+	if a.positions.order == ropeNone || a.attention.none {
+		return fmt.Errorf("%w: rope.scaling has no meaning for architecture %s, which does not rotate positions", ErrModel, h.Arch)
+	}
+	own, _ := md.String(h.Key(KeyScaling))
+	kind, ok := md.String(KeyScaling)
+	if !ok || kind != scalingNone && kind != scalingLinear && kind != scalingYarn {
+		return fmt.Errorf("%w: %s is %v, want %s, %s or %s", ErrModel, KeyScaling, md[KeyScaling], scalingNone, scalingLinear, scalingYarn)
+	}
+	factor, ok := md.Float(KeyScalingFactor)
+	if kind == scalingNone {
+		factor, ok = 1, true
+	}
+	if !ok || !(factor >= 1 && factor <= load.MaxContext) {
+		return fmt.Errorf("%w: %s is %v, want 1 to %d", ErrModel, KeyScalingFactor, md[KeyScalingFactor], load.MaxContext)
+	}
+	context := h.Int("context_length", 1, load.MaxContext, load.Required)
+	original := h.Int(KeyScalingOriginal, 1, load.MaxContext, context)
+	if _, there := md[KeyScalingOriginal]; there {
+		if original, ok = md.Int(KeyScalingOriginal); !ok || original < 1 || original > load.MaxContext {
+			return fmt.Errorf("%w: %s is %v, want 1 to %d", ErrModel, KeyScalingOriginal, md[KeyScalingOriginal], load.MaxContext)
+		}
+	}
+	if kind != own { // a gain of the file belongs to the file's scaling
+		delete(md, h.Key("rope.scaling.attn_factor"))
+	}
+	md[h.Key(KeyScaling)], md[h.Key(KeyScalingFactor)], md[h.Key(KeyScalingOriginal)] = kind, factor, int64(original)
+	md[h.Key("context_length")] = int64(min(load.MaxContext, factor*float64(original)))
+	if err := h.Err(); err != nil {
+		return fmt.Errorf("%w: %w", ErrModel, err)
+	}
+	return nil
 }
 
 // readRope reads the hyper-parameters of the rope of all layers.

@@ -105,7 +105,8 @@ func newHeader(file *gguf.File, given gguf.Metadata) (*load.Header, architecture
 	if !ok {
 		return nil, arch, fmt.Errorf("%w: architecture %q is not supported (have %s)", ErrModel, name, strings.Join(architectureNames(), ", "))
 	}
-	return &load.Header{Report: new(load.Report), File: file, Arch: name}, arch, nil
+	h := &load.Header{Report: new(load.Report), File: file, Arch: name}
+	return h, arch, extendContext(h, &arch)
 }
 
 // keyType42 names the storage type that has number 42 in a file, where nothing in the file tells.

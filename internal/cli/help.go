@@ -15,7 +15,7 @@ var flagGroups = []struct {
 	names   []string
 }{
 	{"Models", []string{"config", "draft-model", "lora", "model", "models-dir", "offline", "packing", "verifier", "vocabulary"}},
-	{"Memory and compute", []string{"expert-mem", "context", "kv-disk", "kv-mem", "kv-type", "model-mem", "speculation", "threads"}},
+	{"Memory and compute", []string{"expert-mem", "context", "kv-disk", "kv-mem", "kv-type", "model-mem", "rope-scale", "rope-scaling", "speculation", "threads", "yarn-orig-ctx"}},
 	{"Hexagon NPUs", []string{"backend", "npu-plan", "placement", "soc"}},
 	{"A server to ask", []string{"url", "api-key"}},
 	{"Keys and certificates", []string{"api-key", "api-keys-file", "tls-cert", "tls-key"}},

@@ -5,11 +5,15 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/spf13/pflag"
+
+	"github.com/lutra-lm/lutra/internal/config"
+	"github.com/lutra-lm/lutra/models/gguf"
 )
 
 func TestRunTalksToAModelOfAFile(t *testing.T) {
@@ -63,6 +67,46 @@ func TestServeTakesWhatUsersOfLlamaServerType(t *testing.T) {
 	cmd := process(t, "serve", "-hf", "acme")
 	if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), `"acme" is no name of a repository; want hf:OWNER/REPO`) {
 		t.Errorf("serve -hf acme: %v, %s", err, out)
+	}
+}
+
+func TestTheContextOfAllModelsIsExtendedByLlamaServersFlags(t *testing.T) {
+	parse := func(args string) (config.Config, error) {
+		var m ModelFlags
+		f := pflag.NewFlagSet("serve", pflag.ContinueOnError)
+		m.Register(f)
+		if err := f.Parse(strings.Fields(args)); err != nil {
+			return config.Config{}, err
+		}
+		return m.load(f)
+	}
+	cfg, err := parse("--model lutra-tiny-s --rope-scaling yarn --rope-scale 2.5 --yarn-orig-ctx 64")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := gguf.Metadata{"rope.scaling.type": "yarn", "rope.scaling.factor": 2.5, "rope.scaling.original_context_length": int64(64)}
+	if got := cfg.Models[0].Overrides(); !reflect.DeepEqual(got, want) {
+		t.Errorf("the metadata is %v, want %v", got, want)
+	}
+	for args, want := range map[string]string{
+		"--rope-scale 2":                          "need --rope-scaling yarn or linear",
+		"--yarn-orig-ctx 64":                      "need --rope-scaling yarn or linear",
+		"--rope-scaling yarn":                     "needs --rope-scale with a number from 1 on, not 0",
+		"--rope-scaling linear --rope-scale 0.25": "not 0.25",
+		"--rope-scaling longrope":                 "longrope",
+		"--rope-scaling none --yarn-orig-ctx -1":  "--yarn-orig-ctx: -1 is negative",
+	} {
+		if _, err := parse(args); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want an error that says %q", args, err, want)
+		}
+	}
+	file := filepath.Join(t.TempDir(), "noise.gguf")
+	if err := os.WriteFile(file, tinyModel(t), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := serving(t, "--addr", "127.0.0.1:0", "--model", file, "--rope-scaling", "yarn", "--rope-scale", "4", "--yarn-orig-ctx", "32")
+	if _, card := fetched(t, s.base+"/v1/models/noise"); !strings.Contains(card, `"max_model_len":128`) {
+		t.Errorf("four times 32 tokens give %s", card)
 	}
 }
 

@@ -28,6 +28,7 @@ type ModelFlags struct {
 	sampling string
 	// context is the longest sequence of all models; 0: each has its own.
 	context int
+	rope    config.RopeScaling
 	// letters adds llama-server's -c and -t, which mean other flags elsewhere.
 	letters bool
 }
@@ -45,6 +46,7 @@ func (m *ModelFlags) Register(f *pflag.FlagSet) {
 	f.StringArray("verifier", nil, "reward model that judges for searches, named as --model; may be repeated (default: the embedded one)")
 	f.BoolVar(&m.offline, "offline", false, "download no models")
 	f.IntVarP(&m.context, "context", letter("c"), 0, "longest sequence in `TOKENS` (default: each model's own)")
+	RopeFlags(f, &m.rope)
 	WordVar(f, &m.packing, "packing", "", weights.Packings(), "run-time packing of the ternary weights of models that name none")
 	f.String("backend", config.CPU, "where matrices and attention are computed: "+strings.Join(config.Backends(), ", "))
 	npuFlags(f)
@@ -56,6 +58,13 @@ func (m *ModelFlags) Register(f *pflag.FlagSet) {
 	f.String("kv-mem", "auto", "KV cache memory for each model, such as 2GiB")
 	f.String("expert-mem", "auto", "memory for the experts of each mixture, such as 12GiB; those that do not fit are read from the file when they are wanted")
 	f.String("log", "info", "log `LEVEL`: trace, debug, info, warn, error")
+}
+
+// RopeFlags define how the context of models is extended, by llama.cpp's names.
+func RopeFlags(f *pflag.FlagSet, r *config.RopeScaling) {
+	WordVar(f, &r.Type, "rope-scaling", "", config.ScalingTypes(), "how the context of models is extended, by default as their files say")
+	f.Float64Var(&r.Factor, "rope-scale", 0, "with --rope-scaling, how many times the original context is wanted: a `FACTOR` from 1 on")
+	f.IntVar(&r.Original, "yarn-orig-ctx", 0, "with --rope-scaling, the `TOKENS` that models were made for (default: as their files say)")
 }
 
 // Quiet says that a command logs warnings alone unless --log is given: its output is
@@ -88,6 +97,8 @@ func (m *ModelFlags) load(f *pflag.FlagSet) (config.Config, error) {
 		cfg.Models[i].Packing = cmp.Or(cfg.Models[i].Packing, m.packing)
 		cfg.Models[i].Context = cmp.Or(m.context, cfg.Models[i].Context)
 		cfg.Models[i].Sampling = sampled.Or(cfg.Models[i].Sampling)
+		md, faulty := m.rope.Metadata(cfg.Models[i].Metadata)
+		cfg.Models[i].Metadata, err = md, cmp.Or(err, faulty)
 	}
 	return cfg, err
 }

@@ -29,6 +29,7 @@ func cpuFlags(f *pflag.FlagSet, r *reference.Options, context int) {
 	cli.WordVar(f, &r.Packing, "packing", "auto", weights.Packings(), "run-time packing of ternary weights")
 	cli.WordVar(f, &r.KVType, "kv-type", "f16", append(config.KVTypes(), "f32"), "KV cache format")
 	f.BoolVar(&r.Exact, "exact", false, "float32 weights and activations (slow; the reference path)")
+	cli.RopeFlags(f, &r.Rope)
 	f.IntVar(&r.Threads, "threads", 0, "compute threads (default: one a physical core)")
 	f.IntVar(&r.Context, "context", context, "longest sequence in `TOKENS`, 0 for the model's own; it selects among rope factors for short and for long contexts")
 }

@@ -23,6 +23,7 @@ type Options struct {
 	Threads                int
 	Context                int  // longest sequence; 0: the model's own
 	ContextSet             bool // refuse a model with a shorter context of its own; else use that
+	Rope                   config.RopeScaling
 	Get                    config.Getter
 
 	Loading func(model string, done, total int64)               // as engines.Watcher.Loading; may be nil
@@ -43,6 +44,9 @@ func With(ctx context.Context, r *Options, f func(b *models.Bundle, score Scorer
 		return err
 	}
 	mc.Packing, mc.Backend = r.Packing, r.Backend
+	if mc.Metadata, err = r.Rope.Metadata(mc.Metadata); err != nil {
+		return err
+	}
 	if r.Exact && r.Backend != config.CPU && r.Backend != "" {
 		return usage.Errorf("--exact: the backend %s has no float32; use the CPU", r.Backend)
 	}
@@ -66,7 +70,7 @@ func With(ctx context.Context, r *Options, f func(b *models.Bundle, score Scorer
 		return err
 	}
 	defer pool.Close()
-	opt := models.LoadOptions{Pool: pool, Packing: mc.Packing, Exact: r.Exact, Context: longest, Routed: r.Routed, Observe: r.Observe, Interrupt: engines.Until(ctx)}
+	opt := models.LoadOptions{Pool: pool, Packing: mc.Packing, Exact: r.Exact, Context: longest, Metadata: mc.Overrides(), Routed: r.Routed, Observe: r.Observe, Interrupt: engines.Until(ctx)}
 	if r.Loading != nil {
 		opt.Progress = func(done, total int64) { r.Loading(mc.APIName(), done, total) }
 	}
@@ -106,7 +110,7 @@ func (r *Options) contextFor(m config.Model) (int, error) {
 	arch, _ := f.Metadata.String("general.architecture")
 	own, ok := f.Metadata.Int(arch + ".context_length")
 	switch {
-	case !ok || r.Context <= own: // loading checks it
+	case !ok || r.Context <= own || r.Rope.Type != "": // loading checks it
 		return r.Context, nil
 	case r.ContextSet:
 		return 0, usage.Errorf("--context: %d is longer than the model's own of %d", r.Context, own)
