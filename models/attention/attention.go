@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	kernel "github.com/lutra-lm/lutra/kernels/attention"
+	"github.com/lutra-lm/lutra/kernels/cpu"
 	"github.com/lutra-lm/lutra/kernels/meter"
 	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/kernels/vector"
@@ -117,6 +118,7 @@ func (a *Pass) MakePlan(p *Plan, rows []RowPos, cache *kv.Cache) {
 		}
 		tile = min(tile, max(1, splits*a.heads/(partsPerThread*a.workers.N())))
 	}
+	tile = cpu.TileWidth(max(1, len(rows)), tile) // so that all parts are about as long
 	p.build(rows, cache, a.first, tile, a.group)
 }
 
