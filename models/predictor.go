@@ -56,10 +56,33 @@ func loadPredictor(t *tensors, main *decoder, opt *LoadOptions) *decoder {
 	if name := y.tensor("nextn.embed_tokens.weight"); t.Has(name) {
 		p.embed = t.Tensor(name, m.Hidden, m.Vocab)
 	}
-	if name := y.tensor("nextn.shared_head_head.weight"); t.Has(name) {
-		p.head = head{out: t.rotatedMatrix(name, m.Vocab, m.Hidden), factor: main.head.factor, cap: main.head.cap}
-	}
+	p.head = loadShortHead(t, &own, main)
 	return p
+}
+
+// shortlist counts the tokens that a predictor guesses of a larger vocabulary, the first ones. A head of all of them would
+// take as long as many layers. Tokens are numbered by the merges that make them, mostly the frequent ones first (Zhao et
+// al. 2025, "FR-Spec", §3).
+const shortlist = 1 << 15
+
+// loadShortHead loads the head of a predictor: the model's, for fewer tokens.
+func loadShortHead(t *tensors, own *spec, main *decoder) head {
+	name := own.layers[0].tensor("nextn.shared_head_head.weight")
+	switch whole := t.Has(name); {
+	case whole:
+	case t.Has(outputTensor):
+		name = outputTensor
+	default:
+		name = embeddingTensor
+	}
+	if own.Vocab < 2*shortlist || main.head.out.rotated.Block > 0 {
+		if name == outputTensor || name == embeddingTensor {
+			return main.head
+		}
+		return head{out: t.rotatedMatrix(name, own.Vocab, own.Hidden), factor: main.head.factor, cap: main.head.cap}
+	}
+	own.Outputs = shortlist
+	return head{out: t.product(own.Hidden, t.Rows(name, 0, shortlist, own.Hidden, own.Vocab)), factor: main.head.factor, cap: main.head.cap}
 }
 
 // findPredictor tells whether the layer after the model's n is one that predicts: of Qwen's models with gated delta nets,

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lutra-lm/lutra/internal/sweep"
 	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/kernels/vector"
 	"github.com/lutra-lm/lutra/models/gguf"
@@ -199,6 +200,42 @@ func TestAPredictorThatIsNotWholeIsLeftOut(t *testing.T) {
 			t.Errorf("a predictor without %s was loaded", name)
 		}
 		m.close()
+	}
+}
+
+func TestAPredictorGuessesTheFirstTokensOfALargeVocabulary(t *testing.T) {
+	sweep.NoEmulator(t)
+	for _, tied := range []bool{false, true} {
+		shape := predicts(false)
+		shape.Vocab, shape.TiedEmbedding = 2*shortlist, tied
+		path := recurrentModel(t, shape, gguf.F16)
+		b := bundleOf(t, path, LoadOptions{Exact: true})
+		f := parsed(t, path)
+		name := "output.weight"
+		if tied {
+			name = embeddingTensor
+		}
+		r := newRunner(t, b.Predictor, kv.F32)
+		if err := r.seq.Grow(2); err != nil {
+			t.Fatal(err)
+		}
+		r.b.Add(r.seq, 0, 1, 1, 2)
+		r.b.Before, r.b.KeepStates = slices.Repeat([]float32{1, -1}, 64), true
+		if err := b.Predictor.Forward(&r.b, r.kv); err != nil {
+			t.Fatal(err)
+		}
+		if len(r.b.Logits) != shortlist {
+			t.Fatalf("logits of %d tokens", len(r.b.Logits))
+		}
+		row := make([]float32, 64)
+		for _, id := range []int{0, 7, shortlist - 1} {
+			if err := f.Tensor(name).Dequantize(row, id*64); err != nil {
+				t.Fatal(err)
+			}
+			if want := vector.Dot(row, r.b.States[64:]); math.Abs(float64(r.b.Logits[id]-want)) > 1e-3 {
+				t.Errorf("the logit of token %d is %v, want %v", id, r.b.Logits[id], want)
+			}
+		}
 	}
 }
 
