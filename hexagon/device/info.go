@@ -7,6 +7,7 @@ type Info struct {
 	TCM                  int     `json:"tcm_bytes"`              // that packets may use
 	Source               string  `json:"source"`                 // hash of the program that computes
 	CyclesPerMicrosecond float64 `json:"cycles_per_microsecond"` // of a thread
+	Without              string  `json:"without,omitempty"`      // a call that failed, which it does without
 }
 
 // Describer is a device that says of itself what it is.

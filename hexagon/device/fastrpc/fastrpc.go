@@ -27,6 +27,7 @@ const (
 	StepLibrary  = "loading the FastRPC library"
 	StepUnsigned = "asking for an unsigned process"
 	StepSkel     = "opening liblutra_skel.so on the DSP"
+	StepLatency  = "asking for short answers"
 	StepMemory   = "allocating memory for the DSP"
 	StepMap      = "mapping memory"
 	StepQueue    = "making a queue"
@@ -41,6 +42,7 @@ var tries = map[string]string{
 	StepLibrary:  "run a program that was built with -tags fastrpc on the phone itself, from adb shell with LD_LIBRARY_PATH=/vendor/lib64",
 	StepUnsigned: "nothing: this phone's vendor lets only signed libraries run on the DSP",
 	StepSkel:     "put liblutra_skel.so of this chip's architecture into the folder that ADSP_LIBRARY_PATH (or DSP_LIBRARY_PATH) names",
+	StepLatency:  "nothing: the session goes on, and may be slower",
 	StepMemory:   "end other programs; a self-test needs 40 MiB of the system's DMA heap",
 	StepMap:      "restart the phone: mappings of programs that were killed may be left over",
 	StepQueue:    "update the phone: its FastRPC library has no dspqueue that works",
@@ -48,5 +50,6 @@ var tries = map[string]string{
 	StepStart:    "end other programs that use the NPU: the library wants all of its TCM and the tile unit",
 }
 
-// MaxMemory is the most that rpcmem_alloc can say.
-const MaxMemory = 2<<30 - 4096
+// MaxMemory is the most that a session maps: of a DSP's 4 GiB of addresses its own code and TCM take some, and ggml-hexagon maps
+// 3.2 GB. A library without rpcmem_alloc2 gives less than 2 GiB, and 8 Gen 2 and older chips have no more addresses.
+const MaxMemory = 3_200_000_000 &^ 4095

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"runtime"
 	"time"
 	"unsafe"
@@ -41,7 +42,9 @@ type Device struct {
 	number uint32   // of the last request
 	undo   []func() // ends what Open began, last first
 	step   func(name string)
-	lost   error
+	// without is a call that failed, which the session does without.
+	without string
+	lost    error
 }
 
 var _ device.Device = (*Device)(nil)
@@ -76,9 +79,19 @@ func (d *Device) start(size int) error {
 		return err
 	}
 	d.undo = append(d.undo, func() { l.handleClose(d.handle) })
+	if l.handle64Control != nil {
+		d.begin(StepLatency)
+		short := [2]uint32{1, 0} // wake the host's cores at once (RPC_PM_QOS)
+		if err := check(StepLatency, l.handle64Control(d.handle, latency, unsafe.Pointer(&short), 8)); err != nil {
+			d.without = err.Error()
+		}
+	}
 	d.begin(StepMemory)
-	if d.buffer = l.rpcmemAlloc(heap, uncached, int32(size)); d.buffer == nil {
-		return fmt.Errorf("hexagon: FastRPC: no %d bytes of memory for the DSP", size)
+	if d.buffer = l.alloc(size); d.buffer == nil {
+		if l.rpcmemAlloc2 == nil && size > math.MaxInt32 {
+			return fmt.Errorf("hexagon: FastRPC: %d bytes of memory for the DSP are beyond 2 GiB, which take a library with rpcmem_alloc2", size)
+		}
+		return fmt.Errorf("hexagon: FastRPC: no %d bytes of memory for the DSP (rpcmem_alloc gives no code)", size)
 	}
 	d.undo = append(d.undo, func() { l.rpcmemFree(d.buffer) })
 	d.memory = unsafe.Slice((*byte)(d.buffer), size)
@@ -123,11 +136,12 @@ func (d *Device) begin(step string) string {
 const (
 	dspInfo      = 2
 	architecture = 6
+	latency      = 1
 )
 
 // Describe returns what the FastRPC library knows of the DSP.
 func (d *Device) Describe() device.Info {
-	info := device.Info{TCM: device.TCMBytes}
+	info := device.Info{TCM: device.TCMBytes, Without: d.without}
 	if d.lib == nil || d.lib.handleControl == nil {
 		return info
 	}

@@ -29,14 +29,15 @@ static int fault(const char *name) {
   return f && !strcmp(f, name);
 }
 
-void *rpcmem_alloc(int heap, uint32_t flags, int size) {
+void *rpcmem_alloc2(int heap, uint32_t flags, size_t size) {
   (void)flags;
   if (heap != 25 || memory || fault("memory")) return 0;
-  memory_fd = memfd_create("rpcmem", MFD_CLOEXEC), memory_size = (size_t)size;
-  if (memory_fd < 0 || ftruncate(memory_fd, size)) return 0;
+  memory_fd = memfd_create("rpcmem", MFD_CLOEXEC), memory_size = size;
+  if (memory_fd < 0 || ftruncate(memory_fd, (off_t)size)) return 0;
   void *p = mmap(0, memory_size, PROT_READ | PROT_WRITE, MAP_SHARED, memory_fd, 0);
   return memory = p == MAP_FAILED ? 0 : p;
 }
+void *rpcmem_alloc(int heap, uint32_t flags, int size) { return rpcmem_alloc2(heap, flags, (size_t)size); }
 int rpcmem_to_fd(void *p) { return p == memory ? memory_fd : -1; }
 void rpcmem_free(void *p) {
   if (p != memory) return;
@@ -70,6 +71,11 @@ int remote_handle64_open(const char *uri, uint64_t *handle) {
   const char *want = "file:///liblutra_skel.so?lutra_skel_handle_invoke&_modver=1.0&_dom=cdsp";
   *handle = 7;
   return strcmp(uri, want) || fault("open") ? EBADPARM : 0;
+}
+
+int remote_handle64_control(uint64_t handle, uint32_t request, void *data, uint32_t n) {
+  const uint32_t *l = data; // flags, microseconds
+  return handle == 7 && request == 1 && n == 8 && l[0] == 1 && !fault("latency") ? 0 : EBADPARM;
 }
 
 // start_dsp runs the DSP's program with the memory as file 3.
