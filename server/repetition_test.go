@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/server/jsonread"
 )
 
@@ -36,5 +37,23 @@ func TestAnAnswerThatRepeatsItselfIsEnded(t *testing.T) {
 		}
 		status, _, answer := f.post("/v1/chat/completions", chatBody(fmt.Sprintf(`,"repetition_detection":%s`, fields)))
 		wantError(t, fields, status, answer, 400, code, "repetition_detection."+at)
+	}
+}
+
+func TestARequestThatEndsRepetitionsMakesThemLessLikely(t *testing.T) {
+	f := start(t, says(t, "Fine."), nil)
+	f.model.SampleAs(sampling.Config{}, sampling.Config{}, false)
+	const guard = `,"repetition_detection":{"max_pattern_size":64,"min_count":8}`
+	for fields, want := range map[string]string{
+		"":                                 `"frequency_penalty":0,`,
+		guard:                              `"frequency_penalty":0.1,`,
+		guard + `,"top_p":0.9`:             `"frequency_penalty":0.1,`,
+		guard + `,"temperature":0`:         `"frequency_penalty":0,`,
+		guard + `,"frequency_penalty":0.5`: `"frequency_penalty":0.5,`,
+		`,"repetition_detection":{"max_pattern_size":0}`: `"frequency_penalty":0,`,
+	} {
+		if status, _, answer := f.post("/v1/chat/completions/render", chatBody(fields)); status != 200 || !strings.Contains(string(answer), want) {
+			t.Errorf("%s: %d %s, want %s", fields, status, answer, want)
+		}
 	}
 }

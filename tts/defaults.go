@@ -34,6 +34,18 @@ func (d *samplingDefaults) Defaults(custom sampling.Config) sampling.Config {
 	return d.Sampling.Or(custom)
 }
 
+// guardPenalty is the frequency penalty of answers that end if they repeat themselves. Over the 1,024 tokens that terminal and
+// page allow it keeps most from doing so: docs/adr/0124-sampling.md has what it was measured to do.
+const guardPenalty = 0.1
+
+// Guard makes repetition less likely in answers that end if they repeat themselves. It does so where neither the request,
+// which has named, nor anybody else says how they are sampled.
+func (d *samplingDefaults) Guard(p *sampling.Params, named sampling.Config) {
+	if said := named.Or(d.Sampling); !d.custom.Empty() && said.Temperature == nil && said.FrequencyPenalty == nil {
+		p.FrequencyPenalty = guardPenalty
+	}
+}
+
 // SearchDefaults returns what holds for the candidates of a search whose request says nothing of
 // its sampling. The papers draw them from the whole distribution of the model, a little sharpened,
 // because a search lives by candidates that differ: neither an author's defaults nor an API's

@@ -30,6 +30,30 @@ func TestAModelThatNamesNoSamplingIsTruncatedUnlessItIsBuiltIn(t *testing.T) {
 	}
 }
 
+func TestRepetitionIsLessLikelyWhereNobodySaysHowAnswersAreSampled(t *testing.T) {
+	hot, top := sampling.Config{Temperature: new(float32(0.7))}, sampling.Config{TopK: new(20)}
+	for _, c := range []struct {
+		author, configured, named sampling.Config
+		builtIn                   bool
+		want                      float32
+	}{
+		{want: guardPenalty},
+		{configured: top, named: top, want: guardPenalty},
+		{builtIn: true},
+		{author: top},
+		{configured: hot},
+		{named: hot},
+		{named: sampling.Config{FrequencyPenalty: new(float32(0))}},
+	} {
+		var m Model
+		m.SampleAs(c.author, c.configured, c.builtIn)
+		var p sampling.Params
+		if m.Guard(&p, c.named); p.FrequencyPenalty != c.want {
+			t.Errorf("author %q, configured %q, request %q, built in %v: %v, want %v", c.author, c.configured, c.named, c.builtIn, p.FrequencyPenalty, c.want)
+		}
+	}
+}
+
 func TestWhatIsInForceIsSaidAsItWasSet(t *testing.T) {
 	for _, text := range []string{"temperature=0.7,top_k=20,min_p=0.05,repetition_penalty=1.1,repeat_last_n=64", "temperature=0,presence_penalty=1.5", "temperature=1,repetition_penalty=1.05,repeat_last_n=-1"} {
 		c, err := sampling.Parse(text)

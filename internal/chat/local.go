@@ -192,7 +192,9 @@ func (l *local) request(ctx context.Context, o *Options, conversation []Message)
 		req.Prompt.Messages = append(req.Prompt.Messages, one)
 	}
 	req.Sampling = sampling.Params{MaxTokens: o.most(), Seed: o.Seed}
-	l.sampled(o).Apply(&req.Sampling)
+	if l.sampled(o).Apply(&req.Sampling); o.Scaling == "" {
+		m.Guard(&req.Sampling, o.Sampling)
+	}
 	if o.Schema != nil {
 		format, err := m.Formats.Format(ctx, constrain.Schema, string(o.Schema))
 		if err != nil {
