@@ -124,12 +124,52 @@ func TestACompressedJournalIsRead(t *testing.T) {
 	}
 }
 
-// The rows that no program has to run for: the journal has no questions.
-func TestTheEvidenceOfAPublicModelIsWhatItsJournalGives(t *testing.T) {
-	rules := []string{"first", "vote", "score", "shortest", "any"}
+// The rows that no program has to run for: the journals have no questions.
+func TestTheEvidenceOfAPublicModelIsWhatItsJournalsGive(t *testing.T) {
+	for journal, want := range map[string]struct {
+		table string
+		rules []string
+		rows  int
+	}{
+		"humaneval-qwen2.5-coder-1.5b":    {"tts-humaneval.csv", []string{"first", "vote", "score", "shortest", "any"}, 14},
+		"gsm-symbolic-qwen2.5-coder-1.5b": {"tts-gsm-symbolic.csv", []string{"first", "vote", "score", "weighted", "shortest", "any"}, 17},
+	} {
+		t.Run(journal, func(t *testing.T) {
+			made := rowsOfJournal(t, "testdata/"+journal+".jsonl.gz", want.rules)
+			file, err := os.Open("../../docs/data/" + want.table)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer file.Close()
+			table := csv.NewReader(file)
+			table.Comment = '#'
+			rows, err := table.ReadAll()
+			if err != nil {
+				t.Fatal(err)
+			}
+			compared := 0
+			for _, row := range rows[1:] {
+				if row[0] == "examples" {
+					continue
+				}
+				compared++
+				if want := made[row[0]+" "+row[1]]; !slices.Equal(row[2:], want) {
+					t.Errorf("%s, %s: the document has %q, the journal gives %q", row[0], row[1], row[2:], want)
+				}
+			}
+			if compared != want.rows {
+				t.Errorf("%d rows were compared", compared)
+			}
+		})
+	}
+}
+
+// rowsOfJournal returns the columns of a table of evidence, by rule and number of candidates.
+func rowsOfJournal(t *testing.T, path string, rules []string) map[string][]string {
+	t.Helper()
 	var list []Choice
 	greedy, problems := 0, 0
-	err := ReadJournal("testdata/humaneval-qwen2.5-coder-1.5b.jsonl.gz", func(_ Setup, r Record) error {
+	err := ReadJournal(path, func(_ Setup, r Record) error {
 		if r.Plain() {
 			problems++
 			if r.Right {
@@ -152,28 +192,5 @@ func TestTheEvidenceOfAPublicModelIsWhatItsJournalGives(t *testing.T) {
 		}
 		made[fmt.Sprint(r.Rule, " ", r.N)] = row
 	}
-	file, err := os.Open("../../docs/data/tts-humaneval.csv")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	table := csv.NewReader(file)
-	table.Comment = '#'
-	rows, err := table.ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
-	compared := 0
-	for _, row := range rows[1:] {
-		if row[0] == "examples" {
-			continue
-		}
-		compared++
-		if want := made[row[0]+" "+row[1]]; !slices.Equal(row[2:], want) {
-			t.Errorf("%s, %s: the document has %q, the journal gives %q", row[0], row[1], row[2:], want)
-		}
-	}
-	if compared != 14 {
-		t.Errorf("%d rows were compared", compared)
-	}
+	return made
 }
