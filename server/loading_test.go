@@ -235,10 +235,11 @@ func TestOllamasClientsLoadAndUnloadModels(t *testing.T) {
 
 func TestRequestsForModelsThatDoNotComeAreRefused(t *testing.T) {
 	f := startOnDemand(t, func(_ *Options, o *residency.Options) { o.Queue = 1; o.Room = func() int64 { return 10 } })
-	need := int64(1)
+	var need atomic.Int64 // a load that nobody waits for any more may still ask
+	need.Store(1)
 	sources := must(f.models.known()).States()
 	list := []residency.Source{*sources[0].Source, *sources[1].Source}
-	list[1].Need = func() (int64, error) { return need, nil }
+	list[1].Need = func() (int64, error) { return need.Load(), nil }
 	if err := must(f.models.known()).Update(t.Context(), list, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -262,9 +263,9 @@ func TestRequestsForModelsThatDoNotComeAreRefused(t *testing.T) {
 	ask("Too many requests wait")
 	leave()
 	<-left
-	need = 1 << 30
+	need.Store(1 << 30)
 	ask("The model 'late' needs 1.0 GiB of memory, and this server has room for 10 B.")
-	need = 1
+	need.Store(1)
 	f.broken.Store(true)
 	f.gate <- struct{}{}
 	ask("could not be loaded")
