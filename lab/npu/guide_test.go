@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -54,6 +55,16 @@ func bounds(p *Plan) string {
 	return markdown(rows)
 }
 
+// executedRates is the row in docs/npu.md of tokens a second of steps that executed.
+func executedRates(t *testing.T) string {
+	a := ablate(t, "step")
+	row := []string{"tokens/s"}
+	for _, r := range a.Rows {
+		row = append(row, r[slices.Index(a.Head, "tokens/s")])
+	}
+	return "| " + strings.Join(row, " | ") + " |"
+}
+
 func TestTheGuidesTablesAreWhatTheProgramComputes(t *testing.T) {
 	figures, err := Figures()
 	if err != nil {
@@ -84,7 +95,7 @@ func TestTheGuidesTablesAreWhatTheProgramComputes(t *testing.T) {
 	}
 	p := plan(t, named(t, "bitnet-2b"), DefaultOptions())
 	guide := strings.Join(strings.Fields(string(text)), " ")
-	for _, want := range []string{bounds(p), Fit(figures)} {
+	for _, want := range []string{bounds(p), executedRates(t), Fit(figures)} {
 		if !strings.Contains(guide, strings.Join(strings.Fields(want), " ")) {
 			t.Errorf("docs/npu.md does not say\n%s", want)
 		}

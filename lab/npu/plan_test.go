@@ -205,7 +205,7 @@ func TestClockAndCyclesAreInputs(t *testing.T) {
 	o.Clock, o.CyclesPerPacket = 2.44, 6
 	slow := plan(t, x, o).Chips[1].Decode[0]
 	fast := plan(t, x, DefaultOptions()).Chips[1].Decode[0]
-	if r := slow.Vector / fast.Vector; r < 2.99 || r > 3.01 {
+	if r := slow.Vector / fast.Vector; r < 2.95 || r > 3 { // barriers take what they took
 		t.Errorf("three times the cycles take %v times the vector time", r)
 	}
 	if slow.DMA != fast.DMA {

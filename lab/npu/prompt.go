@@ -4,92 +4,100 @@ import (
 	"fmt"
 
 	"github.com/lutra-lm/lutra/hexagon/dsp/ablation"
-	"github.com/lutra-lm/lutra/hexagon/pipeline"
 	"github.com/lutra-lm/lutra/lab/npu/soc"
-	"github.com/lutra-lm/lutra/lab/npu/tiling"
 	"github.com/lutra-lm/lutra/lab/npu/timeline"
 )
 
 // promptTokens is the prompt of T-MAN's Table 3.
 const promptTokens = 1024
 
-// prompts models a prompt by the executed work of a chunk. Each strip is brought, unpacked and multiplied, in packets that wait
-// for their operands, or one stage after the other.
-func prompts(_ ablation.Counts, m *soc.Machine, a *Ablation) error {
-	list, err := parseExecuted(executed)
-	if err != nil {
-		return err
-	}
-	x, _ := Shape(stepModel)
-	a.Head = []string{"stages", "packets a layer", "longest shards", "MB a layer", "DMA ms", "HVX ms", "HMX ms", "products ms", "attention, layers' overhead ms", "tokens/s", "gain", "T-MAN"}
-	rest := x
-	rest.Matrices = nil
-	others, err := m.Prefill(&rest, promptTokens)
-	if err != nil {
-		return err
-	}
+// arranged says how a prompt's packets are to run.
+type arranged func([]timeline.Work) []timeline.Work
+
+func beside(list []timeline.Work) []timeline.Work { return list }
+
+// wholePrompt returns the cost of a prompt of stepModel, of the packets of its first and last chunk, between which attention
+// grows evenly, with products by tiles of fp16 or of bytes.
+func wholePrompt(m *soc.Machine, path soc.Path) (soc.Cost, error) { return promptIn(m, path, beside) }
+
+func promptIn(m *soc.Machine, path soc.Path, in arranged) (sum soc.Cost, err error) {
 	const chunks = promptTokens / soc.Chunk
-	times := float64(x.Layers * chunks)
-	ms := func(s float64) string { return fmt.Sprintf("%.1f", 1e3*s) }
-	rate := func(s float64) float64 { return promptTokens / (times*s + others.Seconds) }
-	first := 0.0 // the rate that gains are by
-	row := func(stages string, l *promptLayer, seconds float64, measured string) {
-		if first == 0 {
-			first = rate(seconds)
+	shape, _ := Shape(stepModel)
+	for _, context := range []int{soc.Chunk, promptTokens} {
+		x, err := soc.ExecutedStep(soc.Step{Batch: 1, Rows: soc.Chunk, Context: context})
+		if err != nil {
+			return sum, err
 		}
-		a.Rows = append(a.Rows, []string{stages, fmt.Sprintf("%.0f", l.packets), fmt.Sprintf("%.0f", l.longest), fmt.Sprintf("%.1f", l.moved/1e6), ms(times * l.DMA), ms(times * l.Vector), ms(times * l.Tiles),
-			ms(times * seconds), ms(others.Seconds), fmt.Sprintf("%.0f", rate(seconds)), ratio(rate(seconds) / first), measured})
+		list := x.Whole(shape.Layers)
+		if path == soc.ByBytes {
+			list = rest(list)
+		}
+		c := m.Run(in(list))
+		for range chunks / 2 {
+			sum.Add(c)
+		}
 	}
+	if path == soc.ByBytes {
+		x, err := soc.ExecutedStep(soc.Step{Batch: 1, Rows: soc.Chunk})
+		if err != nil {
+			return sum, err
+		}
+		c := m.Run(in(x.Layer))
+		c.Seconds -= m.Request.Value / 1e3 // the products are part of a chunk's request
+		for range shape.Layers * chunks {
+			sum.Add(c)
+		}
+	}
+	return sum, nil
+}
+
+// rest leaves out the products of matrices: what copies, unpacks and multiplies tiles from where rows become tiles until
+// something else is computed. Rows become tiles, and tiles rows, with products in bytes, too.
+func rest(list []timeline.Work) []timeline.Work {
+	within := false
+	return timeline.Without(list, func(i int) bool {
+		switch list[i].Op {
+		case "rows_to_tiles_of_products":
+			within = true
+			return false
+		case "copy", "tiles_of_codes", "the_tile_unit_in_fp16":
+			return within
+		case "tiles_of_products_to_rows":
+			return false
+		}
+		within = false
+		return false
+	})
+}
+
+// prompts models a prompt by executed packets, which wait for their operands, or go one after the other.
+func prompts(_ ablation.Counts, m *soc.Machine, a *Ablation) error {
+	a.Head = []string{"stages", "DMA ms", "HVX ms", "HMX ms", "prompt ms", "tokens/s", "gain", "T-MAN", "by T-MAN"}
+	ms := func(s float64) string { return fmt.Sprintf("%.1f", 1e3*s) }
+	first := 0.0 // the rate that gains are by
 	for _, by := range []struct {
-		path         soc.Path
-		in, measured string
-	}{{soc.ByTiles, "", ""}, {soc.ByBytes, "int8, ", "626.2"}} {
-		l, err := executedLayer(list, m, &x, by.path)
+		path     soc.Path
+		stages   string
+		in       arranged
+		measured float64
+	}{{soc.ByTiles, "one after the other", timeline.InTurn, 0}, {soc.ByTiles, "beside each other", beside, 0},
+		{soc.ByBytes, "int8, one after the other", timeline.InTurn, 0}, {soc.ByBytes, "int8, beside each other", beside, 626.2}} {
+		c, err := promptIn(m, by.path, by.in)
 		if err != nil {
 			return err
 		}
-		row(by.in+"one after the other", l, l.after, "")
-		row(by.in+"beside each other", l, l.beside, by.measured)
-		row(by.in+"the tile unit alone", l, l.Tiles, "")
+		rate := promptTokens / c.Seconds
+		if first == 0 {
+			first = rate
+		}
+		row := []string{by.stages, ms(c.DMA), ms(c.Vector), ms(c.Tiles), ms(c.Seconds), fmt.Sprintf("%.0f", rate), ratio(rate / first), "", ""}
+		if by.measured > 0 {
+			row[7], row[8] = fmt.Sprint(by.measured), fmt.Sprintf("%.2f", rate/by.measured)
+		}
+		a.Rows = append(a.Rows, row)
 	}
-	a.note("a prompt of %d tokens in chunks of %d, whose layer's products executed; the tile unit's time and attention are modelled.", promptTokens, soc.Chunk)
-	a.note("T-MAN's products of this model are in int8 (§6.2); its attention has no kernel of its own, which these figures lack. A strip of 128 rows is a tile of the pipeline.")
+	a.note("A prompt of %d tokens in chunks of %d: all packets of the first and the last executed; the tile unit's time is modelled.", promptTokens, soc.Chunk)
+	a.note("T-MAN's products of this model are in int8 (§6.2), and so is the row beside its figure; its attention has no kernel of its own (§7), which these rows have.")
 	a.note("int8 is modelled with %g times fp16's rate and %g cycles for the sums of a tile of 64×32, which others measured (%s).", m.ByteRate.Value, m.ByteRead.Value, m.ByteRate.Note)
 	return nil
-}
-
-// promptLayer has the costs of a chunk's products in a layer.
-type promptLayer struct {
-	soc.Cost
-	packets, longest, moved float64
-	after, beside           float64 // seconds, with stages one after the other and beside each other
-}
-
-// executedLayer adds up the products of a chunk that executed by a path.
-func executedLayer(list []Executed, m *soc.Machine, x *soc.Model, path soc.Path) (*promptLayer, error) {
-	var l promptLayer
-	defer func() { m.Bytes = false }()
-	for _, e := range list {
-		if e.Batch != soc.Chunk || e.Path != path {
-			continue
-		}
-		for _, of := range x.Matrices {
-			if of.Name != e.Matrix {
-				continue
-			}
-			c := m.Executed(e.Longest, e.Moved)
-			m.Bytes = path == soc.ByBytes
-			tiled, err := m.Tiled(of, soc.Chunk, true)
-			if err != nil {
-				return nil, err
-			}
-			c.Vector, c.Tiles = c.Vector+m.Barriers(e.Barriers), tiled.Tiles
-			l.Add(c)
-			n := of.Padded().M / tiling.Lookups
-			each := timeline.Costs{pipeline.Load: c.DMA / float64(n), pipeline.Unpack: c.Vector / float64(n), pipeline.Multiply: c.Tiles / float64(n)}
-			l.after, l.beside = l.after+timeline.Total(n, each, false), l.beside+timeline.Total(n, each, true)
-			l.packets, l.longest, l.moved = l.packets+e.Packets, l.longest+e.Longest, l.moved+e.Moved
-		}
-	}
-	return &l, nil
 }

@@ -45,8 +45,8 @@ func devices() []experts.Device {
 	var list []experts.Device
 	for _, c := range soc.Chips() {
 		list = append(list, experts.Device{Name: c.ID, Rows: tileRows, Bytes: int64(c.Addresses.Value),
-			Costs:  experts.Costs{Launch: c.Layer.Value, Read: c.DMA.Value, Device: c.TileUnit.Value * c.TileShare.Value / 2, Host: c.HostCompute.Value / 2, HostRead: c.HostBandwidth.Value},
-			Source: "the chip of package soc; a launch takes what a layer does"})
+			Costs:  experts.Costs{Launch: c.Request.Value, Read: c.DMA.Value, Device: c.TileUnit.Value * c.TileShare.Value / 2, Host: c.HostCompute.Value / 2, HostRead: c.HostBandwidth.Value},
+			Source: "the chip of package soc; a launch is a request"})
 	}
 	const graph = 6 << 30 / 5 // 8 experts of 150 MB fit, as the paper runs them, with MB of 2^20
 	ultra := experts.Device{Name: "m2-ultra", Rows: 16, GroupBytes: graph, WeightBits: 16, Costs: apple, Source: "graphs: NPUMoE §4.2; costs: fitted to its Tables 4 and 5, §5.3"}

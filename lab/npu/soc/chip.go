@@ -9,13 +9,15 @@
 //
 // A kernel takes as long as its slowest unit: DMA, vector threads or the tile unit;
 // a product over tiles also fills and drains its pipeline. Kernels run one after the
-// other, and each layer of a step costs Chip.Layer beside: launches, cache maintenance,
-// norms and rotary embeddings together. Sampling is not in it.
+// other, and each step costs Chip.Request beside. What a layer has beside products and softmax (norms,
+// rotary embeddings, gates, quantising) is counted in packets. Sampling is not in it.
 package soc
 
 import (
 	"fmt"
 	"strings"
+
+	"github.com/lutra-lm/lutra/hexagon/device/fastrpc"
 )
 
 // Source says where a number is from.
@@ -59,7 +61,7 @@ type Chip struct {
 	TileShare  Number `json:"tile_share"`  // of that rate, which products with weights that come in tiles reach
 	ByteRate   Number `json:"byte_rate"`   // of tiles of bytes, relative to fp16's
 	ByteRead   Number `json:"byte_read"`   // of the sums of a tile of 64×32
-	Layer      Number `json:"layer"`       // what a layer of a step costs beside its kernels
+	Request    Number `json:"request"`     // a message to the NPU and back
 
 	TCM       Number `json:"tcm"`
 	Addresses Number `json:"addresses"` // virtual memory of one session
@@ -87,9 +89,9 @@ var gen3 = Chip{
 	TileShare:       Number{0.46, "of the tile unit", Fitted, "T-MAN §6.5.2: one stage after the other takes 1.5 × 1.1 times the product alone"},
 	ByteRate:        Number{2.05, "of fp16's", Others, "tools/hmx-bench of GrigoryEvko/qwen-mobile, on V79"},
 	ByteRead:        Number{533, "cycles", Others, "the same: 711 for four planes of bytes, of which three are read"},
-	Layer:           Number{0.224, "ms", Fitted, "T-MAN §6.3: BitNet-2B decodes 49.1 tokens/s"},
+	Request:         Number{0.1, "ms", Assumed, "a message through shared memory that a thread polls for, and its answer"},
 	TCM:             Number{8 << 20, "bytes", TMan, "§2.3; [S] §3.1.2"},
-	Addresses:       Number{4 << 30, "bytes", Scaling, "§7.2.2: 32-bit virtual addresses"},
+	Addresses:       Number{fastrpc.MaxMemory, "bytes", Others, "what ggml-hexagon maps, of 32-bit virtual addresses ([S] §7.2.2)"},
 	HostBandwidth:   Number{40, "GB/s", Assumed, "of the CPU cluster"},
 	HostCompute:     Number{175, "GFLOPS", Fitted, "T-MAN Table 3: bitnet.cpp computes prompts at 8.22 W and 0.196 J/token"},
 	HostRow:         Number{81, "GFLOPS", Fitted, "T-MAN Table 3: bitnet.cpp decodes at 8.22 W and 0.490 J/token"},
@@ -142,7 +144,7 @@ func (c *Chip) threads(n float64) {
 
 // derived marks what is taken over from 8 Gen 3.
 func (c *Chip) derived() {
-	for _, n := range []*Number{&c.Threads, &c.GatherPackets, &c.Barrier, &c.Clock, &c.TileShare, &c.ByteRate, &c.ByteRead, &c.Layer, &c.PrefillPower, &c.DecodePower, &c.HostCompute, &c.HostRow} {
+	for _, n := range []*Number{&c.Threads, &c.GatherPackets, &c.Barrier, &c.Clock, &c.TileShare, &c.ByteRate, &c.ByteRead, &c.Request, &c.PrefillPower, &c.DecodePower, &c.HostCompute, &c.HostRow} {
 		if n.Source != Assumed {
 			n.Source, n.Note = Assumed, "as on 8 Gen 3"
 		}
@@ -173,7 +175,7 @@ func (c *Chip) Numbers() []NamedNumber {
 		{"vector threads", c.Threads}, {"clock", c.Clock}, {"cycles per packet", c.CyclesPerPacket}, {"vgather", c.GatherPackets}, {"a barrier", c.Barrier},
 		{"DMA", c.DMA}, {"l2fetch", c.L2Fetch}, {"vector load", c.VectorLoad}, {"tile unit", c.TileUnit}, {"tile unit, in use", c.TileShare},
 		{"bytes", c.ByteRate}, {"reading their sums", c.ByteRead},
-		{"a layer", c.Layer},
+		{"a request", c.Request},
 		{"TCM", c.TCM}, {"addresses", c.Addresses}, {"CPU bandwidth", c.HostBandwidth}, {"CPU compute", c.HostCompute}, {"CPU, one row", c.HostRow},
 		{"power, prefill", c.PrefillPower}, {"power, decode", c.DecodePower},
 	}

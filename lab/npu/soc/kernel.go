@@ -16,7 +16,6 @@ type Machine struct {
 	Route   Route
 	Only    Path                 // of products; empty: the one that takes less
 	Bytes   bool                 // whether matrices with a scale a row go by tiles of bytes
-	Score   float64              // seconds of a score of attention as another engine computes it; 0: this project's softmax
 	layouts map[layoutKey]Layout // Plan is slow
 }
 
@@ -28,7 +27,13 @@ type layoutKey struct {
 
 // NewMachine returns the chip with this project's kernels and weights that come by DMA.
 func NewMachine(c Chip) *Machine {
-	return &Machine{Chip: c, Packets: Counted(), Route: ByDMA, layouts: map[layoutKey]Layout{}}
+	p := Counted()
+	r, err := rest()
+	if err != nil {
+		panic(err) // part of the program
+	}
+	p.Rest = r
+	return &Machine{Chip: c, Packets: p, Route: ByDMA, layouts: map[layoutKey]Layout{}}
 }
 
 // layout calls Plan, once for each shape.
@@ -62,18 +67,6 @@ func (m *Machine) Lookup(x Matrix, rows int) Cost {
 	return c.overlapped()
 }
 
-// LookupTiles returns how many tiles of x the thread with the most of them looks up, one after the other, for rows rows.
-func (m *Machine) LookupTiles(x Matrix, rows int) (int, error) {
-	l, err := m.layout(x, rows)
-	if err != nil {
-		return 0, err
-	}
-	t, p, threads := l.Search.Choice, x.Padded(), int(m.Threads.Value)
-	each := t.MIterD * tiling.Lookups
-	parts := (p.M + each - 1) / each
-	return (parts + threads - 1) / threads * ((p.K + t.Cols() - 1) / t.Cols()), nil
-}
-
 // Tables returns the cost of what lookups of x read of rows activations (OpPrecompute).
 func (m *Machine) Tables(x Matrix, rows int) Cost {
 	each := m.Packets.Precompute
@@ -81,13 +74,6 @@ func (m *Machine) Tables(x Matrix, rows int) Cost {
 		each = m.Packets.Bytes
 	}
 	c := Cost{Vector: m.vector(float64(up(x.K, tiling.TableTile)/tiling.TableTile) * each * float64(rows))}
-	return c.overlapped()
-}
-
-// Executed returns the cost of operations that threads share: the packets of each one's longest
-// shard, and bytes that DMA moves beside them. Barriers are not in it.
-func (m *Machine) Executed(longest, moved float64) Cost {
-	c := Cost{DMA: m.load(int(moved)), Vector: m.thread(longest)}
 	return c.overlapped()
 }
 
@@ -172,21 +158,18 @@ type Work struct {
 // values come by DMA, once for all query heads that share them.
 func (m *Machine) Attention(x *Model, work []Work) Cost {
 	var sum Cost
+	rest := &m.Packets.Rest
 	for _, w := range work {
 		rows, keys := w.Rows*x.Heads/max(1, x.KVHeads), up(w.Context, tiling.MMA)
 		padded := up(rows, tiling.MMA)
 		scores := float64(padded) * float64(keys) * float64(x.KVHeads)
 		c := Cost{
 			DMA:    m.load(2 * 2 * w.Context * x.KVHeads * x.HeadDim),
-			Vector: m.vector(scores / 64 * m.Packets.Softmax),
+			Vector: m.vector(scores/64*m.Packets.Softmax) + float64(x.KVHeads)*(m.thread(rest.AttendPackets+rest.Collect*float64(w.Context))+m.Barriers(rest.AttendBarriers)),
 			Tiles:  2 * m.tileSeconds(padded, x.HeadDim, keys) * float64(x.KVHeads),
 			Useful: float64(rows) / float64(padded),
 		}
 		c.overlapped()
-		if m.Score > 0 {
-			seen := float64(w.Context) - float64(w.Rows-1)/2 // a row sees none that come after it
-			c.Seconds = float64(w.Rows) * seen * float64(x.Heads) * m.Score
-		}
 		sum.Add(c)
 	}
 	return sum
@@ -239,14 +222,12 @@ func (m *Machine) Step(x *Model, work []Work, outputs int) (Cost, []Path, error)
 		sum.Add(c.times(mx.Count))
 		paths = append(paths, path)
 	}
-	layer := m.Attention(x, work)
-	layer.Seconds += m.Layer.Value / 1e3
-	sum.Add(layer.times(x.Layers))
-	conv := Cost{Seconds: m.Layer.Value / 1e3}
-	sum.Add(conv.times(x.Convs))
-	net := m.DeltaNet(x, work)
-	net.Seconds += m.Layer.Value / 1e3
+	each := m.layerRest(x, rows)
+	sum.Add(each.times(x.Layers + x.Convs + x.Deltas))
+	attention, net := m.Attention(x, work), m.DeltaNet(x, work)
+	sum.Add(attention.times(x.Layers))
 	sum.Add(net.times(x.Deltas))
+	sum.Seconds += m.Request.Value / 1e3
 	watts := m.DecodePower.Value
 	if longest > 1 {
 		watts = m.PrefillPower.Value

@@ -47,7 +47,7 @@ func (m Matrix) Bytes() int {
 type Model struct {
 	Name     string   `json:"name"`
 	Layers   int      `json:"layers"`           // with attention
-	Convs    int      `json:"convs,omitempty"`  // layers with a short convolution, which beside their products have a layer's overhead
+	Convs    int      `json:"convs,omitempty"`  // layers with a short convolution, which are products and what a layer has beside them
 	Deltas   int      `json:"deltas,omitempty"` // layers with a gated delta net
 	State    int      `json:"state,omitempty"`  // bytes of a sequence's states of such a layer
 	Heads    int      `json:"heads"`            // of queries

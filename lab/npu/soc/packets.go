@@ -18,6 +18,7 @@ type Packets struct {
 	Fuse       map[Codes]float64 // of OpDequant: the tables of a strip's group
 	VLUT16     float64           // of OpVLUT16: a super-group of 256 weights
 	Softmax    float64           // of OpSoftmax: 64 scores, vgather's latency hidden by other threads
+	Rest       Rest              // of a layer
 }
 
 // Shared are the packets of rows that share a line of codes, of all of them.

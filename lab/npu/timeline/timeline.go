@@ -81,8 +81,5 @@ func Total(n int, c Costs, overlap bool) float64 {
 	case !overlap:
 		return float64(n) * sum
 	}
-	return sum + Steady(n-1, c)
+	return sum + float64(n-1)*slices.Max(c[:])
 }
-
-// Steady returns what n tiles take among others, whose stages go on beside theirs: the slowest one n times.
-func Steady(n int, c Costs) float64 { return float64(n) * slices.Max(c[:]) }

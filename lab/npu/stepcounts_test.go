@@ -1,0 +1,389 @@
+package npu
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/lutra-lm/lutra/hexagon"
+	"github.com/lutra-lm/lutra/hexagon/device"
+	"github.com/lutra-lm/lutra/hexagon/device/qemu"
+	"github.com/lutra-lm/lutra/hexagon/layout"
+	"github.com/lutra-lm/lutra/internal/sweep"
+	"github.com/lutra-lm/lutra/kernels/pool"
+	"github.com/lutra-lm/lutra/lab/npu/soc"
+	"github.com/lutra-lm/lutra/lab/npu/timeline"
+	"github.com/lutra-lm/lutra/models"
+	"github.com/lutra-lm/lutra/models/gguf"
+	"github.com/lutra-lm/lutra/models/kv"
+	"github.com/lutra-lm/lutra/models/synthetic"
+)
+
+const stepsFile = "soc/steps.txt"
+
+// idle is a device that, once begun, keeps the packets of a step and computes none: what they count does not depend on numbers.
+type idle struct {
+	device.Device
+	begun   bool
+	packets []device.Packet
+}
+
+func (d *idle) Run(_ context.Context, packets []device.Packet) (device.Counts, error) {
+	for _, p := range packets {
+		if !d.begun {
+			device.Define(d.Memory(), p)
+		}
+	}
+	d.packets = append(d.packets, packets...)
+	return device.Counts{}, nil
+}
+
+// layersOf loads so many layers of stepModel, with its head, whose steps a device is given.
+func layersOf(t *testing.T, layers int, dev *idle) models.Model {
+	shape, err := synthetic.Named(stepShape)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shape.Layers = layers
+	f, err := synthetic.Build(shape, synthetic.Options{Blocks: gguf.TQ2_0, Head: gguf.Q4_0, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	workers := pool.New(2)
+	t.Cleanup(workers.Close)
+	b := hexagon.New("test", func(int) (device.Device, error) { return dev, nil }, hexagon.Options{Keys: 256 << 20, Timeout: runLimit})
+	bundle, err := models.LoadFile(f, models.LoadOptions{Backend: b, Pool: workers})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { bundle.Close() })
+	if err := b.Start(); err != nil {
+		t.Fatal(err)
+	}
+	dev.begun = true
+	return bundle.Model
+}
+
+// stepPackets returns the packets of a step.
+func stepPackets(t *testing.T, m models.Model, d *idle, of soc.Step) []device.Packet {
+	const block = 16
+	batch, rows, context := of.Batch, of.Rows, of.Context
+	cache, err := kv.New(m.Config().KV(), kv.Options{BlockLen: block, Blocks: batch * (context/block + 2), States: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cache.Close()
+	var list []*kv.Sequence
+	forward := func(n, out int) {
+		for len(list) < batch {
+			list = append(list, cache.Open(nil))
+		}
+		var b models.Batch
+		for _, s := range list {
+			at := s.Len()
+			if err := s.Grow(n); err != nil {
+				t.Fatal(err)
+			}
+			b.Add(s, at, out, make([]int32, n)...)
+		}
+		d.packets = d.packets[:0]
+		if err := m.Forward(&b, cache); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for at := 0; at < context-rows; at += soc.Chunk {
+		forward(min(soc.Chunk, context-rows-at), 0)
+	}
+	out := 1
+	if rows > 1 {
+		out = 0 // of a chunk within a prompt
+	}
+	forward(rows, out)
+	for _, s := range list {
+		s.Release()
+	}
+	// What the host looks at of one product is another product's in each step: it is left out.
+	const states = layout.Tile * device.StateBytes
+	return slices.DeleteFunc(slices.Clone(d.packets), func(p device.Packet) bool {
+		return p.Op == device.OpCopy && min(p.Args[0], p.Args[1]) >= device.TCMBytes && p.Args[2] != states
+	})
+}
+
+// counter executes packets one by one, in the program that counts as V75 does.
+type counter struct {
+	t    *testing.T
+	dev  *qemu.Device
+	seen map[device.Packet]device.Counts
+}
+
+func newCounter(t *testing.T, memory int) *counter {
+	chip, _ := soc.Named("8gen3")
+	text, err := os.ReadFile(countsProgram(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dev, err := qemu.Open(qemu.Options{Program: text, Memory: memory, Workers: int(chip.Threads.Value), KeepTCM: true, Limit: runLimit})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { dev.Close() })
+	return &counter{t, dev, map[device.Packet]device.Counts{}}
+}
+
+// count executes a packet, once of those that differ in places alone.
+func (c *counter) count(p device.Packet) device.Counts {
+	key := p
+	operands, _ := p.Operands(len(c.dev.Memory()))
+	for i, a := range key.Args { // of places, in which memory they are
+		for _, o := range operands {
+			if a == o.Offset && a > device.Align && a < device.TCMBytes {
+				key.Args[i] = 1
+			} else if a == o.Offset && a >= device.TCMBytes {
+				key.Args[i] = 2
+			}
+		}
+	}
+	if n, ok := c.seen[key]; ok {
+		return n
+	}
+	n, err := c.dev.Run(c.t.Context(), []device.Packet{p})
+	if err != nil {
+		c.t.Fatalf("%v: %v", p, err)
+	}
+	c.seen[key] = n
+	return n
+}
+
+// works lists what packets take, and what each waits for (hexagon/dsp/dispatch/flow.c).
+func (c *counter) works(packets []device.Packet) (list []timeline.Work) {
+	type flying struct {
+		at int
+		of []device.Operand
+	}
+	var lines [2][]flying
+	for i, p := range packets {
+		n := c.count(p)
+		w := timeline.Work{Op: p.Op.String(), Packets: float64(n.Longest), Barriers: float64(n.Barriers), Moved: float64(n.Moved)}
+		operands, _ := p.Operands(len(c.dev.Memory()))
+		ofTiles := p.OfTileUnit()
+		for k := range lines {
+			l := lines[k]
+			end := len(l)
+			for end > 0 && !meets(l[end-1].of, operands, ofTiles && k == 1) {
+				end--
+			}
+			if end > 0 {
+				w.Wait[k] = i - l[end-1].at
+				lines[k] = l[end:]
+			}
+		}
+		a := p.Args
+		switch p.Op {
+		case device.OpCopy, device.OpCollect:
+			w.Unit = timeline.DMA
+			lines[0] = append(lines[0], flying{i, operands})
+		case device.OpTileMul:
+			w.Unit, w.Products = timeline.Tiles, float64(a[7]*a[8]*(a[3]+a[6]))
+			lines[1] = append(lines[1], flying{i, operands})
+		case device.OpTileMulBytes:
+			w.Unit, w.Reads = timeline.Tiles, float64(a[4]*a[5])
+			w.Products = 2 * w.Reads * float64(a[3])
+			lines[1] = append(lines[1], flying{i, operands})
+		case device.OpGEMV:
+			strips, workers := p.GEMVTiles()
+			each := (int(a[6])/128 + strips - 1) / strips
+			w.Tiles = (each + workers - 1) / workers * int((a[7]+a[14]-1)/a[14])
+			w.Ahead = c.ahead(packets, i)
+		}
+		list = append(list, w)
+	}
+	return list
+}
+
+// ahead tells whether the first tiles of a product by lookups come while the one before ends: see flow_ahead.
+func (c *counter) ahead(packets []device.Packet, i int) bool {
+	tiles, _ := packets[i].Operands(len(c.dev.Memory()))
+	tiles = slices.DeleteFunc(slices.Clone(tiles), func(o device.Operand) bool { return o.Name == "y" || o.Name == "tables" || o.Name == "B" })
+	for at := i - 1; at >= 0 && i-at < 24; at-- {
+		operands, _ := packets[at].Operands(len(c.dev.Memory()))
+		if meets(operands, tiles, false) {
+			return false
+		}
+		if packets[at].Op == device.OpGEMV {
+			return true
+		}
+	}
+	return false
+}
+
+func meets(a, b []device.Operand, products bool) bool {
+	for _, x := range a {
+		for _, y := range b {
+			if (x.Rule|y.Rule)&device.Writes != 0 && x.Size() > 0 && y.Size() > 0 && uint64(x.Offset) < uint64(y.Offset)+y.Size() && uint64(y.Offset) < uint64(x.Offset)+x.Size() &&
+				!(products && x.Name == "columns" && y.Name == "columns") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func countsProgram(t *testing.T) string {
+	t.Helper()
+	sweep.Hexagon(t, "make", "clang-19", "ld.lld-19", "qemu-hexagon")
+	return built(t, "build/lutra-counts.elf")
+}
+
+// Norms, rotations, attention, gates, products and the head of stepModel execute, and are as recorded: with -update all of
+// wholeSteps, else the first.
+func TestAWholeStepThatExecutesIsAsRecorded(t *testing.T) {
+	c := newCounter(t, 1<<30)
+	var text strings.Builder
+	keep := func() { // what has executed is not lost where the test ends early
+		if *update {
+			if err := os.WriteFile(stepsFile, []byte(text.String()), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	write := func(head string, executed, recorded []timeline.Work) {
+		text.WriteString(head)
+		if err := timeline.Write(&text, executed); err != nil {
+			t.Fatal(err)
+		}
+		if !*update {
+			compare(t, strings.ReplaceAll(head, "\n", " "), executed, recorded)
+		}
+	}
+	inBytes := soc.Step{Batch: 1, Rows: soc.Chunk}
+	write(fmt.Sprintf("step %d %d %d\nlayer\n", inBytes.Batch, inBytes.Rows, inBytes.Context), c.works(productsInBytes(t)), recordedStep(t, inBytes).Layer)
+	keep()
+	var devices [2]*idle
+	var loaded [2]models.Model
+	for i := range loaded {
+		devices[i] = &idle{Device: c.dev}
+		loaded[i] = layersOf(t, i+1, devices[i])
+	}
+	for _, k := range wholeSteps {
+		var works [2][]timeline.Work
+		for i := range works {
+			works[i] = c.works(stepPackets(t, loaded[i], devices[i], k))
+		}
+		begin, layer, end, ok := divide(works[0], works[1])
+		if !ok {
+			t.Fatalf("%v: a second layer is not like the first", k)
+		}
+		r := recordedStep(t, k)
+		write(fmt.Sprintf("step %d %d %d\nbegin\n", k.Batch, k.Rows, k.Context), begin, r.Begin)
+		write("layer\n", layer, r.Layer)
+		write("end\n", end, r.End)
+		keep()
+		t.Logf("%v executed", k)
+		if !*update {
+			break
+		}
+	}
+}
+
+// recordedStep returns what soc has of a step, with -update perhaps nothing.
+func recordedStep(t *testing.T, s soc.Step) *soc.Executed {
+	x, err := soc.ExecutedStep(s)
+	if err != nil && !*update {
+		t.Fatal(err)
+	} else if err != nil {
+		return &soc.Executed{}
+	}
+	return x
+}
+
+// compare wants the recorded packets. Another compiler may need a tenth more or fewer instructions.
+func compare(t *testing.T, part string, executed, recorded []timeline.Work) {
+	t.Helper()
+	if len(executed) != len(recorded) {
+		t.Errorf("%s: %d packets executed, %d are recorded (go test -C lab ./npu -run WholeStep -update records them anew)", part, len(executed), len(recorded))
+		return
+	}
+	for i, w := range executed {
+		r := recorded[i]
+		if math.Abs(w.Packets-r.Packets) <= r.Packets/10 {
+			w.Packets = r.Packets
+		}
+		if w.String() != r.String() {
+			t.Errorf("%s: packet %d is %v, recorded is %v (go test -C lab ./npu -run WholeStep -update records them anew)", part, i, &executed[i], &r)
+			return
+		}
+	}
+}
+
+// wholeSteps are the steps that soc.ExecutedStep has.
+var wholeSteps = []soc.Step{{Batch: 1, Rows: 1, Context: tmanContext}, {Batch: 2, Rows: 1, Context: tmanContext}, {Batch: 4, Rows: 1, Context: tmanContext}, {Batch: 8, Rows: 1, Context: tmanContext},
+	{Batch: 16, Rows: 1, Context: tmanContext}, {Batch: 1, Rows: soc.Chunk, Context: soc.Chunk}, {Batch: 1, Rows: soc.Chunk, Context: promptTokens}}
+
+// productsInBytes returns the packets of a layer's products of a chunk by tiles of bytes. Its device computes, since the host
+// looks at results.
+func productsInBytes(t *testing.T) []device.Packet {
+	dev, err := device.NewGo(nil, stepMemory)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &recorder{Device: dev}
+	b, all := aLayer(t, r, hexagon.PathInt8)
+	r.packets = nil
+	runLayer(t, b, all, soc.Chunk, func(string) {})
+	return r.packets
+}
+
+// divide finds what a step does before its last layers, in each, and behind them.
+func divide(one, two []timeline.Work) (begin, layer, end []timeline.Work, ok bool) {
+	n := len(two) - len(one)
+	if n <= 0 {
+		return nil, nil, nil, false
+	}
+	at := 0
+	for at < len(one) && one[at] == two[at] {
+		at++
+	}
+	return two[:at], two[at : at+n], two[at+n:], slices.Equal(one[at:], two[at+n:])
+}
+
+// A step's rate is of its packets: two times as many instructions, or none, change it, and so do barriers.
+func TestPacketsThatExecuteDecideTheRate(t *testing.T) {
+	chip, _ := soc.Named("8gen3")
+	rate := func(change func(c *soc.Chip), batch int) float64 {
+		c := chip
+		change(&c)
+		m := soc.NewMachine(c)
+		step, _, _, err := wholeStep(m, batch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return float64(batch) / step.Seconds
+	}
+	for _, batch := range []int{1, 8} {
+		now := rate(func(*soc.Chip) {}, batch)
+		twice := rate(func(c *soc.Chip) { c.CyclesPerPacket.Value *= 2 }, batch)
+		none := rate(func(c *soc.Chip) { c.CyclesPerPacket.Value = 0 }, batch)
+		free := rate(func(c *soc.Chip) { c.Barrier.Value = 0 }, batch)
+		t.Logf("batch %d: %.1f tokens/s; packets twice as long %.1f, none %.1f; barriers for nothing %.1f", batch, now, twice, none, free)
+		if !(twice < 0.95*now && none > 1.02*now && free > 1.005*now) {
+			t.Errorf("batch %d: %.1f tokens/s; packets twice as long %.1f, none %.1f; barriers for nothing %.1f", batch, now, twice, none, free)
+		}
+	}
+}
+
+const dspSources = "../../hexagon/dsp"
+
+// built has a program of hexagon/dsp made.
+func built(t *testing.T, name string) string {
+	t.Helper()
+	if out, err := exec.Command("make", "-s", "-C", dspSources, name).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return filepath.Join(dspSources, name)
+}
