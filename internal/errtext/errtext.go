@@ -13,8 +13,8 @@ import (
 var packages = []string{
 	"ablation", "admission", "answer", "batcher", "config", "cpu", "cpulimit", "doctor", "embed", "embedded", "eval", "experts", "gbnf", "gguf", "grammar",
 	"hexagon", "huggingface", "jinja", "jobs", "jsonread", "kernels", "kv", "kvevents", "manual", "matrices", "memory", "models", "moecost", "mutate", "npu", "offload", "probe", "profile", "quantize", "regex",
-	"replay", "residency", "responses", "reward", "sampling", "sandbox", "scaling", "schema", "server", "settings", "soak", "structure", "synthetic", "template", "ternary",
-	"tiles", "tiling", "tokenizer", "toy", "tts", "verify", "web", "weights", "workers", "zmtp",
+	"replay", "residency", "responses", "reward", "sampling", "sandbox", "scaling", "schema", "server", "settings", "soak", "soc", "structure", "synthetic", "template", "ternary",
+	"tiles", "tiling", "timeline", "tokenizer", "toy", "tts", "verify", "web", "weights", "workers", "zmtp",
 }
 
 // Text returns what err says, without names of packages before it or before the errors
