@@ -7,33 +7,11 @@ import (
 
 	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/internal/sweep"
-	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/kernels/vector"
 	"github.com/lutra-lm/lutra/models"
-	"github.com/lutra-lm/lutra/models/gguf"
 	"github.com/lutra-lm/lutra/models/kv"
 	"github.com/lutra-lm/lutra/models/synthetic"
 )
-
-// predictingModel is a small random hybrid with a layer that predicts.
-func predictingModel(t *testing.T) (*models.Bundle, *pool.Pool) {
-	t.Helper()
-	file, err := synthetic.Build(synthetic.Shape{
-		Name: "predicting", Hidden: 64, FFN: 64, Layers: 4, Heads: 2, KVHeads: 1, HeadDim: 32, Vocab: 300, Context: 512, RopeBase: 10000,
-		TiedEmbedding: true, Arch: synthetic.Qwen35, Delta: synthetic.Delta{KeyHeads: 2, ValueHeads: 4, Width: 16}, Predicts: true,
-	}, synthetic.Options{Blocks: gguf.F16, Head: gguf.F16, Seed: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
-	pool := pool.New(2)
-	t.Cleanup(pool.Close)
-	b, err := models.LoadFile(file, models.LoadOptions{Pool: pool})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { b.Close() })
-	return b, pool
-}
 
 // told is a Follower that notes what it has guessed.
 type told struct {
@@ -56,7 +34,7 @@ func (w *told) Draft(guesses []*Guess, extra float64) error {
 
 func TestAnMTPDrafterSaysWhatItsLayerSaysOfTheWholeTextAndChangesNoToken(t *testing.T) {
 	sweep.NoRace(t)
-	b, pool := predictingModel(t)
+	b, pool := smallModel(t, synthetic.Shape{Arch: synthetic.Qwen35, Predicts: true}) // a hybrid with a layer that predicts
 	newPredictions := func(blocks int) *kv.Cache {
 		cache, err := kv.New(b.Predictor.Config().KV(), kv.Options{BlockLen: 8, Blocks: blocks, Cold: true})
 		if err != nil {

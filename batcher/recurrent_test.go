@@ -27,11 +27,17 @@ func recurrentModel(t *testing.T, arch synthetic.Arch) (models.Model, *pool.Pool
 	if arch == synthetic.Mamba2 {
 		pattern = "MMMM"
 	}
-	file, err := synthetic.Build(synthetic.Shape{
-		Name: "recurrent", Hidden: 64, FFN: 64, Layers: 4, Heads: 2, KVHeads: 1, HeadDim: 32, Vocab: 300, Context: 512,
-		RopeBase: 10000, TiedEmbedding: true, Arch: arch, Delta: synthetic.Delta{KeyHeads: 2, ValueHeads: 4, Width: 16},
-		Spaces: synthetic.Spaces{Pattern: pattern, Heads: 4, HeadDim: 16, Groups: 2, Len: 16},
-	}, synthetic.Options{Blocks: gguf.F16, Head: gguf.F16, Seed: 2})
+	b, pool := smallModel(t, synthetic.Shape{Arch: arch, Spaces: synthetic.Spaces{Pattern: pattern, Heads: 4, HeadDim: 16, Groups: 2, Len: 16}})
+	return b.Model, pool
+}
+
+// smallModel loads a random model that shape tells what it is, with small sizes.
+func smallModel(t *testing.T, shape synthetic.Shape) (*models.Bundle, *pool.Pool) {
+	t.Helper()
+	shape.Name, shape.Vocab, shape.Context, shape.RopeBase, shape.TiedEmbedding = "small", 300, 512, 10000, true
+	shape.Hidden, shape.FFN, shape.Layers, shape.Heads, shape.KVHeads, shape.HeadDim = 64, 64, 4, 2, 1, 32
+	shape.Delta = synthetic.Delta{KeyHeads: 2, ValueHeads: 4, Width: 16}
+	file, err := synthetic.Build(shape, synthetic.Options{Blocks: gguf.F16, Head: gguf.F16, Seed: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +48,7 @@ func recurrentModel(t *testing.T, arch synthetic.Arch) (models.Model, *pool.Pool
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { b.Close() })
-	return b.Model, pool
+	return b, pool
 }
 
 // running starts an engine for a test and returns what ends it.

@@ -129,7 +129,7 @@ func (p *problem) add(a answer) {
 
 // Recall takes the answers of a model from the journals of lutra-lab eval in folders.
 func (t *Trainer) Recall(ctx context.Context, m *tts.Model, folders []string, limit, concurrency int, begin func(total int) (done func())) error {
-	byQuestion := map[string]int{}
+	byQuestion, kept := map[string]int{}, 0
 	for _, dir := range folders {
 		err := eval.ReadJournal(filepath.Join(dir, "journal.jsonl"), func(s eval.Setup, r eval.Record) error {
 			if r.Model != m.Name || r.Sample == nil || len(r.Candidates) < 2 || limit > 0 && r.Problem >= limit {
@@ -145,6 +145,9 @@ func (t *Trainer) Recall(ctx context.Context, m *tts.Model, folders []string, li
 			if s.States != nil {
 				if !slices.Equal(s.States, t.read.Layers) {
 					return fmt.Errorf("its states are of layers %v, and not of %v", s.States, t.read.Layers)
+				}
+				if kept += 4 * t.width() * len(r.Candidates); kept > memory {
+					return fmt.Errorf("the states of its first %d problems take more than %d MiB: set --limit", len(t.problems), memory>>20)
 				}
 				if err := eval.ReadStates(filepath.Join(dir, eval.StatesDir), &r, t.width()); err != nil {
 					return err
@@ -197,8 +200,8 @@ func (t *Trainer) Recall(ctx context.Context, m *tts.Model, folders []string, li
 	})
 }
 
-// Rescore writes the journal of a folder again, with the scores of probes that were fitted without the problem. Problems that were
-// judged by none are left out.
+// Rescore writes the journal of a folder again, with scores of probes that were fitted without the problem. It leaves
+// out problems that no probe has judged.
 func (t *Trainer) Rescore(dir, path string) error {
 	out, err := os.Create(path)
 	if err != nil {

@@ -38,8 +38,8 @@ const beginnings = 4
 // tenths are the parts that problems are divided into unless others are named.
 const tenths = 10
 
-// New makes a trainer for a model of that shape, which reads layers; or all that Layers names where there are none. With folds beyond 1 each
-// part of so many is held out once, and the probe that is returned is fitted to all.
+// New makes a trainer for a model of that shape. It reads the given layers, or where none are given what Layers returns.
+// With folds beyond 1 each of so many parts is held out once, and the probe is then fitted to all.
 func New(c *models.Config, layers []int, folds int) (*Trainer, error) {
 	if !c.Generates() {
 		return nil, errors.New("probe: the model writes no text")
