@@ -162,6 +162,7 @@ var layers = map[string][]string{
 	"lab/tools/soak":     {"lab/soak"},          // requests by the million
 	"lab/tools/armcount": {},                    // counts loops of the arm64 kernels
 	"lab/tools/cores":    {"models", "kernels"}, // models pools of many threads
+	"lab/convert":        {"models/gguf", "models/huggingface", "kernels/vector"},
 	"lab/quantize":       {"models/gguf", "kernels/vector", "internal/parallel"},
 }
 

@@ -1,7 +1,6 @@
 package models
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,7 +13,6 @@ import (
 	"github.com/lutra-lm/lutra/internal/sweep"
 	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/models/gguf"
-	"github.com/lutra-lm/lutra/models/huggingface"
 	"github.com/lutra-lm/lutra/models/kv"
 )
 
@@ -54,32 +52,6 @@ func TestDirectoriesOfTransformersGiveItsLogits(t *testing.T) {
 				t.Errorf("a logit differs by %.3g, want less than 1e-4 of their scale, %.3g", worst, scale)
 			}
 		})
-	}
-}
-
-func TestAConvertedDirectoryGivesTheBitsOfTheDirectory(t *testing.T) {
-	sweep.NoEmulator(t)
-	for name, rows := range fromJSON[[][]float64](t, "logits.json") {
-		f := openDirectory(t, name)
-		md, sources, err := huggingface.Encode(f, "auto")
-		if err != nil {
-			t.Fatal(err)
-		}
-		path := filepath.Join(t.TempDir(), name+".gguf")
-		var raw bytes.Buffer
-		if err := gguf.WriteFrom(&raw, md, sources); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, raw.Bytes(), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		// What no file has becomes a type of the same values, which is multiplied otherwise.
-		exact := slices.ContainsFunc(f.Tensors, func(x gguf.Tensor) bool { return x.Type >= gguf.Q4_Z32 && x.Type <= gguf.Q4_Z128 })
-		logits := func(path string) []float32 {
-			m := openModel(t, path, LoadOptions{Exact: exact})
-			return newRunner(t, m, kv.F16).feed(len(rows), transformersTokens()...)
-		}
-		compareBits(t, name, logits(path), logits(filepath.Join(directories, name)))
 	}
 }
 

@@ -1,17 +1,12 @@
 package models
 
 import (
-	"bytes"
 	"errors"
-	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/models/gguf"
-	"github.com/lutra-lm/lutra/models/huggingface"
 	"github.com/lutra-lm/lutra/models/kv"
 )
 
@@ -43,37 +38,6 @@ func TestLayersOfOnePartThatAreNotAllSaidAreRefusedByName(t *testing.T) {
 		_, err := Load("testdata/transformers/"+c.file+".gguf", LoadOptions{Pool: p, Metadata: gguf.Metadata{arch + "." + c.key: c.value}})
 		if !errors.Is(err, ErrModel) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s with %s %v: loading gave %v, want an error that says %q", c.file, c.key, c.value, err, c.want)
-		}
-	}
-}
-
-// Of directories with experts in a latent space, one tensor an expert, to files.
-func TestConvertedModelsOfOnePartALayerGiveTheBitsOfTheDirectory(t *testing.T) {
-	tokens := transformersTokens()
-	for _, name := range []string{"nemotron_h", "nemotron_h_moe", "nemotron_h_moe-latent"} {
-		dir := withTokenizer(t, "testdata/transformers/"+name)
-		f, err := Open(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer f.Close()
-		for _, typ := range []string{"auto", "Q8_0"} {
-			md, sources, err := huggingface.Encode(f, typ)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var raw bytes.Buffer
-			path := filepath.Join(t.TempDir(), "model.gguf")
-			if err := errors.Join(gguf.WriteFrom(&raw, md, sources), os.WriteFile(path, raw.Bytes(), 0o600)); err != nil {
-				t.Fatal(err)
-			}
-			want := slices.Clone(newRunner(t, openModel(t, dir, LoadOptions{}), kv.F16).feed(len(tokens), tokens...))
-			got := newRunner(t, openModel(t, path, LoadOptions{}), kv.F16).feed(len(tokens), tokens...)
-			if typ == "auto" {
-				compareBits(t, name, got, want)
-			} else if e := nmse(got, want); !(e < 1e-2) {
-				t.Errorf("%s in %s differs by an NMSE of %.3g", name, typ, e)
-			}
 		}
 	}
 }

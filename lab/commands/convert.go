@@ -12,6 +12,7 @@ import (
 	"github.com/lutra-lm/lutra/internal/config"
 	"github.com/lutra-lm/lutra/internal/output"
 	"github.com/lutra-lm/lutra/internal/usage"
+	"github.com/lutra-lm/lutra/lab/convert"
 	"github.com/lutra-lm/lutra/models/gguf"
 	"github.com/lutra-lm/lutra/models/huggingface"
 	"github.com/lutra-lm/lutra/models/tokenizer"
@@ -48,7 +49,7 @@ TQ1_0, TQ2_0 and I2_S are for ternary weights; other matrices become F16.`,
 		},
 	}
 	cmd.Flags().StringVarP(&out, "output", "o", "", "`FILE` to write")
-	cli.WordVar(cmd.Flags(), &typ, "type", huggingface.Types[0], huggingface.Types, "storage type of the matrices")
+	cli.WordVar(cmd.Flags(), &typ, "type", convert.Types[0], convert.Types, "storage type of the matrices")
 	return cmd
 }
 
@@ -71,7 +72,7 @@ func (c *conversion) run(ctx context.Context, w io.Writer) error {
 	for _, warning := range t.Warnings() {
 		fmt.Fprintln(c.progress, warning)
 	}
-	md, tensors, err := huggingface.Encode(f, c.typ)
+	md, tensors, err := convert.Encode(f, c.typ)
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.from, err)
 	}

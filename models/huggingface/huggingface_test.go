@@ -1,12 +1,10 @@
 package huggingface
 
 import (
-	"bytes"
 	"encoding/json"
 	"math"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"testing"
 
@@ -66,113 +64,6 @@ func TestTokensAreThoseOfTransformers(t *testing.T) {
 	}
 }
 
-// written returns the file that Encode makes of f.
-func written(t testing.TB, f *gguf.File, to string) *gguf.File {
-	t.Helper()
-	md, sources, err := Encode(f, to)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out bytes.Buffer
-	if err := gguf.WriteFrom(&out, md, sources); err != nil {
-		t.Fatal(err)
-	}
-	g, err := gguf.Parse(out.Bytes())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return g
-}
-
-func TestAConvertedDirectoryHasTheKeysAndBitsOfTheDirectory(t *testing.T) {
-	for _, name := range directories(t) {
-		f := open(t, filepath.Join(testdata, name))
-		g := written(t, f, "auto")
-		delete(g.Metadata, "general.file_type")
-		delete(g.Metadata, "general.quantization_version")
-		if !reflect.DeepEqual(f.Metadata, g.Metadata) {
-			t.Errorf("%s: keys %v, want %v", name, g.Metadata, f.Metadata)
-		}
-		if len(f.Tensors) != len(g.Tensors) {
-			t.Errorf("%s: %d tensors, want %d", name, len(g.Tensors), len(f.Tensors))
-		}
-		for i := range f.Tensors {
-			want, got := &f.Tensors[i], g.Tensor(f.Tensors[i].Name)
-			if got == nil || got.Type != inFile(want.Type) || !slices.Equal(got.Dims, want.Dims) {
-				t.Errorf("%s: tensor %s of %v %v is not there, or of another type or shape", name, want.Name, want.Type, want.Dims)
-				continue
-			}
-			if got.Type != want.Type {
-				if !slices.Equal(floats(t, got), floats(t, want)) {
-					t.Errorf("%s: tensor %s has other values as %v", name, want.Name, got.Type)
-				}
-				continue
-			}
-			for lo := range want.Rows() { // as the loader reads it
-				a, err := want.Load(lo, lo+1, nil)
-				if err != nil {
-					t.Fatal(err)
-				}
-				b, err := got.Load(lo, lo+1, nil)
-				if err != nil || !bytes.Equal(a.Data, b.Data) {
-					t.Fatalf("%s: tensor %s: row %d differs, %v", name, want.Name, lo, err)
-				}
-			}
-		}
-	}
-}
-
-func TestTypesOfAConversionAreOfMatricesAlone(t *testing.T) {
-	for _, c := range []struct {
-		dir, to      string
-		matrix, head gguf.Type // of blk.0.ffn_up.weight and token_embd.weight
-		file         uint32
-	}{
-		{"qwen2", "auto", gguf.F16, gguf.F16, 1},
-		{"llama", "auto", gguf.BF16, gguf.BF16, 32},
-		{"llama", "F32", gguf.F32, gguf.F32, 0},
-		{"qwen3", "F16", gguf.F16, gguf.F16, 1},
-		{"qwen3", "BF16", gguf.BF16, gguf.BF16, 32},
-		{"mistral", "Q8_0", gguf.Q8_0, gguf.Q8_0, 7},
-		{"bitnet", "I2_S", gguf.I2_S, gguf.F16, 40},
-		{"bitnet", "F16", gguf.F16, gguf.F16, 1},
-	} {
-		f := open(t, filepath.Join(testdata, c.dir))
-		g := written(t, f, c.to)
-		for name, want := range map[string]gguf.Type{"blk.0.ffn_up.weight": c.matrix, "token_embd.weight": c.head, "blk.0.attn_norm.weight": gguf.F32} {
-			got := g.Tensor(name)
-			if got == nil || got.Type != want {
-				t.Fatalf("%s as %s: %s is %+v, want %v", c.dir, c.to, name, got, want)
-			}
-			a, b := floats(t, f.Tensor(name)), floats(t, got)
-			for i := range a {
-				if diff := math.Abs(float64(a[i] - b[i])); diff > 0.02 || want != gguf.Q8_0 && diff > 1e-3*math.Abs(float64(a[i])) {
-					t.Fatalf("%s as %s: %s has %v at %d, want %v", c.dir, c.to, name, b[i], i, a[i])
-				}
-			}
-		}
-		if got := g.Metadata["general.file_type"]; got != c.file {
-			t.Errorf("%s as %s: general.file_type is %v, want %d", c.dir, c.to, got, c.file)
-		}
-	}
-}
-
-func TestFactorsOfNVFP4GoIntoWeightsOfOtherTypes(t *testing.T) {
-	for dir, name := range map[string]string{"nvfp4": "blk.0.ffn_up.", "nvfp4-modelopt": "blk.0.ffn_up_exps."} {
-		f := open(t, filepath.Join(testdata, dir))
-		g := written(t, f, "F32")
-		want, factors, got := floats(t, f.Tensor(name+"weight")), floats(t, f.Tensor(name+"scale")), floats(t, g.Tensor(name+"weight"))
-		for i := range want {
-			if want[i] *= factors[i/(len(want)/len(factors))]; got[i] != want[i] {
-				t.Fatalf("%s: number %d is %v, want %v", dir, i, got[i], want[i])
-			}
-		}
-		if g.Tensor(name+"scale") != nil {
-			t.Errorf("%s: the factors are there still", dir)
-		}
-	}
-}
-
 func floats(t testing.TB, x *gguf.Tensor) []float32 {
 	t.Helper()
 	v := make([]float32, x.Len())
@@ -180,34 +71,6 @@ func floats(t testing.TB, x *gguf.Tensor) []float32 {
 		t.Fatal(err)
 	}
 	return v
-}
-
-// A checkpoint of floats may hold ternary weights alone.
-func TestFloatsThatAreTernaryBecomeTernaryTypesWithoutLoss(t *testing.T) {
-	raw, x := make([]byte, 4*4*256), make([]float32, 4*256)
-	for i := range x {
-		x[i] = float32(i*i%3-1) * float32(1+i/256) * 0.25
-	}
-	if err := gguf.Quantize(gguf.F32, raw, x); err != nil {
-		t.Fatal(err)
-	}
-	f, err := gguf.Assemble(gguf.Metadata{}, []gguf.Tensor{{Name: "blk.0.ffn_up.weight", Type: gguf.F32, Dims: []int{256, 4}, Data: raw}}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for to, typ := range map[string]gguf.Type{"TQ1_0": gguf.TQ1_0, "TQ2_0": gguf.TQ2_0} {
-		got := &written(t, f, to).Tensors[0]
-		if got.Type != typ || !slices.Equal(floats(t, got), x) {
-			t.Errorf("as %s: %v, with the same values %t", to, got.Type, slices.Equal(floats(t, got), x))
-		}
-	}
-	x[700] = 0.3
-	if err := gguf.Quantize(gguf.F32, raw, x); err != nil {
-		t.Fatal(err)
-	}
-	if _, _, err := Encode(f, "TQ2_0"); err == nil {
-		t.Error("weights that are not ternary become TQ2_0")
-	}
 }
 
 func TestWeightsThatBitNetMakesTernaryOnlineAreSo(t *testing.T) {

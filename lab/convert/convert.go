@@ -1,4 +1,5 @@
-package huggingface
+// Package convert writes what models/huggingface reads of a directory of safetensors as a GGUF file.
+package convert
 
 import (
 	"fmt"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/lutra-lm/lutra/kernels/vector"
 	"github.com/lutra-lm/lutra/models/gguf"
+	"github.com/lutra-lm/lutra/models/huggingface"
 )
 
 // Types are the types that Encode writes matrices in, the default first: as they are stored. Others need a
@@ -25,7 +27,7 @@ var fileTypes = map[gguf.Type]uint32{gguf.F32: 0, gguf.F16: 1, gguf.Q4_0: 2, ggu
 // are ternary; others, and those whose rows are no whole blocks, become F16.
 func Encode(f *gguf.File, to string) (gguf.Metadata, []gguf.Source, error) {
 	if !slices.Contains(Types, to) {
-		return nil, nil, fmt.Errorf("huggingface: type %q is none of %s", to, strings.Join(Types, ", "))
+		return nil, nil, fmt.Errorf("convert: type %q is none of %s", to, strings.Join(Types, ", "))
 	}
 	want, _ := gguf.TypeNamed(to)
 	sources, bytes := make([]gguf.Source, 0, len(f.Tensors)), map[gguf.Type]int{}
@@ -54,7 +56,7 @@ func Encode(f *gguf.File, to string) (gguf.Metadata, []gguf.Source, error) {
 			}
 		}
 	} else if (isTernary(want)) && bytes[want] == 0 {
-		return nil, nil, fmt.Errorf("huggingface: %w: no matrix is ternary with rows of whole blocks, as %s wants them", ErrUnsupported, to)
+		return nil, nil, fmt.Errorf("convert: %w: no matrix is ternary with rows of whole blocks, as %s wants them", huggingface.ErrUnsupported, to)
 	}
 	md := maps.Clone(f.Metadata)
 	md["general.file_type"], md["general.quantization_version"] = fileTypes[most], uint32(2)
