@@ -65,7 +65,7 @@ var faults = []func(error) *api.Fault{
 	as(func(e *verify.ServiceError) *api.Fault {
 		return unavailable("verifier_failed", fmt.Sprintf("The verifier '%s' has not judged: %s.", jsonread.Brief(e.Name), errtext.Text(e.Err)), time.Second)
 	}),
-	told(reward.ErrSteps, jsonread.CodeValue, "responses", "%s"),
+	told(reward.ErrSteps, "responses", "%s"),
 	is(reward.ErrBlank, api.Invalid(jsonread.CodeValue, "responses", "A response is blank.")),
 	is(batcher.ErrTooLong, api.Invalid(api.CodeContext, "", "The request does not fit the server's memory for contexts. Please shorten the prompt.")),
 	is(sampling.ErrForbidden, api.Invalid(jsonread.CodeValue, "", "The request's response_format, allowed_token_ids, bad_words, min_tokens and logit_bias together leave no token to go on with.")),
@@ -73,13 +73,13 @@ var faults = []func(error) *api.Fault{
 	as(func(e *constrain.FormatError) *api.Fault {
 		return api.Invalid(jsonread.CodeValue, "", "%s.", e)
 	}),
-	told(tts.ErrFormat, jsonread.CodeValue, "response_format", "Invalid 'response_format': %s."),
-	told(tts.ErrPromptLogprobs, jsonread.CodeValue, "prompt_logprobs", "Invalid 'prompt_logprobs': %s."),
-	told(tts.ErrLogprobs, jsonread.CodeValue, "logprobs", "Invalid 'logprobs': %s."),
+	told(tts.ErrFormat, "response_format", "Invalid 'response_format': %s."),
+	told(tts.ErrPromptLogprobs, "prompt_logprobs", "Invalid 'prompt_logprobs': %s."),
+	told(tts.ErrLogprobs, "logprobs", "Invalid 'logprobs': %s."),
 	is(tts.ErrEmpty, api.Invalid(jsonread.CodeValue, "prompt", "The prompt is empty and the model has no beginning-of-text token; give at least one token.")),
-	told(tts.ErrToken, jsonread.CodeValue, "prompt", "%s"),
+	told(tts.ErrToken, "prompt", "%s"),
 	is(tts.ErrInfill, api.Invalid(jsonread.CodeUnsupported, "suffix", "The model has no tokens to fill in the middle of a text.")),
-	told(tts.ErrTemplate, jsonread.CodeValue, "messages", "%s"),
+	told(tts.ErrTemplate, "messages", "%s"),
 	as(func(e *http.MaxBytesError) *api.Fault {
 		return tooLarge("The request body is larger than %d bytes.", e.Limit)
 	}),
@@ -136,10 +136,10 @@ func is(target error, f *api.Fault) func(error) *api.Fault {
 }
 
 // told returns the fault of one error, whose message has the error's own text.
-func told(target error, code, param, format string) func(error) *api.Fault {
+func told(target error, param, format string) func(error) *api.Fault {
 	return func(err error) *api.Fault {
 		if errors.Is(err, target) {
-			return api.Invalid(code, param, format, strings.TrimPrefix(errtext.Text(err), "too many log-probabilities: "))
+			return api.Invalid(jsonread.CodeValue, param, format, strings.TrimPrefix(errtext.Text(err), "too many log-probabilities: "))
 		}
 		return nil
 	}

@@ -30,11 +30,8 @@ type combinedSymbol struct {
 
 var _ grammar.Rules = (*Combined)(nil)
 
-// NewCombined makes one without rules, whose grammar has the default budget.
-func NewCombined() *Combined { return NewCombinedWithin(budget.Default()) }
-
-// NewCombinedWithin makes one without rules, whose grammar is charged to b.
-func NewCombinedWithin(b *budget.Budget) *Combined {
+// NewCombined makes one without rules, whose grammar is charged to b.
+func NewCombined(b *budget.Budget) *Combined {
 	return &Combined{arena: regex.Within(b), ids: map[combinedSymbol]grammar.Symbol{}, rules: map[grammar.Symbol][][]grammar.Symbol{}}
 }
 

@@ -5,12 +5,13 @@ import (
 	"testing"
 
 	"github.com/lutra-lm/lutra/grammar"
+	"github.com/lutra-lm/lutra/grammar/budget"
 	"github.com/lutra-lm/lutra/grammar/grammartest"
 	"github.com/lutra-lm/lutra/grammar/regex"
 )
 
 func TestValuesOfSeveralSchemasStandInOneText(t *testing.T) {
-	f := NewCombined()
+	f := NewCombined(budget.Default())
 	// Both have a definition of the same name.
 	a, errA := f.Object([]byte(`{"properties":{"x":{"$ref":"#/$defs/v"}},"required":["x"],"$defs":{"v":{"enum":[1,2]}}}`), Options{})
 	b, errB := f.Object([]byte(`{"properties":{"x":{"$ref":"#/$defs/v"}},"required":["x"],"$defs":{"v":{"enum":["a"]}}}`), Options{})
@@ -39,7 +40,7 @@ func TestValuesOfSeveralSchemasStandInOneText(t *testing.T) {
 
 // elementsOf are arguments as elements, with the properties that are text.
 func elementsOf(schema string, texts ...string) (*grammar.Grammar, error) {
-	f := NewCombined()
+	f := NewCombined(budget.Default())
 	never, err := f.Arena().Search("</p>", regex.Raw)
 	if err != nil {
 		return nil, err

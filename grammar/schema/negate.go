@@ -53,7 +53,7 @@ func (c *solver) otherThan(values []*value) (alternatives, error) {
 			continue
 		}
 		var err error
-		if out, err = c.times(out, unlike(c, v)); err != nil {
+		if out, err = c.times(out, unlike(v)); err != nil {
 			return nil, err
 		}
 	}
@@ -367,7 +367,7 @@ func negateIf(c *solver, at keyword) (alternatives, error) {
 }
 
 // unlike lists the ways to be another value than v, which is a list or an object.
-func unlike(c *solver, v *value) alternatives {
+func unlike(v *value) alternatives {
 	out := one(func(s *shape) { s.types &^= v.kind })
 	same := func(v *value) sub { return sub{&value{kind: objects, members: []member{{"const", v}}}, true} }
 	n := len(v.items)

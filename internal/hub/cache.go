@@ -140,7 +140,7 @@ func (d repoFolder) models(commit string) (files []string, err error) {
 // link makes a snapshot's file of a blob: a relative link, as huggingface_hub
 // makes it, so that the cache can be moved. Where there are no links the file
 // itself goes there: moved if it is new, else copied.
-func (h *Hub) link(d repoFolder, blob, pointer string, isNew bool) error {
+func (h *Hub) link(blob, pointer string, isNew bool) error {
 	if err := os.MkdirAll(filepath.Dir(pointer), 0o777); err != nil {
 		return err
 	}

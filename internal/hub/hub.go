@@ -144,7 +144,7 @@ func (h *Hub) bring(ctx context.Context, d repoFolder, r *remote, tell Progress)
 			return err
 		}
 	}
-	return h.link(d, blob, pointer, isNew)
+	return h.link(blob, pointer, isNew)
 }
 
 // isFile tells whether path is a file, or a link to one, of size bytes.

@@ -127,7 +127,7 @@ func (c *encoder) note(e tts.Event) *told {
 func (c *encoder) last(i int, text string, tokens []tts.Token) any {
 	t, p := &c.told[i], c.prompts[i/c.n]
 	u := tts.Usage{Prompt: len(p.ids), Cached: p.cached, Completion: t.predicted}
-	e := &ended{Model: c.name, Settings: newSettings(c.model, c.request), Prompt: c.model.Spell(p.ids), NewLine: t.line,
+	e := &ended{Model: c.name, Settings: newSettings(c.request), Prompt: c.model.Spell(p.ids), NewLine: t.line,
 		StopType: "eos", StopWord: t.end.Stop, Cached: u.Cached, Timings: report.NewTimings(&t.end.Timing, u)}
 	switch {
 	case t.end.Finish.Cut():

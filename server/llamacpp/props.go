@@ -19,7 +19,7 @@ type settings struct {
 	drawn   sampling.Params
 }
 
-func newSettings(m *tts.Model, req *tts.Request) settings {
+func newSettings(req *tts.Request) settings {
 	s := settings{Predict: req.Sampling.MaxTokens, Seed: req.Sampling.Seed, Stop: req.Stop, Probs: req.Sampling.TopLogprobs, drawn: req.Sampling}
 	if s.Predict == 0 && !req.NoTokens {
 		s.Predict = -1
@@ -119,7 +119,7 @@ func props(c *api.Call) error {
 	req := &tts.Request{}
 	m.Defaults(custom()).Apply(&req.Sampling)
 	out := properties{Slots: m.Engine.Streams(), Alias: m.Name, Path: m.Name, Build: "lutra " + c.Version, Capabilities: map[string]bool{}}
-	out.Settings = defaultSettings{slot: slot{Context: m.Context}, Params: newSettings(m.Model, req)}
+	out.Settings = defaultSettings{slot: slot{Context: m.Context}, Params: newSettings(req)}
 	if id, ok := m.Tokenizer.BOS(); ok {
 		out.BOS = m.Tokenizer.Token(id)
 	}

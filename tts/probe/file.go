@@ -53,19 +53,6 @@ func Is(f *gguf.File) bool {
 	return arch == architecture
 }
 
-// Open reads the probe of a file. Errors wrap ErrFile, except errors of reading.
-func Open(path string) (*Probe, error) {
-	f, err := gguf.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	p, err := Parse(f)
-	if err = errors.Join(err, f.Close()); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return p, nil
-}
-
 // Parse reads the probe that f holds.
 func Parse(f *gguf.File) (*Probe, error) {
 	r := reader{file: f}

@@ -72,7 +72,7 @@ func (f *Format) Grammar(charged *budget.Budget, tools []Tool, h CallConstraint)
 	if f.thought[0] != "" {
 		h.Thought = f.thought
 	}
-	b := &holder{format: f, hold: h, frame: schema.NewCombinedWithin(charged)}
+	b := &holder{format: f, hold: h, frame: schema.NewCombined(charged)}
 	b.arena = b.frame.Arena()
 	for i := range tools {
 		if err := b.add(&tools[i]); err != nil {
@@ -103,7 +103,7 @@ func (b *holder) add(t *Tool) error {
 		text = anyObject
 	}
 	part, end := b.arena.Budget().Apart() // whatever is wrong with one schema is not to spoil the others
-	alone := schema.NewCombinedWithin(part)
+	alone := schema.NewCombined(part)
 	s, err := b.arguments(alone, t, text)
 	if err == nil {
 		_, err = alone.Grammar(alone.Rule([]grammar.Symbol{s}))

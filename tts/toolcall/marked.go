@@ -86,7 +86,7 @@ func (m *marked) take(held *string, b *strings.Builder, last bool) bool {
 		*held = rest[1:]
 	case c == '}' || c == ']':
 		*held = rest[1:]
-		m.close(c, b)
+		m.close(b)
 	case m.at == markedAfter:
 		if c == ',' {
 			if m.at = markedValue; m.open[len(m.open)-1] == '{' {
@@ -130,7 +130,7 @@ func (m *marked) begin(b *strings.Builder) {
 }
 
 // close ends the innermost object or list: with whichever end.
-func (m *marked) close(c byte, b *strings.Builder) {
+func (m *marked) close(b *strings.Builder) {
 	if len(m.open) == 0 {
 		return
 	}
