@@ -25,16 +25,16 @@ type Choice struct {
 func Choices() []Choice {
 	list := []Choice{}
 	for _, p := range matrix.Packings() {
-		if rules, why := chosen(p); len(rules) > 0 {
+		if rules, why := Rules(p); len(rules) > 0 {
 			list = append(list, Choice{p.String(), rules.Describe(), why})
 		}
 	}
 	return list
 }
 
-// chosen returns the rules of a packing, whose methods are "isa:method"; none where there is nothing
+// Rules returns the rules of a packing, whose methods are "isa:method"; none where there is nothing
 // to choose.
-func chosen(p matrix.Packing) (rules choice.Rules, why string) {
+func Rules(p matrix.Packing) (rules choice.Rules, why string) {
 	switch {
 	case p.Ternary():
 		return ternary.Choice(p)

@@ -29,7 +29,7 @@ func Measure(budget time.Duration) Machine {
 	ints := peakOf(meter.Ternary)
 	m.Peak, m.PeakOf = ints.rate(budget), ints.of
 	m.PeakFMA = peakOf(meter.Dense).rate(budget)
-	data := cpu.Aligned[uint8](uncached)
+	data := cpu.Aligned[uint8](Uncached)
 	for i := 0; i < len(data); i += 64 {
 		data[i] = 1 // a page never written maps to the one zero page, which a cache holds
 	}
@@ -72,11 +72,11 @@ func (l loop) rate(budget time.Duration) float64 {
 	if l.run == nil {
 		return 0
 	}
-	return rounds * float64(l.macs) / bestOfEach(1, budget, 1, func(int) { l.run(rounds) }).Seconds() / 1e9
+	return rounds * float64(l.macs) / BestOfEach(1, budget, 1, func(int) { l.run(rounds) }).Seconds() / 1e9
 }
 
-// peak returns the bound of several tokens times w: the multiply units.
-func (m *Machine) peak(w *matrix.Matrix, threads int) float64 {
+// Bound returns the bound of several tokens times w: the multiply units.
+func (m *Machine) Bound(w *matrix.Matrix, threads int) float64 {
 	peak := m.Peak
 	if w.Packing.Kind() == meter.Dense {
 		peak = m.PeakFMA
@@ -102,7 +102,7 @@ func readRate(data []byte, threads int, budget time.Duration) float64 {
 	const chunk = 16 // parts timed together
 	chunks, rate := len(data)/(chunk*readPart), 0.0
 	for _, read := range readers() {
-		best := bestOfEach(threads, budget, chunks, func(i int) { pool.Run(&readTask{data[i*chunk*readPart:], readPart, read}, chunk) })
+		best := BestOfEach(threads, budget, chunks, func(i int) { pool.Run(&readTask{data[i*chunk*readPart:], readPart, read}, chunk) })
 		rate = max(rate, float64(chunks*chunk)*readPart/best.Seconds()/1e9)
 	}
 	return rate

@@ -12,7 +12,7 @@ import (
 // Memory measures the rate at which one thread and all threads of a pool read memory, in 10^9 bytes a
 // second. It takes about the budget, and the time of writing most bytes at most.
 func Memory(budget time.Duration, most int64) (one, all float64) {
-	data := cpu.Aligned[uint8](max(16*readPart, int(min(most, int64(uncached)))))
+	data := cpu.Aligned[uint8](max(16*readPart, int(min(most, int64(Uncached)))))
 	for i := 0; i < len(data); i += 64 {
 		data[i] = 1 // as Measure does
 	}
@@ -37,7 +37,7 @@ func Rates(packings []matrix.Packing, budget time.Duration) ([]Rate, error) {
 	defer workers.Close()
 	var list []Rate
 	for _, p := range packings {
-		stack, err := makeStack(side, side, p, 1)
+		stack, err := Stack(side, side, p, 1)
 		if err != nil {
 			return nil, err
 		}
@@ -52,7 +52,7 @@ func Rates(packings []matrix.Packing, budget time.Duration) ([]Rate, error) {
 				x[i] = float32(i%13) - 6
 			}
 			var acts kernels.Acts
-			best := bestOfEach(workers.Threads(), budget, 1, func(int) {
+			best := BestOfEach(workers.Threads(), budget, 1, func(int) {
 				acts.Set(x, n, side)
 				layer.Mul(y, &acts)
 			})

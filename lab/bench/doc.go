@@ -1,7 +1,7 @@
 // Package bench measures speed: of kernels, of the engine, of a server, and how
 // costs grow. lab/eval measures accuracy.
 //
-//	Kernels  products beside the machine's peak (kernels/bench)
+//	Kernels  products beside the machine's peak (products)
 //	Engine   prefill and decode through a whole engine, or where their time goes
 //	Growth   cost against batch, context and threads
 //	Server   latencies of any OpenAI-compatible server under load

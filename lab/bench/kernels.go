@@ -16,6 +16,7 @@ import (
 	kernelbench "github.com/lutra-lm/lutra/kernels/bench"
 	"github.com/lutra-lm/lutra/kernels/kept"
 	"github.com/lutra-lm/lutra/kernels/matrix"
+	"github.com/lutra-lm/lutra/lab/bench/products"
 )
 
 // packingList returns the names of all packings, for errors.
@@ -55,15 +56,15 @@ type KernelOptions struct {
 
 // DefaultKernelOptions measure the usual products.
 func DefaultKernelOptions() KernelOptions {
-	usual := kernelbench.DefaultOptions()
+	usual := products.DefaultOptions()
 	return KernelOptions{Tokens: usual.Tokens, Threads: usual.Threads, Budget: usual.Budget, Rounds: 5, machine: kernelbench.Measure}
 }
 
 // products returns the products to measure.
-func (o *KernelOptions) products() (kernelbench.Options, error) {
-	p := kernelbench.DefaultOptions()
+func (o *KernelOptions) products() (products.Options, error) {
+	p := products.DefaultOptions()
 	if o.Full {
-		p = kernelbench.FullOptions()
+		p = products.FullOptions()
 	}
 	p.Budget = o.Budget
 	if len(o.Tokens) > 0 {
@@ -93,7 +94,7 @@ func (o *KernelOptions) products() (kernelbench.Options, error) {
 		p.Packings = append(p.Packings, packing)
 	}
 	for _, name := range o.Kernels {
-		if have := kernelbench.Kernels(); !slices.Contains(have, name) {
+		if have := products.Kernels(); !slices.Contains(have, name) {
 			return p, usage.Errorf("--kernels: %q is none of %s", usage.Brief(name), strings.Join(have, ", "))
 		}
 	}
@@ -112,7 +113,7 @@ func (o *KernelOptions) products() (kernelbench.Options, error) {
 }
 
 // KernelReport is the report of `bench kernels`.
-type KernelReport []kernelbench.Row
+type KernelReport []products.Row
 
 // Kernels measures products beside the machine's peak. What the machine
 // can do and progress go to errOut. Interrupted, it returns both the rows that there
@@ -140,7 +141,7 @@ func Kernels(ctx context.Context, opt KernelOptions, errOut io.Writer) (Report, 
 	defer meter.End()
 	done := meter.Count(0, o.Rows())
 	rows := KernelReport{}
-	for row, err := range kernelbench.Products(machine, o) {
+	for row, err := range products.Products(machine, o) {
 		if err != nil {
 			return nil, err
 		}
@@ -164,7 +165,7 @@ func (rows KernelReport) Print(w io.Writer) error {
 }
 
 // compareKernels compares the best kernel of each product with the peers.
-func compareKernels(ctx context.Context, o kernelbench.Options, peers []peer, rounds int, errOut io.Writer) (Report, error) {
+func compareKernels(ctx context.Context, o products.Options, peers []peer, rounds int, errOut io.Writer) (Report, error) {
 	if len(o.Packings) != 1 || len(o.Threads) != 1 || rounds < 1 {
 		return nil, usage.Errorf("--compare requires one of --packings, one of --threads and a positive number of --rounds")
 	}
@@ -176,7 +177,7 @@ func compareKernels(ctx context.Context, o kernelbench.Options, peers []peer, ro
 	}
 	ours := func() (speeds, error) {
 		s := speeds{}
-		for row, err := range kernelbench.Products(kernelbench.Machine{}, o) {
+		for row, err := range products.Products(kernelbench.Machine{}, o) {
 			if err = errors.Join(err, ctx.Err()); err != nil {
 				return nil, err
 			}
@@ -196,12 +197,12 @@ func printMachine(w io.Writer, m kernelbench.Machine) {
 }
 
 // ChosenReport is the report of `bench kernels --chosen`.
-type ChosenReport []kernelbench.ChosenRow
+type ChosenReport []products.ChosenRow
 
 // compareChosen compares the kernels that are used with those that could be.
-func compareChosen(ctx context.Context, opt KernelOptions, o kernelbench.Options, errOut io.Writer) (Report, error) {
+func compareChosen(ctx context.Context, opt KernelOptions, o products.Options, errOut io.Writer) (Report, error) {
 	if len(opt.Tokens) == 0 {
-		o.Tokens = kernelbench.ChosenTokens
+		o.Tokens = products.ChosenTokens
 	}
 	kept.Forget()
 	kernelbench.PrintChoices(errOut)
@@ -209,7 +210,7 @@ func compareChosen(ctx context.Context, opt KernelOptions, o kernelbench.Options
 	defer meter.End()
 	done := meter.Count(0, o.ChosenRows())
 	rows := ChosenReport{}
-	for row, err := range kernelbench.Chosen(o) {
+	for row, err := range products.Chosen(o) {
 		if err != nil {
 			return nil, err
 		}

@@ -10,10 +10,11 @@ import (
 	"time"
 
 	kernelbench "github.com/lutra-lm/lutra/kernels/bench"
+	"github.com/lutra-lm/lutra/lab/bench/products"
 )
 
 func TestTheUsualBenchmarkOfKernelsIsShort(t *testing.T) {
-	usual, full := kernelbench.DefaultOptions(), kernelbench.FullOptions()
+	usual, full := products.DefaultOptions(), products.FullOptions()
 	if spent := time.Duration(usual.Rows()) * usual.Budget; spent > time.Minute {
 		t.Errorf("%d rows of %v each are %v", usual.Rows(), usual.Budget, spent)
 	}
@@ -22,7 +23,7 @@ func TestTheUsualBenchmarkOfKernelsIsShort(t *testing.T) {
 	}
 	usual.Shapes, usual.Tokens, usual.Threads, usual.Budget = [][2]int{{64, 256}}, []int{4, 8}, []int{1}, 1
 	n := 0
-	for _, err := range kernelbench.Products(kernelbench.Machine{}, usual) {
+	for _, err := range products.Products(kernelbench.Machine{}, usual) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -59,8 +60,8 @@ func TestChosenKernelsHaveARowForEachNumberOfTokens(t *testing.T) {
 	o.Chosen, o.Shapes, o.Packings, o.Tokens, o.Threads, o.Budget = true, []string{"64x256"}, []string{"I2"}, nil, []int{1}, 1
 	r, err := Kernels(ctx, o, io.Discard)
 	rows, _ := r.(ChosenReport)
-	if err != nil || len(rows) != len(kernelbench.ChosenTokens) {
-		t.Fatalf("%d rows, %v, want %d", len(rows), err, len(kernelbench.ChosenTokens))
+	if err != nil || len(rows) != len(products.ChosenTokens) {
+		t.Fatalf("%d rows, %v, want %d", len(rows), err, len(products.ChosenTokens))
 	}
 	var out bytes.Buffer
 	if err := rows.Print(&out); err != nil || strings.Count(out.String(), "\n") != 1+len(rows) {

@@ -1,4 +1,4 @@
-package bench
+package products
 
 import (
 	"encoding/json"
@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/lutra-lm/lutra/kernels/bands"
+	"github.com/lutra-lm/lutra/kernels/bench"
 	"github.com/lutra-lm/lutra/kernels/cpu"
 	"github.com/lutra-lm/lutra/kernels/grouped"
 	"github.com/lutra-lm/lutra/kernels/matrix"
@@ -19,7 +20,7 @@ func TestBenchKernelsMeasuresEveryKernelAgainstTheMachine(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes a second")
 	}
-	machine := Measure(time.Millisecond)
+	machine := bench.Measure(time.Millisecond)
 	if machine.ReadOne <= 0 || machine.ReadAll < machine.ReadOne {
 		t.Errorf("memory read rates %v and %v", machine.ReadOne, machine.ReadAll)
 	}
@@ -109,7 +110,7 @@ func TestTheNameOfAGroupKernelIsThatOfTheRoutineThatRuns(t *testing.T) {
 }
 
 func TestBenchKernelsRefusesAShapeItCannotPack(t *testing.T) {
-	for _, err := range Products(Machine{}, Options{Packings: []matrix.Packing{matrix.I2}, Shapes: [][2]int{{0, 5}}, Tokens: []int{1}, Threads: []int{1}}) {
+	for _, err := range Products(bench.Machine{}, Options{Packings: []matrix.Packing{matrix.I2}, Shapes: [][2]int{{0, 5}}, Tokens: []int{1}, Threads: []int{1}}) {
 		if !errors.Is(err, matrix.ErrShape) {
 			t.Errorf("error %v, want ErrShape", err)
 		}
@@ -117,7 +118,7 @@ func TestBenchKernelsRefusesAShapeItCannotPack(t *testing.T) {
 }
 
 func TestBenchKernelsRefusesColumnsThatAPackingCannotHave(t *testing.T) {
-	for _, err := range Products(Machine{}, Options{Packings: []matrix.Packing{matrix.Q6}, Shapes: [][2]int{{16, 288}}, Tokens: []int{1}, Threads: []int{1}}) {
+	for _, err := range Products(bench.Machine{}, Options{Packings: []matrix.Packing{matrix.Q6}, Shapes: [][2]int{{16, 288}}, Tokens: []int{1}, Threads: []int{1}}) {
 		if !errors.Is(err, matrix.ErrShape) {
 			t.Errorf("error %v, want ErrShape", err)
 		}

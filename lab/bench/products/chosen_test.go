@@ -1,4 +1,4 @@
-package bench
+package products
 
 import (
 	"errors"
@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lutra-lm/lutra/kernels/bench"
 	"github.com/lutra-lm/lutra/kernels/matrix"
 )
 
@@ -34,7 +35,7 @@ func TestTheChosenKernelIsComparedWithTheFastestForcedOneTurnByTurn(t *testing.T
 func TestEveryPackingWithSeveralKernelsIsCompared(t *testing.T) {
 	o := Options{Packings: matrix.Packings(), Shapes: [][2]int{{64, 256}}, Tokens: []int{1, 9}, Threads: []int{1}, Budget: 1}
 	var want, got []string
-	for _, c := range Choices() {
+	for _, c := range bench.Choices() {
 		want = append(want, c.Packing)
 	}
 	for row, err := range Chosen(o) {

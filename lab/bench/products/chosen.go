@@ -1,4 +1,4 @@
-package bench
+package products
 
 import (
 	"iter"
@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/bench"
 	"github.com/lutra-lm/lutra/kernels/choice"
 	"github.com/lutra-lm/lutra/kernels/cpu"
 	"github.com/lutra-lm/lutra/kernels/matrix"
@@ -34,7 +35,7 @@ type ChosenRow struct {
 func (o *Options) ChosenRows() int {
 	packings := 0
 	for _, p := range o.Packings {
-		if rules, _ := chosen(p); rules != nil {
+		if rules, _ := bench.Rules(p); rules != nil {
 			packings++
 		}
 	}
@@ -59,7 +60,7 @@ func Chosen(o Options) iter.Seq2[ChosenRow, error] {
 
 func compareChosen(pool *pool.Pool, o Options, yield func(ChosenRow, error) bool) bool {
 	for _, p := range o.Packings {
-		rules, _ := chosen(p)
+		rules, _ := bench.Rules(p)
 		if rules == nil {
 			continue
 		}
@@ -84,7 +85,7 @@ func compareChosen(pool *pool.Pool, o Options, yield func(ChosenRow, error) bool
 // loadAll loads a matrix as it is by default, the first of layers, and for each of names. Portable code never is the
 // fastest.
 func loadAll(pool *pool.Pool, all []string, shape [2]int, p matrix.Packing) (names []string, layers []kernels.Linear, weights []byte, err error) {
-	stack, err := makeStack(shape[0], shape[1], p, 1)
+	stack, err := bench.Stack(shape[0], shape[1], p, 1)
 	if err != nil {
 		return nil, nil, nil, err
 	}
