@@ -127,9 +127,9 @@ var layers = map[string][]string{
 	// The floors of kernels (docs/adr/0001-layers.md).
 	"kernels/bench":      {"kernels"},
 	"kernels":            {},
-	"kernels/choice":     {"kernels/stream", "kernels/acts", "kernels/matrix", "kernels/meter", "kernels/pool", "kernels/kept", "kernels/cpu"},
-	"kernels/ternary":    {"kernels/choice", "kernels/stream", "kernels/acts", "kernels/matrix", "kernels/meter", "kernels/pool", "kernels/kept", "kernels/cpu"},
-	"kernels/grouped":    {"kernels/choice", "kernels/stream", "kernels/bands", "kernels/acts", "kernels/matrix", "kernels/pool", "kernels/vector", "kernels/kept", "kernels/cpu"},
+	"kernels/choice":     {"kernels/stream", "kernels/acts", "kernels/matrix", "kernels/meter", "kernels/pool", "kernels/cpu"},
+	"kernels/ternary":    {"kernels/choice", "kernels/stream", "kernels/acts", "kernels/matrix", "kernels/meter", "kernels/pool", "kernels/cpu"},
+	"kernels/grouped":    {"kernels/choice", "kernels/stream", "kernels/bands", "kernels/acts", "kernels/matrix", "kernels/pool", "kernels/vector", "kernels/cpu"},
 	"kernels/dense":      {"kernels/bands", "kernels/acts", "kernels/matrix", "kernels/pool", "kernels/vector", "kernels/cpu"},
 	"kernels/bands":      {"kernels/stream", "kernels/acts", "kernels/matrix", "kernels/pool", "kernels/cpu"},
 	"kernels/stream":     {"kernels/acts", "kernels/pool", "kernels/cpu"},
@@ -140,7 +140,6 @@ var layers = map[string][]string{
 	"kernels/pool":       {"kernels/meter", "kernels/cpu", "internal/parallel"},
 	"kernels/matrix":     {"kernels/meter", "kernels/cpu", "internal/parallel"},
 	"kernels/meter":      {},
-	"kernels/kept":       {"kernels/cpu"},
 	"kernels/cpu":        {},
 	"kernels/kerneltest": {"kernels/ternary", "kernels/grouped", "kernels/dense", "kernels/matrix", "kernels/meter", "kernels/vector", "kernels/cpu"},
 

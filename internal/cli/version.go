@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lutra-lm/lutra/kernels/bench"
-	"github.com/lutra-lm/lutra/kernels/kept"
+	"github.com/lutra-lm/lutra/kernels/choice"
 )
 
 // release is the version of a binary that is given to others. It is set by
@@ -102,7 +102,7 @@ func keepChoices() {
 	if err != nil {
 		return
 	}
-	kept.In(filepath.Join(dir, "lutra", "kernels"), fmt.Sprintf("%s %d %d", Version(), info.Size(), info.ModTime().UnixNano()))
+	choice.KeepIn(filepath.Join(dir, "lutra", "kernels"), fmt.Sprintf("%s %d %d", Version(), info.Size(), info.ModTime().UnixNano()))
 }
 
 // howBuilt says in lines what a program was built from and with. The settings are those that

@@ -1,8 +1,8 @@
 // Package choice chooses among methods of multiplying by the number of tokens, as an earlier run of
 // the program or this one measured. All methods give the same bits.
 //
-//	grouped ─┐  Of: rules of a packing         Recall, Note
-//	ternary ─┴──────────▶ choice ◀───────────────────────▶ kept
+//	grouped ─┐  Of: rules of a packing         KeepIn
+//	ternary ─┴──────────▶ choice ◀───────────────────▶ a file of one program and processor
 //
 // Methods multiply a matrix that no cache holds, as a step finds the weights of a model, on one
 // thread and by the time that it computes.
@@ -18,7 +18,6 @@ import (
 	"time"
 
 	"github.com/lutra-lm/lutra/kernels/cpu"
-	"github.com/lutra-lm/lutra/kernels/kept"
 	"github.com/lutra-lm/lutra/kernels/pool"
 )
 
@@ -67,7 +66,7 @@ func (q *Question) answer() (_ Rules, why string) {
 	if len(q.Methods) < 2 {
 		return q.Usual, "nothing to choose"
 	}
-	if text, ok := kept.Recall(q.Name); ok {
+	if text, ok := recall(q.Name); ok {
 		if rules, ok := q.parse(text); ok {
 			return rules, "measured by an earlier run"
 		}
@@ -77,7 +76,7 @@ func (q *Question) answer() (_ Rules, why string) {
 		return q.Usual, fmt.Sprintf("the usual ones, for measuring takes more than %v", mostTime)
 	}
 	rules := q.choose(timings)
-	kept.Note(q.Name, rules.String())
+	note(q.Name, rules.String())
 	return rules, fmt.Sprintf("measured in %v", took.Round(100*time.Microsecond))
 }
 

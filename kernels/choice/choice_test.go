@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lutra-lm/lutra/kernels/kept"
 	"github.com/lutra-lm/lutra/kernels/pool"
 )
 
@@ -160,7 +159,7 @@ func TestNothingIsChosenWhenTimeRunsOutBeforeThereAreEnoughRounds(t *testing.T) 
 }
 
 func TestRulesOfAnEarlierRunAreFollowedOnlyIfTheyAnswerTheQuestion(t *testing.T) {
-	t.Cleanup(func() { kept.In("", "") })
+	t.Cleanup(func() { KeepIn("", "") })
 	t.Setenv("LUTRA_KERNEL", "")
 	q := Question{Name: "Q4", Methods: []Method{{Name: "mad"}, {Name: "avx512:gfni"}}, Usual: Always("mad"), Widths: few}
 	measured := 0
@@ -168,7 +167,7 @@ func TestRulesOfAnEarlierRunAreFollowedOnlyIfTheyAnswerTheQuestion(t *testing.T)
 		measured++
 		return make([]byte, 64), func(string, int) {}, nil
 	}
-	kept.In(filepath.Join(t.TempDir(), "kernels"), "v1")
+	KeepIn(filepath.Join(t.TempDir(), "kernels"), "v1")
 	for text, follow := range map[string]bool{
 		"1:avx512:gfni":             true,
 		"1:mad;2:avx512:gfni;9:mad": true,
@@ -182,13 +181,13 @@ func TestRulesOfAnEarlierRunAreFollowedOnlyIfTheyAnswerTheQuestion(t *testing.T)
 		"1:mad;9x:avx512:gfni":      false,
 		"1:lut":                     false, // of another machine
 	} {
-		kept.Note(q.Name, text)
+		note(q.Name, text)
 		before := measured
 		rules, why := new(Choice).Of(q)
 		if follow != (measured == before) || follow && rules.String() != text || (why == "measured by an earlier run") != follow {
 			t.Errorf("of %q came %v, %q", text, rules, why)
 		}
-		if now, ok := kept.Recall(q.Name); !follow && (!ok || now == text) {
+		if now, ok := recall(q.Name); !follow && (!ok || now == text) {
 			t.Errorf("%q stays in the file", text)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/lutra-lm/lutra/internal/output"
 	"github.com/lutra-lm/lutra/internal/usage"
 	kernelbench "github.com/lutra-lm/lutra/kernels/bench"
-	"github.com/lutra-lm/lutra/kernels/kept"
+	"github.com/lutra-lm/lutra/kernels/choice"
 	"github.com/lutra-lm/lutra/kernels/matrix"
 	"github.com/lutra-lm/lutra/lab/bench/products"
 )
@@ -135,7 +135,7 @@ func Kernels(ctx context.Context, opt KernelOptions, errOut io.Writer) (Report, 
 	}
 	machine := opt.machine(min(time.Second/2, 5*o.Budget))
 	printMachine(errOut, machine)
-	kept.Forget()
+	choice.Forget()
 	kernelbench.PrintChoices(errOut)
 	meter := &output.Meter{W: errOut, What: "products"}
 	defer meter.End()
@@ -204,7 +204,7 @@ func compareChosen(ctx context.Context, opt KernelOptions, o products.Options, e
 	if len(opt.Tokens) == 0 {
 		o.Tokens = products.ChosenTokens
 	}
-	kept.Forget()
+	choice.Forget()
 	kernelbench.PrintChoices(errOut)
 	meter := &output.Meter{W: errOut, What: "rows"}
 	defer meter.End()

@@ -1,13 +1,4 @@
-// Package kept remembers from one run of the program to the next which kernels a measurement
-// chose.
-//
-//	choice ─── Recall: as before, or measure and Note ──▶ kept ◀── In: a file of one
-//	                                                               program and processor
-//
-// What the file says is only ever a name that the caller looks up among kernels it has, all
-// of which give the same bits. A file of another build or processor, or one that is damaged,
-// counts as none. Without In nothing is read or written.
-package kept
+package choice
 
 import (
 	"bytes"
@@ -40,8 +31,12 @@ var (
 	choices map[string]string
 )
 
-// In has choices of build kept in the file path, and those that are there recalled.
-func In(path, build string) {
+// KeepIn has choices of build kept in the file path, and recalls those that are there.
+//
+// What the file says is only ever a name that is looked up among kernels that there are, all of which give the same
+// bits. A file of another build or processor, or one that is damaged, counts as none. Without KeepIn nothing is read
+// or written.
+func KeepIn(path, build string) {
 	mu.Lock()
 	defer mu.Unlock()
 	file, title, choices = path, titleOf(build), map[string]string{}
@@ -98,16 +93,16 @@ func parse(raw []byte, title string) map[string]string {
 	return found
 }
 
-// Recall returns what name chose in an earlier run.
-func Recall(name string) (choice string, ok bool) {
+// recall returns what name chose in an earlier run.
+func recall(name string) (choice string, ok bool) {
 	mu.Lock()
 	defer mu.Unlock()
 	choice, ok = choices[name]
 	return choice, ok
 }
 
-// Note keeps a choice for later runs. Where that fails they measure again.
-func Note(name, choice string) {
+// note keeps a choice for later runs. Where that fails they measure again.
+func note(name, choice string) {
 	mu.Lock()
 	defer mu.Unlock()
 	if file == "" || !choicePattern.MatchString(name+" "+choice) {

@@ -1,4 +1,4 @@
-package kept
+package choice
 
 import (
 	"os"
@@ -10,26 +10,26 @@ import (
 func TestChoicesAreKeptForTheSameBuildAlone(t *testing.T) {
 	t.Cleanup(func() { file, title, choices = "", "", nil })
 	path := filepath.Join(t.TempDir(), "lutra", "kernels")
-	Note("ternary", "I2:1:avx2:mad") // nothing is kept yet
-	In(path, "v1")
-	if c, ok := Recall("ternary"); ok {
+	note("ternary", "I2:1:avx2:mad") // nothing is kept yet
+	KeepIn(path, "v1")
+	if c, ok := recall("ternary"); ok {
 		t.Errorf("Recall before any Note = %q", c)
 	}
-	Note("ternary", "I2:1:avx2:mad")
-	Note("Q4", "gfni")
-	Note("Q4M", "a line\nmore")
+	note("ternary", "I2:1:avx2:mad")
+	note("Q4", "gfni")
+	note("Q4M", "a line\nmore")
 	for _, build := range []string{"v2", "v1"} {
-		In(path, build)
-		c, ok := Recall("ternary")
+		KeepIn(path, build)
+		c, ok := recall("ternary")
 		if want := build == "v1"; ok != want || want && c != "I2:1:avx2:mad" {
 			t.Errorf("Recall of build %s = %q, %t", build, c, ok)
 		}
 	}
-	if c, ok := Recall("Q4M"); ok {
+	if c, ok := recall("Q4M"); ok {
 		t.Errorf("Recall of a choice of two lines = %q", c)
 	}
 	Forget()
-	if c, ok := Recall("Q4"); ok {
+	if c, ok := recall("Q4"); ok {
 		t.Errorf("Recall after Forget = %q", c)
 	}
 }
@@ -48,11 +48,11 @@ func TestDamagedFilesCountAsNone(t *testing.T) {
 		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if In(path, "v1"); len(choices) != 0 {
+		if KeepIn(path, "v1"); len(choices) != 0 {
 			t.Errorf("In of a file that is %s recalls %v", name, choices)
 		}
 	}
-	if In(t.TempDir(), "v1"); len(choices) != 0 {
+	if KeepIn(t.TempDir(), "v1"); len(choices) != 0 {
 		t.Errorf("In of a folder recalls %v", choices)
 	}
 }
