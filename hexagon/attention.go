@@ -201,6 +201,7 @@ func (a *attention) stageKeys(t *rowTile, first, n int) {
 		a.keys, a.values = make([]uint16, n*d), make([]uint16, n*d)
 	}
 	t.rows[0].Seq.Halves(a.keys, a.values, a.call.Layer, t.head, first, first+n)
+	a.call.Drift.Restore(a.keys[:n*d], t.head, first)
 	size := tiles * a.tcm.dim * layout.TileBytes
 	k, v := take(&a.staged, size), take(&a.staged, size)
 	a.q.count(&a.q.work.Written, 2*size)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/lutra-lm/lutra/models"
+	oncpu "github.com/lutra-lm/lutra/models/attention"
 	"github.com/lutra-lm/lutra/models/kv"
 )
 
@@ -127,6 +128,42 @@ func TestAttentionOnTilesIsNearTheExactOne(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A key without its drift is far from the key itself, which the device attends to.
+func TestKeysOfACacheGetTheirDriftBack(t *testing.T) {
+	const dim, longest = 32, 150
+	freq := make([]float64, dim/2)
+	for i := range freq {
+		freq[i] = math.Pow(1e4, -float64(i)/float64(len(freq)))
+	}
+	turns := oncpu.NewTurns(len(freq), longest, func(cos, sin []float32, position int32) {
+		for i, f := range freq {
+			s, c := math.Sincos(float64(position) * f)
+			cos[i], sin[i] = float32(c), float32(s)
+		}
+	})
+	for i, within := range []float64{5e-2, 5e-2, 0.6, 0.6} {
+		kind, kept := []kv.Type{kv.Int8, kv.Int4}[i/2], i%2 // whether the device keeps keys of its own
+		b, _ := started(t, newRefDevice, Options{Keys: 1 - kept})
+		b.attention.tcm.longest = 64
+		r := rand.New(rand.NewPCG(11, 12))
+		a := newAttending(t, r, kind, 4, kv.Shape{Layers: 1, Heads: 2, HeadDim: dim}, []int{40, longest}, 13)
+		a.Drift = oncpu.NewDrift(slices.Repeat([]float32{2, -3}, dim), dim, true, freq, turns)
+		for s, keys := range a.keys {
+			for pos := range s.Len() {
+				key := slices.Clone(keys[pos*2*dim:][:2*dim])
+				a.Drift.Settle(key, pos)
+				a.Cache.Store(0, s, pos, key, a.values[s][pos*2*dim:][:2*dim])
+			}
+		}
+		if !b.Attend(&a.Attention) || b.Err() != nil {
+			t.Fatalf("the device does not do it: %v", b.Err())
+		}
+		if worst := a.worst(); !(worst <= within) {
+			t.Errorf("%v, kept %d: outputs differ by up to %v", kind, kept, worst)
+		}
 	}
 }
 

@@ -30,6 +30,7 @@ type keys struct {
 	call             uint64 // of Attend
 	lists            map[listKey]*list
 	key, value       []uint16
+	drift            *models.Drift // of the call's keys, which the cache lacks
 }
 
 // slotKey is a block of a layer, and which 32 of its positions.
@@ -107,6 +108,7 @@ func (k *keys) begin(a *models.Attention, chunk int) bool {
 		return false
 	}
 	k.open(want)
+	k.drift = a.Drift
 	return true
 }
 
@@ -116,6 +118,7 @@ func (k *keys) open(want int) {
 		k.lists = map[listKey]*list{}
 	}
 	k.call++
+	k.drift = nil
 }
 
 // at returns where a slot lies.
@@ -217,6 +220,7 @@ func (k *keys) put(s int32, seq *kv.Sequence, layer, pos int) {
 	col := pos % layout.Tile
 	for h := range k.heads {
 		seq.Halves(k.key, k.value, layer, h, pos, pos+1)
+		k.drift.Restore(k.key[:d], h, pos)
 		at := k.at(s) + uint32(h*k.head)
 		values := at + uint32(k.dim*layout.TileBytes)
 		for i := range d {

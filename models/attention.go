@@ -260,12 +260,13 @@ func normAll(x, norm []float32, eps float32) {
 func (a *selfAttention) onDevice(s *rowShard) bool {
 	c, d := s.cfg, s.device
 	// It knows layers that have the same heads.
-	if d.accelerator == nil || d.backend.Err() != nil || c.Others.Layers > 0 || a.mask.Drifts(s.kv) {
+	if d.accelerator == nil || d.backend.Err() != nil || c.Others.Layers > 0 {
 		return false
 	}
 	d.request = Attention{
 		Out: s.a[:s.rows*c.Heads*c.HeadDim], QKV: s.qkv, Width: a.qkv.Sum, Heads: c.Heads, Rows: s.rowPos, Cache: s.kv, Layer: a.place.layer,
 		Scale: a.mask.Scale, Cap: a.mask.Cap, Window: a.mask.Window, Both: a.mask.Both, Slopes: a.mask.Slopes, Sinks: a.mask.Sinks,
+		Drift: a.mask.DriftIn(s.kv),
 	}
 	return d.accelerator.Attend(&d.request)
 }

@@ -53,10 +53,14 @@ type Attention struct {
 	Both   bool      // a window lies on both sides, as attention.Mask has it
 	Slopes []float32 // [Heads] by how much scores sink with the distance; nil: they do not
 	Sinks  []float32 // [Heads] one more score for each, which adds nothing; nil: none
+	Drift  *Drift    // of keys, which the cache lacks; nil: none
 }
 
 // RowPos is where a row's token stands.
 type RowPos = attention.RowPos
+
+// Drift is the part of all keys of a layer that a cache lacks.
+type Drift = attention.Drift
 
 // RecurrentSpan is consecutive rows of one sequence, and its recurrent state.
 type RecurrentSpan = recurrent.Span

@@ -24,7 +24,7 @@ func (m *decoder) findDrifts() {
 
 // settle takes their drift from the keys of a position, if the cache holds them without.
 func (a *selfAttention) settle(cache *kv.Cache, keys []float32, position int) {
-	if a.mask.Drifts(cache) {
-		a.mask.Drift.Settle(keys, position)
+	if drift := a.mask.DriftIn(cache); drift != nil {
+		drift.Settle(keys, position)
 	}
 }

@@ -218,8 +218,8 @@ func (a *Pass) chunk(s *scratch, acc []float32, soft []kernel.Softmax, rows []Ro
 		layer.Scores(s.scores[row*ld+int(r.at):(row+n)*ld], ld, &s.q, row, vector, p.groupsOf(i), n, int(r.most))
 	}
 	n, seen := len(rows)*g, p.seen[p.chunks[chunk].seen:]
-	if a.mask.Drifts(a.cache) {
-		a.mask.Drift.unsettle(s.scores, ld, layer, &s.q, n, head, lo, int(slices.Max(seen[:n])))
+	if drift := a.mask.DriftIn(a.cache); drift != nil {
+		drift.unsettle(s.scores, ld, layer, &s.q, n, head, lo, int(slices.Max(seen[:n])))
 	}
 	a.mask.apply(s.scores[:n*ld], ld, head, g, rows, seen, lo)
 	kernel.SoftmaxBlock(soft[:n], s.scores, ld, seen, acc, d)

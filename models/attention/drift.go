@@ -6,8 +6,8 @@ import (
 )
 
 // Drift is the bias that all keys of a layer share, and which rotates as they do. Biases of slow pairs are a hundred times
-// as large as the numbers that tokens add (Qwen2.5), so that 4 bits would leave tokens few levels. Keys are stored without
-// it: without the bias as it is in the middle of the key's span of positions, which differs little from the bias at the
+// as large as the numbers that tokens add (Qwen2.5), so that 4 or 8 bits would leave tokens few levels. Keys are stored
+// without it: without the bias as it is in the middle of the key's span of positions, which differs little from the bias at the
 // key. All scores of a span get the same number back.
 type Drift struct {
 	bias   []float32 // [KVHeads*dim], zero for fast pairs
@@ -70,11 +70,12 @@ func (d *Drift) at(mean []float32, head, position int) {
 	vector.RopePairs(mean, d.dim, turn[:n], turn[n:])
 }
 
-// Drifts tells whether keys in that cache are stored without their drift. Caches of int8 alone keep the bits that they
-// had before there were drifts.
-func (m *Mask) Drifts(cache *kv.Cache) bool {
-	t := cache.Type()
-	return m.Drift != nil && (t.Keys() == kv.Int4 || t == kv.TypeOf(kv.Int8, kv.Int4))
+// DriftIn returns the drift that the keys of that cache are stored without, nil if they are stored whole.
+func (m *Mask) DriftIn(cache *kv.Cache) *Drift {
+	if keys := cache.Type().Keys(); keys != kv.Int4 && keys != kv.Int8 {
+		return nil
+	}
+	return m.Drift
 }
 
 // Settle takes the drift from the keys [KVHeads*dim] of a position.
@@ -83,6 +84,24 @@ func (d *Drift) Settle(keys []float32, position int) {
 	for h := 0; h < len(keys); h += d.dim {
 		d.at(mean[:d.dim], h/d.dim, position)
 		vector.Axpy(keys[h:h+d.dim], -1, mean[:d.dim])
+	}
+}
+
+// Restore adds the drift to keys [n][dim] of a head in float16, which stand at positions from first on.
+func (d *Drift) Restore(keys []uint16, head, first int) {
+	if d == nil {
+		return
+	}
+	var mean, key [mostDrift]float32
+	for at := first; len(keys) > 0; at, keys = at+1, keys[d.dim:] {
+		if at == first || at%DriftSpan == 0 {
+			d.at(mean[:d.dim], head, at)
+		}
+		for i, h := range keys[:d.dim] {
+			key[i] = vector.FromF16(h)
+		}
+		vector.AddInto(key[:d.dim], mean[:d.dim])
+		vector.F32ToF16(keys[:d.dim], key[:d.dim])
 	}
 }
 
