@@ -9,6 +9,14 @@ import (
 	"github.com/lutra-lm/lutra/models/kv"
 )
 
+// setup tells a sequence what its engine can take, and how it is tuned.
+type setup struct {
+	opt    Options
+	bounds bounds
+	// variant computes the sequences; nil: the model as it is.
+	variant *models.Variant
+}
+
 // bounds say what a model and its cache can take.
 type bounds struct {
 	limit     int // longest sequence in tokens

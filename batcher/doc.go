@@ -29,8 +29,8 @@
 //	step        what is planned, and what becomes of it
 //	generate, logits, fork                          what a caller asks of a sequence
 //	sequence    its two sides: task is the loop's, shared is the caller's too
-//	shared, request, setup, bounds
-//	task, restore, constraint, drafts, tokenhash
+//	shared, request, bounds
+//	task, constraint, drafts
 //	mailbox, options, speculation, stats, pace, arbiter, drafter, errors
 //
 // Invariants: a plan never exceeds its budget and always makes progress. Randomness

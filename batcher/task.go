@@ -3,6 +3,7 @@ package batcher
 import (
 	"time"
 
+	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/batcher/schedule"
 	"github.com/lutra-lm/lutra/models/kv"
 	"github.com/lutra-lm/lutra/models/kv/offload"
@@ -92,4 +93,41 @@ func common(a, b []int32) int {
 		}
 	}
 	return n
+}
+
+// restore notes the progress of reading a sequence's prefix from files.
+type restore struct {
+	lookup  *offload.Lookup // nil: it was not asked for
+	tokens  []int32         // that it was asked for
+	loading bool            // its blocks are being filled
+	failed  int             // readings that have not given what was found
+}
+
+// forget has the caller's new tokens looked for.
+func (r *restore) forget() {
+	if r.lookup != nil {
+		r.lookup.Cancel()
+	}
+	*r = restore{}
+}
+
+// tokenHash is a hash of a sequence's first tokens.
+type tokenHash struct {
+	sum    uint64
+	length int // how many tokens these are
+}
+
+// extend makes the hash cover the first n tokens.
+func (h *tokenHash) extend(tokens []int32, n int) {
+	h.reset(n)
+	for ; h.length < n; h.length++ {
+		h.sum = sampling.Mix(h.sum + uint64(tokens[h.length]))
+	}
+}
+
+// reset begins the hash anew when tokens from n on are others by now.
+func (h *tokenHash) reset(n int) {
+	if n < h.length {
+		*h = tokenHash{}
+	}
 }
