@@ -46,8 +46,8 @@ func TestARequestThatEndsRepetitionsMakesThemLessLikely(t *testing.T) {
 	const guard = `,"repetition_detection":{"max_pattern_size":64,"min_count":8}`
 	for fields, want := range map[string]string{
 		"":                                 `"frequency_penalty":0,`,
-		guard:                              `"frequency_penalty":0.1,`,
-		guard + `,"top_p":0.9`:             `"frequency_penalty":0.1,`,
+		guard:                              `"frequency_penalty":0.2,`,
+		guard + `,"top_p":0.9`:             `"frequency_penalty":0.2,`,
 		guard + `,"temperature":0`:         `"frequency_penalty":0,`,
 		guard + `,"frequency_penalty":0.5`: `"frequency_penalty":0.5,`,
 		`,"repetition_detection":{"max_pattern_size":0}`: `"frequency_penalty":0,`,

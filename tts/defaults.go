@@ -34,15 +34,22 @@ func (d *samplingDefaults) Defaults(custom sampling.Config) sampling.Config {
 	return d.Sampling.Or(custom)
 }
 
-// guardPenalty is the frequency penalty of answers that end if they repeat themselves. Over the 1,024 tokens that terminal and
-// page allow it keeps most from doing so: docs/adr/0124-sampling.md has what it was measured to do.
-const guardPenalty = 0.1
+// guardPenalty and guardMinP are the frequency penalty and the truncation of answers that end if they repeat themselves. Over the
+// 1,024 tokens that terminal and page allow they keep most from doing so: docs/adr/0124-sampling.md has what they were measured to
+// do. A penalty alone drives long answers to unlikely tokens, from which a small model does not come back.
+const (
+	guardPenalty = 0.2
+	guardMinP    = 0.1
+)
 
 // Guard makes repetition less likely in answers that end if they repeat themselves. It does so where neither the request,
 // which has named, nor anybody else says how they are sampled.
 func (d *samplingDefaults) Guard(p *sampling.Params, named sampling.Config) {
 	if said := named.Or(d.Sampling); !d.custom.Empty() && said.Temperature == nil && said.FrequencyPenalty == nil {
 		p.FrequencyPenalty = guardPenalty
+		if said.MinP == nil {
+			p.MinP = guardMinP
+		}
 	}
 }
 

@@ -35,10 +35,11 @@ func TestRepetitionIsLessLikelyWhereNobodySaysHowAnswersAreSampled(t *testing.T)
 	for _, c := range []struct {
 		author, configured, named sampling.Config
 		builtIn                   bool
-		want                      float32
+		want, minP                float32
 	}{
-		{want: guardPenalty},
-		{configured: top, named: top, want: guardPenalty},
+		{want: guardPenalty, minP: guardMinP},
+		{configured: top, named: top, want: guardPenalty, minP: guardMinP},
+		{named: sampling.Config{MinP: new(float32(0.02))}, want: guardPenalty},
 		{builtIn: true},
 		{author: top},
 		{configured: hot},
@@ -48,8 +49,8 @@ func TestRepetitionIsLessLikelyWhereNobodySaysHowAnswersAreSampled(t *testing.T)
 		var m Model
 		m.SampleAs(c.author, c.configured, c.builtIn)
 		var p sampling.Params
-		if m.Guard(&p, c.named); p.FrequencyPenalty != c.want {
-			t.Errorf("author %q, configured %q, request %q, built in %v: %v, want %v", c.author, c.configured, c.named, c.builtIn, p.FrequencyPenalty, c.want)
+		if m.Guard(&p, c.named); p.FrequencyPenalty != c.want || p.MinP != c.minP {
+			t.Errorf("author %q, configured %q, request %q, built in %v: %v and min_p %v, want %v and %v", c.author, c.configured, c.named, c.builtIn, p.FrequencyPenalty, p.MinP, c.want, c.minP)
 		}
 	}
 }

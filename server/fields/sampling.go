@@ -51,7 +51,7 @@ var Sampled = []Row{
 		s.req.Sampling.Stop = sampling.NewTokenSet(s.IDs("stop_token_ids", MaxStopTokens, s.model.Vocab))
 	}},
 	{"`min_tokens`", "0 up", "no token or stop string ends a choice earlier; at most `max_tokens`", func(s *sampled) { s.Int("min_tokens", &s.req.MinTokens, 0, math.MaxInt32) }},
-	{"`repetition_detection`", "an object", "vLLM's: `max_pattern_size` (to 1024), `min_pattern_size` (default 1), `min_count` (from 2). A pattern of so many tokens that comes `min_count` times in a row ends the answer with finish reason `repetition`. Where nobody names a temperature or `frequency_penalty`, and the author no sampling, the latter is 0.1", func(s *sampled) {
+	{"`repetition_detection`", "an object", "vLLM's: `max_pattern_size` (to 1024), `min_pattern_size` (default 1), `min_count` (from 2). A pattern of so many tokens that comes `min_count` times in a row ends the answer with finish reason `repetition`. Where nobody names a temperature or `frequency_penalty`, and the author no sampling, the latter is 0.2, and `min_p` 0.1 unless it is named", func(s *sampled) {
 		s.req.Repetition = readRepetitionDetection(s.Fields)
 	}},
 	{"`bad_words`", count(MaxBadWords, fmt.Sprintf("of 1 to %d bytes", MaxBadWordLen)), "words that are never completed, in their tokens at a text's beginning and after a space", func(s *sampled) { s.req.BadWords = readBadWords(s.Fields) }},
