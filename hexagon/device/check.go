@@ -25,6 +25,7 @@ const (
 	Scratch Rule = 1 << 30   // what is left in it means nothing
 	Keeps   Rule = 1 << 29   // it is written, and what was there matters
 	Words   Rule = 1 << 28   // shards of the operation write words of it, not vectors
+	InOrder Rule = 1 << 31   // of two transfers, or two products, that have it the later one does not wait
 )
 
 // An Operand is a part of the memory that a packet reads or writes: rows of Bytes that are Stride bytes apart.

@@ -17,8 +17,8 @@ var operations = [numOps]func(a *[15]uint32, o *Operands) Status{
 		if !((n > 0) && ((n % Align) == 0)) {
 			return StatusSize
 		}
-		o.add(0, "dst", a[0], 1, n, 0, Align|Writes)
-		o.add(1, "src", a[1], 1, n, 0, Align|Apart)
+		o.add(0, "dst", a[0], 1, n, 0, Align|Writes|InOrder)
+		o.add(1, "src", a[1], 1, n, 0, Align|Apart|InOrder)
 		return StatusOK
 	},
 	OpPrecompute: func(a *[15]uint32, o *Operands) Status {
@@ -123,7 +123,7 @@ var operations = [numOps]func(a *[15]uint32, o *Operands) Status{
 			return StatusSize
 		}
 		o.add(0, "out", a[0], 1, rows*cols*layout.TileBytes, 0, layout.TileBytes|Writes|InTCM)
-		o.add(1, "columns", a[10], 1, ColumnsBytes, 0, ColumnsBytes|Writes|Scratch|InTCM|Apart)
+		o.add(1, "columns", a[10], 1, ColumnsBytes, 0, ColumnsBytes|Writes|Scratch|InTCM|Apart|InOrder)
 		o.add(2, "act0", a[1], 1, rows*k0*layout.TileBytes, 0, layout.TileBytes|InTCM|Apart)
 		o.add(3, "wgt0", a[2], 1, cols*k0*layout.TileBytes, 0, layout.TileBytes|InTCM|Apart)
 		if k1 > 0 {
@@ -157,9 +157,9 @@ var operations = [numOps]func(a *[15]uint32, o *Operands) Status{
 		if !((n >= 1) && (n <= MaxTiles) && (bytes > 0) && ((bytes % Align) == 0) && ((stride % Align) == 0) && (stride >= bytes) && (stride <= TCMBytes)) {
 			return StatusSize
 		}
-		o.add(0, "dst", a[0], 1, n*stride, 0, Align|Writes)
+		o.add(0, "dst", a[0], 1, n*stride, 0, Align|Writes|InOrder)
 		o.add(1, "table", a[1], 1, 4*n, 0, Align|InDDR|Apart)
-		o.add(2, "", TCMBytes, 1, o.size-TCMBytes, 0, Align|InDDR)
+		o.add(2, "", TCMBytes, 1, o.size-TCMBytes, 0, Align|InDDR|InOrder)
 		return StatusOK
 	},
 	OpRMSNorm: func(a *[15]uint32, o *Operands) Status {
@@ -404,7 +404,7 @@ var operations = [numOps]func(a *[15]uint32, o *Operands) Status{
 			return StatusSize
 		}
 		o.add(0, "out", a[0], 1, rows*cols*BytePlanes*layout.TileBytes, 0, layout.TileBytes|Writes|InTCM)
-		o.add(1, "columns", a[6], 1, ByteColumnsBytes, 0, ByteColumnsBytes|Writes|Scratch|InTCM|Apart)
+		o.add(1, "columns", a[6], 1, ByteColumnsBytes, 0, ByteColumnsBytes|Writes|Scratch|InTCM|Apart|InOrder)
 		o.add(2, "act", a[1], 1, rows*k*layout.TileBytes, 0, layout.TileBytes|InTCM|Apart)
 		o.add(3, "wgt", a[2], 1, cols*k*ByteLanesBytes, 0, ByteLanesBytes|InTCM|Apart)
 		return StatusOK

@@ -345,6 +345,9 @@ func forPeople() []byte {
 			if strings.Contains(o.rules, apart) {
 				access += ", apart from " + op.operands[0].arg
 			}
+			if strings.Contains(o.rules, inOrder) {
+				access += ", in order"
+			}
 			_ = w.Write([]string{op.name, arg, o.span(), o.when, strings.Split(o.rule(), " ")[0], memory, access})
 		}
 	}

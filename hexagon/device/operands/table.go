@@ -37,6 +37,10 @@ const (
 	apart   = " | Apart" // it shares no byte with the first operand
 	keeps   = " | Keeps" // with writes: what was there matters
 	words   = " | Words" // of shards each writes words of its own, not vectors
+
+	// An engine carries out transfers in their order, and the tile unit products: what moves, or uses, this operand does not
+	// wait for others of its engine, or of the unit, that do.
+	inOrder = " | InOrder"
 )
 
 func reads(arg, bytes, rules string) operand { return operand{arg: arg, bytes: bytes, rules: rules} }
@@ -105,7 +109,7 @@ func weights(m, rules string) []operand {
 var operations = []operation{
 	{name: "Ping"},
 	{name: "Copy", args: "dst, src, n", sizes: "n > 0 && n%Align == 0",
-		operands: []operand{write("dst", "n", ""), reads("src", "n", apart)}},
+		operands: []operand{write("dst", "n", inOrder), reads("src", "n", apart+inOrder)}},
 	{name: "Precompute", args: "tables, n, x [n][K], K, form 0|1", numbers: "form <= 1", sizes: all(within("n", "1", "MaxRows"), dim("K", "256")),
 		operands: []operand{spread("tables", "n", "tableBytes(K, form == 1) + K/8", "tableStride(K, form == 1)", writes+keeps), reads("x", "2*K*n", "")}},
 	{name: "GEMV", args: "y [n][M]int32, weights, tables, n, scales, offsets (0: none), M, K, bits 1|2|4|8, group 32|64|128|K, A, B, scratch, tiles (strips | (workers-1)<<16), cols",
@@ -127,7 +131,7 @@ var operations = []operation{
 		operands: []operand{write("dst", "n*512", ""), reads("supergroups", "n*144", "").aligned("16"), reads("v", "32", "")}},
 	{name: "TileMul", args: "out [rows][cols], act0 [rows][k0], wgt0 [cols][k0], k0, act1, wgt1, k1, rows, cols, scale (fp16 bits, finite), columns",
 		numbers: "scale>>16 == 0 && scale>>10&31 != 31", sizes: all(within("k0", "1", "MaxTiles"), within("k1", "0", "MaxTiles"), within("rows", "1", "MaxTiles"), within("cols", "1", "MaxTiles")),
-		operands: []operand{write("out", "rows*cols*TileBytes", inTCM).aligned("TileBytes"), reads("columns", "ColumnsBytes", scratch+inTCM+apart).aligned("ColumnsBytes"),
+		operands: []operand{write("out", "rows*cols*TileBytes", inTCM).aligned("TileBytes"), reads("columns", "ColumnsBytes", scratch+inTCM+apart+inOrder).aligned("ColumnsBytes"),
 			reads("act0", "rows*k0*TileBytes", inTCM+apart).aligned("TileBytes"), reads("wgt0", "cols*k0*TileBytes", inTCM+apart).aligned("TileBytes"),
 			reads("act1", "rows*k1*TileBytes", inTCM+apart).aligned("TileBytes").only("k1 > 0"), reads("wgt1", "cols*k1*TileBytes", inTCM+apart).aligned("TileBytes").only("k1 > 0")}},
 	{name: "ExpTable", args: "table", operands: []operand{write("table", "ExpTableBytes", inTCM).aligned("ExpTableBytes")}},
@@ -136,8 +140,8 @@ var operations = []operation{
 			reads("table", "ExpTableBytes", inTCM).aligned("ExpTableBytes")}},
 	{name: "Collect", args: "dst, table, n, bytes, add, stride",
 		sizes: all(within("n", "1", "MaxTiles"), "bytes > 0 && bytes%Align == 0 && stride%Align == 0 && stride >= bytes && stride <= TCMBytes"),
-		// Pieces are where the table says.
-		operands: []operand{write("dst", "n*stride", ""), reads("table", "4*n", inDDR+apart), reads("", "size - TCMBytes", inDDR)}},
+		// Pieces are where the table says, which the thread reads itself.
+		operands: []operand{write("dst", "n*stride", inOrder), reads("table", "4*n", inDDR+apart), reads("", "size - TCMBytes", inDDR+inOrder)}},
 	{name: "RMSNorm", args: "dst, src, weight (0: none), n, parts, width, to, from, inverse, eps", sizes: rows("n", "parts", "width"),
 		operands: []operand{floats("dst", "n", "parts*width", "to", writes), floats("src", "n", "parts*width", "from", ""), reads("weight", "4*width", "").orNone()}},
 	{name: "Quantize", args: "dst, scales [n]float32, src, n, K, width, from", sizes: all(rows("n", "1", "width"), dim("K", "256"), "width <= K"),
@@ -178,7 +182,7 @@ var operations = []operation{
 		operands: []operand{write("tiles", "n*4*TileBytes", ""), reads("codes", "n*1024*bits", "")}},
 	{name: "TileMulBytes", args: "out [rows][cols][BytePlanes] planes, act [rows][k], wgt [cols][k], k, rows, cols, columns",
 		sizes: all(within("k", "1", "MaxTiles"), within("rows", "1", "MaxTiles"), within("cols", "1", "MaxTiles")),
-		operands: []operand{write("out", "rows*cols*BytePlanes*TileBytes", inTCM).aligned("TileBytes"), reads("columns", "ByteColumnsBytes", scratch+inTCM+apart).aligned("ByteColumnsBytes"),
+		operands: []operand{write("out", "rows*cols*BytePlanes*TileBytes", inTCM).aligned("TileBytes"), reads("columns", "ByteColumnsBytes", scratch+inTCM+apart+inOrder).aligned("ByteColumnsBytes"),
 			reads("act", "rows*k*TileBytes", inTCM+apart).aligned("TileBytes"), reads("wgt", "cols*k*ByteLanesBytes", inTCM+apart).aligned("ByteLanesBytes")}},
 	{name: "Gates", args: "dst, src, weights, n, width, to, from", sizes: rows("n", "1", "width"),
 		operands: []operand{floats("dst", "n", "width", "to", writes), floats("src", "n", "width", "from", ""), reads("weights", "12*width", "")}},

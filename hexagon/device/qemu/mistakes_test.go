@@ -84,8 +84,9 @@ var rights = map[string][]byte{
 	"0": {7}, "s": {0xa5}, "t": {0xa5}, // nothing wrong; DMA that is not waited for; what a request left in TCM
 	"y": {7}, "z": sumsOfThreads, // vectors of their own; threads that are waited for
 	"D": {0, 2},                                    // at most 512 transfers under way, of a ring that goes round
+	"1": {7, 7, 0},                                 // transfers in their order
 	"H": {7, 0xa5},                                 // the older of two transfers has come
-	"M": {0xa5},                                    // what a product is to write
+	"M": {0xa6},                                    // what a product is to write
 	"N": {1 + 2 + 20},                              // products in a thread's queue
 	"V": {0, 0x58, 0, 3, 0},                        // 128 in fp16 and 768 in bytes, of tiles on both sides of a boundary
 	"u": binary.LittleEndian.AppendUint64(nil, 20), // packets of the 24 that were waited for a gather

@@ -13,15 +13,14 @@ static struct line {
   uint32_t begun, ended; // how many, ever
 } lines[2];
 
-// meet says whether a packet under way writes where an operand lies, or reads where that is written. Products are
-// computed one after the other, which the scales of their columns alone want.
-static int meet(const struct operands *a, const struct operands *b, int products) {
+// meet says whether a packet under way writes where an operand lies, or reads where that is written. Of one line
+// what is in order does not count.
+static int meet(const struct operands *a, const struct operands *b, int of_line) {
   for (int i = 0; i < a->n; i++)
     for (int j = 0; j < b->n; j++)
-      if (((a->span[i].rule | b->span[j].rule) & WRITES) && overlap(&a->span[i], &b->span[j]) && !(products && i == OF_TILE_MUL_COLUMNS && j == OF_TILE_MUL_COLUMNS)) return 1;
+      if (((a->span[i].rule | b->span[j].rule) & WRITES) && overlap(&a->span[i], &b->span[j]) && !(of_line && (a->span[i].rule & b->span[j].rule & IN_ORDER))) return 1;
   return 0;
 }
-_Static_assert(OF_TILE_MUL_COLUMNS == OF_TILE_MUL_BYTES_COLUMNS, "meet");
 
 static void retire(struct line *l, const struct memory *m, uint32_t end) {
   if (l->ended == end) return;
@@ -35,7 +34,7 @@ static void retire(struct line *l, const struct memory *m, uint32_t end) {
 static void settle(const struct operands *o, int of_tiles, const struct memory *m) {
   for (struct line *l = lines; l < lines + 2; l++) {
     uint32_t end = l->begun;
-    while (end != l->ended && !meet(&l->pending[(end - 1) % DEPTH].of, o, of_tiles && l == lines + FLOW_TILES)) end--;
+    while (end != l->ended && !meet(&l->pending[(end - 1) % DEPTH].of, o, of_tiles == (l == lines + FLOW_TILES))) end--;
     retire(l, m, end);
   }
 }

@@ -6,7 +6,7 @@
 
 enum flow { FLOW_DMA, FLOW_TILES };
 
-// flow_settle waits for what a packet of those operands must find done.
+// flow_settle waits for what a packet of those operands, perhaps a product, must find done.
 void flow_settle(const struct operands *o, int of_tiles, const struct memory *m);
 // flow_add says that a packet of those operands is under way until what began last has ended: DMA's transfer, or the
 // product in the queue, of that number.

@@ -12,6 +12,7 @@ enum {
   APART = 8,       // it shares no byte with the first operand
   KEEPS = 1 << 29, // with WRITES: what was there matters
   WORDS = 1 << 28, // shards write words of it, not vectors
+#define IN_ORDER (1u << 31) // of two transfers, or two products, that have it the later one does not wait
 };
 
 struct span {

@@ -12,8 +12,8 @@ uint32_t operands_of(const struct packet *p, uint64_t size, struct operands *o) 
   case OP_COPY: {
     const uint64_t n = a[2];
     if (!((n > 0) && ((n % ALIGN) == 0))) return STATUS_SIZE;
-    operand(o, 0, a[0], n, ALIGN | WRITES);
-    operand(o, 1, a[1], n, ALIGN | APART);
+    operand(o, 0, a[0], n, ALIGN | WRITES | IN_ORDER);
+    operand(o, 1, a[1], n, ALIGN | APART | IN_ORDER);
     return o->status;
   }
   case OP_PRECOMPUTE: {
@@ -88,7 +88,7 @@ uint32_t operands_of(const struct packet *p, uint64_t size, struct operands *o) 
     if (!(((scale >> 16) == 0) && (((scale >> 10) & 31) != 31))) return STATUS_NUMBER;
     if (!((k0 >= 1) && (k0 <= MAX_TILES) && (k1 <= MAX_TILES) && (rows >= 1) && (rows <= MAX_TILES) && (cols >= 1) && (cols <= MAX_TILES))) return STATUS_SIZE;
     operand(o, 0, a[0], rows * cols * TILE_BYTES, TILE_BYTES | WRITES | IN_TCM);
-    operand(o, 1, a[10], COLUMNS_BYTES, COLUMNS_BYTES | WRITES | IN_TCM | APART);
+    operand(o, 1, a[10], COLUMNS_BYTES, COLUMNS_BYTES | WRITES | IN_TCM | APART | IN_ORDER);
     operand(o, 2, a[1], rows * k0 * TILE_BYTES, TILE_BYTES | IN_TCM | APART);
     operand(o, 3, a[2], cols * k0 * TILE_BYTES, TILE_BYTES | IN_TCM | APART);
     if (k1 > 0) operand(o, 4, a[4], rows * k1 * TILE_BYTES, TILE_BYTES | IN_TCM | APART);
@@ -114,9 +114,9 @@ uint32_t operands_of(const struct packet *p, uint64_t size, struct operands *o) 
     const uint64_t bytes = a[3];
     const uint64_t stride = a[5];
     if (!((n >= 1) && (n <= MAX_TILES) && (bytes > 0) && ((bytes % ALIGN) == 0) && ((stride % ALIGN) == 0) && (stride >= bytes) && (stride <= TCM_BYTES))) return STATUS_SIZE;
-    operand(o, 0, a[0], n * stride, ALIGN | WRITES);
+    operand(o, 0, a[0], n * stride, ALIGN | WRITES | IN_ORDER);
     operand(o, 1, a[1], 4 * n, ALIGN | IN_DDR | APART);
-    operand(o, 2, TCM_BYTES, size - TCM_BYTES, ALIGN | IN_DDR);
+    operand(o, 2, TCM_BYTES, size - TCM_BYTES, ALIGN | IN_DDR | IN_ORDER);
     return o->status;
   }
   case OP_RMS_NORM: {
@@ -315,7 +315,7 @@ uint32_t operands_of(const struct packet *p, uint64_t size, struct operands *o) 
     const uint64_t cols = a[5];
     if (!((k >= 1) && (k <= MAX_TILES) && (rows >= 1) && (rows <= MAX_TILES) && (cols >= 1) && (cols <= MAX_TILES))) return STATUS_SIZE;
     operand(o, 0, a[0], rows * cols * PLANES * TILE_BYTES, TILE_BYTES | WRITES | IN_TCM);
-    operand(o, 1, a[6], BYTE_COLUMNS_BYTES, BYTE_COLUMNS_BYTES | WRITES | IN_TCM | APART);
+    operand(o, 1, a[6], BYTE_COLUMNS_BYTES, BYTE_COLUMNS_BYTES | WRITES | IN_TCM | APART | IN_ORDER);
     operand(o, 2, a[1], rows * k * TILE_BYTES, TILE_BYTES | IN_TCM | APART);
     operand(o, 3, a[2], cols * k * LANES_BYTES, LANES_BYTES | IN_TCM | APART);
     return o->status;

@@ -5,12 +5,15 @@ enum { PAGE = 1 << 16, PAGES = MACHINE_TCM / PAGE, MOST = 1024, POISON = 0xa5, S
 
 struct machine machine;
 
-// Transfers under way, of each engine, the oldest first: their bytes arrive when they are waited for.
+// Transfers under way, of each engine, the oldest first: their bytes arrive when they are waited for. One that meets
+// others of its engine begins, and has its claim, when they have ended.
 static struct flight {
   struct transfer *t, was;
   struct machine_claim claim;
+  int claimed;
 } flights[DMA_ENGINES][MOST];
 static uint32_t begun[DMA_ENGINES], ended[DMA_ENGINES]; // how many, ever
+static uint32_t unclaimed[DMA_ENGINES];                 // how many of those under way
 static struct flight *flight(int engine, uint32_t number) { return &flights[engine][number & (MOST - 1)]; }
 
 static uint16_t claims[PAGES]; // of each page
@@ -37,9 +40,9 @@ void machine_open(void *tcm) {
   rt_on_segmentation(segmentation);
 }
 
-static void fill(void *p, uint32_t n) {
+static void fill(void *p, uint32_t n, uint32_t with) {
   V *v = p;
-  for (const V poison = splat_b(POISON); n >= sizeof(V); n -= sizeof(V)) *v++ = poison;
+  for (const V poison = splat_b(with); n >= sizeof(V); n -= sizeof(V)) *v++ = poison;
 }
 
 void machine_hide(struct rt_count from) {
@@ -47,7 +50,7 @@ void machine_hide(struct rt_count from) {
   machine.hidden.packets += took.packets, machine.hidden.instructions += took.instructions, machine.hidden.vector += took.vector;
 }
 
-void machine_poison(void) { fill((void *)(uintptr_t)machine.tcm, MACHINE_TCM); }
+void machine_poison(void) { fill((void *)(uintptr_t)machine.tcm, MACHINE_TCM, POISON); }
 
 union words {
   V v;
@@ -67,7 +70,7 @@ void *machine_late(void *dst) {
   const uint32_t at = (uint32_t)(uintptr_t)dst - machine.tcm;
   if (gathers[at / 128]) machine_fault("a gather to where another one is under way");
   gathers[at / 128] = 1, gathering++;
-  fill(dst, sizeof(V));
+  fill(dst, sizeof(V), POISON);
   return late + at;
 }
 
@@ -107,7 +110,7 @@ static struct pages pages(const struct machine_claim *c) {
   return p.first < p.end ? p : (struct pages){0, 0};
 }
 
-// outside are the two parts of what a claim writes that are not in its pages. poison makes them nonsense;
+// outside are the two parts of what a claim writes that are not in its pages. poison makes them nonsense, of DMA and of the tile unit each its own;
 // poisoned says whether they still are.
 struct outside {
   uint8_t *at[2];
@@ -120,13 +123,13 @@ static struct outside outside(const struct machine_claim *c) {
 }
 static void poison(const struct machine_claim *c) {
   const struct outside o = outside(c);
-  for (int i = 0; i < 2; i++) fill(o.at[i], o.n[i]);
+  for (int i = 0; i < 2; i++) fill(o.at[i], o.n[i], POISON + (uint32_t)c->of);
 }
 static int poisoned(const struct machine_claim *c) {
   const struct outside o = outside(c);
   V changed = zero();
   for (int i = 0; i < 2; i++)
-    for (uint32_t n = 0; n < o.n[i]; n += sizeof(V)) changed = Q6_V_vor_VV(changed, Q6_V_vxor_VV(*(const V *)(o.at[i] + n), splat_b(POISON)));
+    for (uint32_t n = 0; n < o.n[i]; n += sizeof(V)) changed = Q6_V_vor_VV(changed, Q6_V_vxor_VV(*(const V *)(o.at[i] + n), splat_b(POISON + (uint32_t)c->of)));
   const union words u = {changed};
   uint32_t bits = 0;
   for (int i = 0; i < 32; i++) bits |= u.w[i];
@@ -181,8 +184,25 @@ void machine_queues(uint32_t n, uint32_t packets) {
   if ((queued = n) > machine.counts.queued) machine.counts.queued = n;
 }
 
-void dma_link(int engine, struct transfer *last, struct transfer *t) {
-  const struct rt_count from = rt_count();
+static int overlap(uint32_t a, uint32_t bytes_a, uint32_t b, uint32_t bytes_b) { return a < b + bytes_b && b < a + bytes_a; }
+
+// meet says whether a transfer may not begin while an older one is under way.
+static int meet(const struct transfer *older, const struct transfer *t) {
+  const uint32_t n = length(t), m = length(older);
+  return overlap(t->dst, n, older->dst, m) || overlap(t->dst, n, older->src, m) || overlap(t->src, n, older->dst, m);
+}
+
+// claim gives an engine's transfer its claim, unless it meets one before it.
+static void claim(int engine, uint32_t number) {
+  struct flight *f = flight(engine, number);
+  for (uint32_t i = ended[engine]; i != number; i++)
+    if (meet(&flight(engine, i)->was, &f->was)) return;
+  machine_claim(&f->claim);
+  f->claimed = 1, unclaimed[engine]--;
+}
+
+// link is dma_link without its counts, and returns how many transfers of the engine are under way already. finish is dma_finish.
+static uint32_t __attribute__((noinline)) link(int engine, struct transfer *last, struct transfer *t) {
   const uint32_t bytes = length(t), src = t->src, dst = t->dst, flying = begun[engine] - ended[engine];
   if (!last != !flying) machine_fault(last ? "dmlink to a transfer that is not under way" : "dmstart while transfers are under way");
   if (last && (last == t || last != flight(engine, begun[engine] - 1)->t)) machine_fault("dmlink to a transfer that is not the last one");
@@ -192,12 +212,18 @@ void dma_link(int engine, struct transfer *last, struct transfer *t) {
   if ((t->control & DMA_SRC_BYPASS) && machine_in_tcm(pointer(src), bytes)) machine_fault("a bypass for a source that is TCM");
   if (last) last->next = (uint32_t)(uintptr_t)t, flight(engine, begun[engine] - 1)->was.next = last->next;
   struct flight *f = flight(engine, begun[engine]);
-  f->t = t, f->was = *t;
+  f->t = t, f->was = *t, f->claimed = 0, unclaimed[engine]++;
   f->claim = (struct machine_claim){MACHINE_DMA, pointer(dst), bytes, t->control & DMA_OWN_PAGES, {{pointer(src), t->control & DMA_SRC_BYPASS && bytes > SUMMED ? 0 : bytes, 0}}}; // weights are long
   begun[engine]++;
   machine.counts.transfers++, machine.counts.moved += bytes;
   if (flying + 1 > machine.counts.flying) machine.counts.flying = flying + 1;
-  machine_claim(&f->claim);
+  claim(engine, begun[engine] - 1);
+  return flying;
+}
+
+void dma_link(int engine, struct transfer *last, struct transfer *t) {
+  const struct rt_count from = rt_count();
+  const uint32_t flying = link(engine, last, t);
   machine_hide(from);
   if (!engine && !flying) hides(MACHINE_DMA, 1, rt_packets());
 }
@@ -206,14 +232,13 @@ static int same(const struct transfer *a, const struct transfer *b) {
   return a->next == b->next && a->control == b->control && a->src == b->src && a->dst == b->dst;
 }
 
-void dma_finish(int engine, const struct transfer *t) {
-  const struct rt_count from = rt_count();
+static void __attribute__((noinline)) finish(int engine, const struct transfer *t) {
   uint32_t end = ended[engine];
   while (end != begun[engine] && flight(engine, end)->t != t) end++;
   if (end++ == begun[engine]) machine_fault("a wait for transfers that are not under way");
-  for (uint32_t i = ended[engine]; i != end; i++) machine_release(&flight(engine, i)->claim);
-  for (; ended[engine] != end; ended[engine]++) {
+  while (ended[engine] != end) {
     struct flight *f = flight(engine, ended[engine]);
+    machine_release(&f->claim);
     if (!same(f->t, &f->was)) machine_fault("a descriptor is written before its transfer is done");
     V *d = (V *)f->claim.dst;
     const V *s = pointer(f->t->src);
@@ -224,7 +249,15 @@ void dma_finish(int engine, const struct transfer *t) {
     for (uint32_t i = p.first; i < p.end; i++)
       if (claims[i]) protect(i, 1);
     f->t->control |= (uint32_t)DMA_DONE;
+    ended[engine]++;
+    for (uint32_t i = ended[engine]; unclaimed[engine] && i != begun[engine]; i++)
+      if (!flight(engine, i)->claimed) claim(engine, i);
   }
+}
+
+void dma_finish(int engine, const struct transfer *t) {
+  const struct rt_count from = rt_count();
+  finish(engine, t);
   if (!engine && ended[engine] == begun[engine]) hides(MACHINE_DMA, 0, from.packets);
   machine_hide(from);
 }

@@ -27,7 +27,7 @@ static struct {
   uint32_t pushed, done;
   struct product {
     uint32_t packet;
-    struct machine_claim claim;
+    struct machine_claim claim, columns; // the host's unit has no scales of columns: their place is taken all the same
   } ring[RING];
 } unit;
 
@@ -35,7 +35,7 @@ static void unit_wait(uint32_t number) {
   const struct rt_count from = rt_count();
   for (uint32_t answer; (int32_t)(number - unit.done) > 0; machine_queues(unit.pushed - ++unit.done, from.packets)) {
     struct product *p = &unit.ring[unit.done % RING];
-    machine_release(&p->claim);
+    machine_release(&p->columns), machine_release(&p->claim);
     const struct answer wanted = {.magic = MAGIC, .number = unit.request, .done = p->packet, .status = WANTED};
     if (rt_write(1, &wanted, sizeof wanted) != sizeof wanted || !read_all(&answer, sizeof answer) || answer != MAGIC) rt_exit(1);
   }
@@ -49,7 +49,8 @@ static uint32_t unit_push(const struct tile_mul *t) {
   p->packet = unit.packet;
   p->claim = (struct machine_claim){MACHINE_TILES, (uint8_t *)t->out, out_bytes(t), 0,
                                     {{t->act0, act_bytes(t, t->k0), 0}, {t->wgt0, wgt_bytes(t, t->k0), 0}, {t->act1, act_bytes(t, t->k1), 0}, {t->wgt1, wgt_bytes(t, t->k1), 0}}};
-  machine_claim(&p->claim);
+  p->columns = (struct machine_claim){MACHINE_TILES, (uint8_t *)t->columns, t->bytes ? BYTE_COLUMNS_BYTES : COLUMNS_BYTES, 0, {{0, 0, 0}}};
+  machine_claim(&p->claim), machine_claim(&p->columns);
   machine_hide(from);
   machine_queues(unit.pushed - unit.done, rt_packets());
   return unit.pushed;

@@ -14,7 +14,7 @@ static uint8_t tcm[MACHINE_TCM] __attribute__((aligned(HMX_WINDOW))), ddr[4 * PA
 static void say(const void *p, uint32_t n) { rt_write(1, p, n); }
 
 // moved begins a transfer of a page whose bytes are all 7, to the second page of TCM.
-static struct transfer first, second;
+static struct transfer first, second, third;
 static struct transfer *moved(void) {
   for (int i = 0; i < PAGE; i++) ddr[i] = 7;
   first = transfer(tcm + PAGE, ddr, PAGE, DMA_SRC_BYPASS);
@@ -194,7 +194,6 @@ int main(void) {
     break;
   case 'B': // linked to one that others have been linked to
     beside();
-    static struct transfer third;
     third = transfer(tcm + 8192, ddr, 128, 0);
     dma_link(0, &first, &third);
     break;
@@ -252,6 +251,13 @@ int main(void) {
     say(tcm + PAGE, 1);
     return 0;
   case 'N': queued(); return 0;
+  case '1': // transfers that meet older ones of their engine: one reads what the first brings, one writes where that reads
+    moved();
+    second = transfer(ddr + PAGE, tcm + PAGE, 128, 0), third = transfer(ddr, ddr + 2 * PAGE, 128, 0);
+    dma_link(0, &first, &second), dma_link(0, &second, &third);
+    dma_finish(0, &first), dma_finish(0, &third);
+    say(tcm + PAGE, 1), say(ddr + PAGE, 1), say(ddr, 1);
+    return 0;
   case 's': // what a buffer within a page holds is nonsense until it is waited for
     beside();
     say(tcm + 4096, 1);
