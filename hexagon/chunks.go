@@ -112,7 +112,9 @@ func (er *expertRuns) run(x *models.Experts) {
 	c.Routed += routed
 	c.Cold += routed - (c.Computed - before.Computed) - (c.Overflow - before.Overflow)
 	if er.s.err() != nil {
-		clear(x.Out) // the step fails for it
+		for _, e := range x.List { // the step fails for it; the CPU may still write the other places
+			clear(x.Out[int(x.First[e])*x.Hidden : int(x.First[e+1])*x.Hidden])
+		}
 		clear(x.Shared)
 	}
 }

@@ -26,7 +26,8 @@ type Accelerator interface {
 	GatedExpert(layer, expert int, x *GatedExpert) bool
 	// Begin tells of the rows of the step that begins.
 	Begin(rows []RowPos)
-	// RunExperts computes the experts that x names, in every step; they may be none.
+	// RunExperts computes the experts that x names, in every step; they may be none. The CPU has the others meanwhile: it
+	// touches no place of these, and only reads what x reads.
 	RunExperts(x *Experts)
 	// Layers tells of the layers that may be computed as one each, once all is loaded. It
 	// returns whether any will be.

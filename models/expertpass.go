@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/lutra-lm/lutra/internal/parallel"
 	"github.com/lutra-lm/lutra/kernels"
 	"github.com/lutra-lm/lutra/kernels/cpu"
 	"github.com/lutra-lm/lutra/kernels/meter"
@@ -139,25 +140,46 @@ func (x *expertPass) choose(m *expertSet, s *rowShard) {
 
 // finish sets y by the choices of the rows.
 func (x *expertPass) finish() {
-	m, s := x.m, x.s
 	x.multiplyShared()
 	x.intoLatent()
-	x.onBackend()
-	for _, packing := range m.packings {
-		s.acts.Quantise(x.pool, packing)
+	x.multiplyAll()
+	x.rows(combineRows)
+	x.outOfLatent()
+	x.end()
+}
+
+// multiplyAll sets out: the backend computes the experts that it has, and the CPU the others beside it. Each writes at
+// the places of its own.
+func (x *expertPass) multiplyAll() {
+	if x.request.set == nil {
+		x.multiplyHere()
+		return
+	}
+	x.groups = slices.DeleteFunc(x.groups, func(e int32) bool { return x.m.taken[e] })
+	if len(x.groups) == 0 {
+		x.s.device.accelerator.RunExperts(&x.request)
+		return
+	}
+	var backend parallel.Group
+	defer backend.Wait() // though the CPU panics: the memory is the step's
+	backend.Go(func() { x.s.device.accelerator.RunExperts(&x.request) })
+	x.multiplyHere()
+}
+
+// multiplyHere has the CPU multiply the rows of x.groups.
+func (x *expertPass) multiplyHere() {
+	for _, packing := range x.m.packings {
+		x.s.acts.Quantise(x.pool, packing)
 	}
 	for rest := x.groups; len(rest) > 0; {
 		n := x.begin(rest)
 		if n == 0 { // the step has failed
 			clear(x.out)
-			break
+			return
 		}
 		x.multiplyActive(rest[:n])
 		rest = rest[n:]
 	}
-	x.rows(combineRows)
-	x.outOfLatent()
-	x.end()
 }
 
 func (x *expertPass) end() { x.m, x.s, x.active = nil, nil, nil }
@@ -404,14 +426,4 @@ func (x *expertPass) fusedRequest() *Experts {
 		return nil
 	}
 	return &x.request
-}
-
-// onBackend has the backend compute the experts that it has, and leaves the others in
-// x.groups.
-func (x *expertPass) onBackend() {
-	if x.request.set == nil {
-		return
-	}
-	x.groups = slices.DeleteFunc(x.groups, func(e int32) bool { return x.m.taken[e] })
-	x.s.device.accelerator.RunExperts(&x.request)
 }

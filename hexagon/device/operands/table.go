@@ -38,8 +38,8 @@ const (
 	keeps   = " | Keeps" // with writes: what was there matters
 	words   = " | Words" // of shards each writes words of its own, not vectors
 
-	// An engine carries out transfers in their order, and the tile unit products: what moves, or uses, this operand does not
-	// wait for others of its engine, or of the unit, that do.
+	// An engine carries out transfers in their order, and the tile unit products. So a transfer does not wait for
+	// another one, nor a product for a product, that has such an operand where this one is.
 	inOrder = " | InOrder"
 )
 

@@ -2,6 +2,7 @@ package qemu
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"maps"
 	"math"
@@ -491,5 +492,37 @@ func TestLibrariesOfChipsLeaveOnlyTheSystemOpen(t *testing.T) {
 		if open < 20 {
 			t.Errorf("%s: %d symbols are open", chip, open)
 		}
+		library, err := os.ReadFile(made(t, "build/"+chip+"-stubs.so"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for instruction, packets := range tileUnit {
+			var code []byte
+			for _, word := range packets {
+				code = binary.LittleEndian.AppendUint32(code, word)
+			}
+			if !bytes.Contains(library, code) {
+				t.Errorf("%s: there is no %s", chip, instruction)
+			}
+		}
 	}
 }
+
+// tileUnit holds the instructions of device/hmx.h as target/hexagon/imported/hmx/encode_ext.def of Qualcomm's QEMU has
+// them. Bits 14 and 15 say whether a word ends its packet.
+var tileUnit = map[string][]uint32{
+	"bias = mxmem2(r0)": {load(0, 0b1_1, 0b0000_0011_1111_1110)},
+	"bias = mxmem(r0)":  {load(0, 0b1_1, 0b0000_0011_1111_1111)},
+	"activation.hf = mxmem(r0, r1):deep, weight.hf = mxmem(r2, r3)":   {load(0, 0b0_1, 0b00001_1110_0010), load(2, 0b1_1, 0b1_00011_1110_1111)},
+	"activation.ub = mxmem(r0, r1):deep:cm, weight.b = mxmem(r2, r3)": {load(0, 0b0_1, 0b00001_1110_0001), load(2, 0b1_1, 0b1_00011_1110_0000)},
+	"mxclracc":                               {store(0, 0b0_1_0001)},
+	"mxclracc.hf":                            {store(0, 0b0_1_0011)},
+	"cvt.hf = acc(r0); mxmem(r1, r2) = cvt":  {store(0, 0b11010_0001_0000), store(1, 0b00010_0001_1000)},
+	"mxmem(r0, r1):after:retain:cm.ub = acc": {store(0, 0b00001_0000_1111)},
+}
+
+// load and store are words of the tile unit. A store ends its packet.
+func load(register, end, rest uint32) uint32 {
+	return 0b1001_0010_000<<21 | register<<16 | end<<14 | rest
+}
+func store(register, rest uint32) uint32 { return 0b1010_0110_111<<21 | register<<16 | 3<<14 | rest }
