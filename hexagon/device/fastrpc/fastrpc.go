@@ -51,5 +51,14 @@ var tries = map[string]string{
 }
 
 // MaxMemory is the most that a session maps: of a DSP's 4 GiB of addresses its own code and TCM take some, and ggml-hexagon maps
-// 3.2 GB. A library without rpcmem_alloc2 gives less than 2 GiB, and 8 Gen 2 and older chips have no more addresses.
+// 3.2 GB. A library without rpcmem_alloc2 gives less than 2 GiB.
 const MaxMemory = 3_200_000_000 &^ 4095
+
+// MostMemory is the most that a session maps on chips of an architecture, such as V75; "": nobody knows which. 8 Gen 2 (V73)
+// and older chips have 2 GiB of addresses.
+func MostMemory(arch string) int {
+	if arch != "" && arch < "V75" {
+		return 2<<30 - 4096
+	}
+	return MaxMemory
+}

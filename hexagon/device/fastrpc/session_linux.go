@@ -87,6 +87,9 @@ func (d *Device) start(size int) error {
 		}
 	}
 	d.begin(StepMemory)
+	if arch := d.Describe().Arch; size > MostMemory(arch) {
+		return fmt.Errorf("hexagon: %d bytes of memory are beyond the %d that a session of %s maps", size, MostMemory(arch), arch)
+	}
 	if d.buffer = l.alloc(size); d.buffer == nil {
 		if l.rpcmemAlloc2 == nil && size > math.MaxInt32 {
 			return fmt.Errorf("hexagon: FastRPC: %d bytes of memory for the DSP are beyond 2 GiB, which take a library with rpcmem_alloc2", size)

@@ -36,6 +36,9 @@ func TestASessionGoesOnWithoutShortAnswers(t *testing.T) {
 	if _, err := Open(Options{Memory: MaxMemory + 4096}); err == nil || !strings.Contains(err.Error(), "bytes of memory") {
 		t.Error(err)
 	}
+	if _, err := open(t, Options{Memory: MostMemory("V73") + 4096}, "old"); err == nil || !strings.Contains(err.Error(), "that a session of V73 maps") {
+		t.Error(err)
+	}
 	if MaxMemory > 1<<32-device.TCMBytes {
 		t.Error("a session maps more than the DSP addresses")
 	}

@@ -73,6 +73,13 @@ int remote_handle64_open(const char *uri, uint64_t *handle) {
   return strcmp(uri, want) || fault("open") ? EBADPARM : 0;
 }
 
+// Of the questions that a DSP answers: its architecture.
+int remote_handle_control(uint32_t request, void *data, uint32_t n) {
+  uint32_t *d = data; // domain, question, answer
+  if (request != 2 || n != 12 || d[0] != CDSP || d[1] != 6) return EBADPARM;
+  d[2] = fault("old") ? 0x73 : 0x75;
+  return 0;
+}
 int remote_handle64_control(uint64_t handle, uint32_t request, void *data, uint32_t n) {
   const uint32_t *l = data; // flags, microseconds
   return handle == 7 && request == 1 && n == 8 && l[0] == 1 && !fault("latency") ? 0 : EBADPARM;

@@ -91,7 +91,7 @@ var gen3 = Chip{
 	ByteRead:        Number{533, "cycles", Others, "the same: 711 for four planes of bytes, of which three are read"},
 	Request:         Number{0.1, "ms", Assumed, "a message through shared memory that a thread polls for, and its answer"},
 	TCM:             Number{8 << 20, "bytes", TMan, "§2.3; [S] §3.1.2"},
-	Addresses:       Number{fastrpc.MaxMemory, "bytes", Others, "what ggml-hexagon maps, of 32-bit virtual addresses ([S] §7.2.2)"},
+	Addresses:       Number{float64(fastrpc.MostMemory("V75")), "bytes", Others, "what ggml-hexagon maps, of 32-bit virtual addresses ([S] §7.2.2)"},
 	HostBandwidth:   Number{40, "GB/s", Assumed, "of the CPU cluster"},
 	HostCompute:     Number{175, "GFLOPS", Fitted, "T-MAN Table 3: bitnet.cpp computes prompts at 8.22 W and 0.196 J/token"},
 	HostRow:         Number{81, "GFLOPS", Fitted, "T-MAN Table 3: bitnet.cpp decodes at 8.22 W and 0.490 J/token"},
@@ -105,7 +105,7 @@ func Chips() []Chip {
 	gen2.Name, gen2.ID, gen2.Arch = "Snapdragon 8 Gen 2", "8gen2", "V73"
 	gen2.memory(8400)
 	gen2.tiles(1/1.98, "8 Gen 3 is announced as up to 98 % faster")
-	gen2.Addresses = Number{2 << 30, "bytes", Scaling, "§7.2.2: 2 GiB on older NPUs"}
+	gen2.Addresses = Number{float64(fastrpc.MostMemory(gen2.Arch)), "bytes", Scaling, "§7.2.2: 2 GiB on older NPUs"}
 
 	elite.Name, elite.ID, elite.Arch = "Snapdragon 8 Elite", "elite", "V79"
 	elite.memory(10600)
