@@ -66,15 +66,13 @@ func (e *evaluation) meter(cfg *config.Config, w *engines.Watcher) (*npu.Meter, 
 // metered adds the modelled cost of an answer to it. One question is asked at a time.
 func metered(solve eval.Solve, meter *npu.Meter) eval.Solve {
 	return func(ctx context.Context, p eval.Point, q eval.Question) (eval.Solution, error) {
-		if _, err := meter.Take(); err != nil {
-			return eval.Solution{}, err
-		}
+		meter.Take()
 		s, err := solve(ctx, p, q)
 		if err != nil {
 			return s, err
 		}
-		c, err := meter.Take()
+		c := meter.Take()
 		s.Modelled = &eval.Modelled{Seconds: c.Seconds, Joules: c.Joules}
-		return s, err
+		return s, nil
 	}
 }

@@ -28,14 +28,11 @@ type study struct {
 
 const (
 	counted = "packets executed under qemu-hexagon, with integer stand-ins for float instructions; times modelled"
-	modeled = "modelled"
 
 	emulatedPackets = "modelled from emulated packets: those of the machine code that qemu-hexagon executes for the model's matrices"
 )
 
 var studies = []study{
-	{"dequantisation", "Preparing fp16 weights: LUT dequantisation, ConvertDQ, LoadFull (T-MAN, Figure 16)", counted, dequantisation},
-	{"pipeline", "Sequential and pipelined products of 128 tokens (T-MAN, Figure 17)", modeled, pipelines},
 	{"layouts", "Four-bit groups: conventional, in the order of tiles, super-groups (TTS, Figure 15)", counted, layouts},
 	{"exponentials", "Exponentials of softmax: float32, float16, table (TTS, Figure 14)", counted, exponentials},
 	{"step", "A decoded token of BitNet-2B from what executes (T-MAN §6.3; batches: TTS, Figure 11)", emulatedPackets, steps},
@@ -122,56 +119,6 @@ func seconds(m *soc.Machine, packets float64) float64 {
 
 // ratio returns how many times as long as ours something takes.
 func ratio(x float64) string { return fmt.Sprintf("%.2f×", x) }
-
-func dequantisation(c ablation.Counts, m *soc.Machine, a *Ablation) error {
-	const rows, cols, block = 4096, 4096, 128 * 64
-	a.Head = []string{"bits", "method", "packets/block", "DMA µs", "HVX µs", "4096×4096 µs", "to LUT"}
-	dma := func(bytes float64) float64 { return bytes / m.Bandwidth(soc.ByDMA) }
-	for _, bits := range []int{4, 2} {
-		name := fmt.Sprint(bits)
-		packed := dma(float64(soc.Matrix{M: rows, K: cols, Bits: bits, Group: 64, Offsets: true}.Bytes()))
-		blocks := float64(rows * cols / block)
-		lut := max(packed, seconds(m, blocks*c.Each("dequant-"+name)))
-		for _, method := range []struct {
-			name    string
-			dma     float64
-			packets float64
-		}{
-			{"LUT dequantisation", packed, c.Each("dequant-" + name)},
-			{"ConvertDQ", packed, c.Each("convert-" + name)},
-			{"LoadFull", dma(2 * rows * cols), 0},
-		} {
-			v := seconds(m, blocks*method.packets)
-			t := max(method.dma, v)
-			a.row(bits, method.name, method.packets, 1e6*method.dma, 1e6*v, 1e6*t, ratio(t/lut))
-		}
-	}
-	a.note("T-MAN measures 10.2 times for ConvertDQ and 4.9 times for LoadFull. A block has 128×64 weights, groups of 64 with")
-	a.note("scales and offsets. ConvertDQ puts bits together by shifts and masks and converts in float32.")
-	return nil
-}
-
-func pipelines(_ ablation.Counts, m *soc.Machine, a *Ablation) error {
-	a.Head = []string{"product", "bits", "DMA µs", "HVX µs", "HMX µs", "sequential µs", "pipelined µs", "gain", "over HMX alone"}
-	for _, x := range []struct{ rows, cols, bits int }{{4096, 4096, 4}, {4096, 4096, 2}, {14336, 4096, 4}, {4096, 14336, 4}, {2560, 2560, 2}, {6912, 2560, 2}} {
-		w := soc.Matrix{Name: "w", M: x.rows, K: x.cols, Bits: x.bits, Group: 64, Offsets: true, Count: 1}
-		if x.rows == 2560 || x.cols == 2560 {
-			w.Group, w.Offsets = x.cols, false
-		}
-		over, err := m.Tiled(w, 128, true)
-		if err != nil {
-			return err
-		}
-		apart, err := m.Tiled(w, 128, false)
-		if err != nil {
-			return err
-		}
-		a.row(fmt.Sprintf("%d×%d×128", x.rows, x.cols), x.bits, 1e6*over.DMA, 1e6*over.Vector, 1e6*over.Tiles, 1e6*apart.Seconds, 1e6*over.Seconds,
-			ratio(apart.Seconds/over.Seconds), fmt.Sprintf("%+.0f %%", 100*(over.Seconds/over.Tiles-1)))
-	}
-	a.note("T-MAN measures 1.5 times for 4096×4096×128 W4, and 10 %% over the product alone.")
-	return nil
-}
 
 func layouts(c ablation.Counts, m *soc.Machine, a *Ablation) error {
 	a.Head = []string{"layout", "packets/256", "with vscatter", "1536×1536 µs", "8960×1536 µs", "to super-groups"}

@@ -151,11 +151,7 @@ func NewPlan(x soc.Model, o Options) (*Plan, error) {
 		return nil, err
 	}
 	for _, c := range soc.Chips() {
-		b, err := p.bounds(o.machine(c))
-		if err != nil {
-			return nil, err
-		}
-		p.Chips = append(p.Chips, b)
+		p.Chips = append(p.Chips, p.bounds(o.machine(c)))
 	}
 	return p, nil
 }
@@ -173,13 +169,7 @@ func (p *Plan) tile(m *soc.Machine) error {
 		}
 		c := l.Search.Choice
 		t := Tiled{Matrix: x, Bytes: x.Bytes(), Tiling: c, Rows: c.Rows(), Cols: c.Cols(), Tiles: c.Tiles(x.Tiled()),
-			Legal: len(l.Search.Legal), Refused: l.Search.Refused, Why: l.Search.Why}
-		if _, t.One, err = m.Product(x, 1); err == nil {
-			_, t.Sixteen, err = m.Product(x, 16)
-		}
-		if err != nil {
-			return err
-		}
+			Legal: len(l.Search.Legal), Refused: l.Search.Refused, Why: l.Search.Why, One: m.Path(x, 1), Sixteen: m.Path(x, 16)}
 		p.Matrices = append(p.Matrices, t)
 		if x.Input != soc.Logits && (largest < 0 || x.Bytes() > p.Model.Matrices[largest].Bytes()) {
 			largest, p.TCM = i, l
@@ -204,20 +194,12 @@ func timelineOf(m *soc.Machine, x soc.Matrix, t tiling.Tiling) Timeline {
 	return l
 }
 
-func (p *Plan) bounds(m *soc.Machine) (Bounds, error) {
+func (p *Plan) bounds(m *soc.Machine) Bounds {
 	x, o := &p.Model, p.Options
-	b := Bounds{Name: m.Name, ID: m.ID, Arch: m.Arch, Numbers: m.Numbers()}
+	b := Bounds{Name: m.Name, ID: m.ID, Arch: m.Arch, Numbers: m.Numbers(), Prefill: bound(o.Prompt, m.Prefill(x, o.Prompt))}
 	b.Fits = float64(p.Weights)+float64(p.KVBytes)*float64(max(o.Prompt, o.Context)) <= m.Addresses.Value
-	c, err := m.Prefill(x, o.Prompt)
-	if err != nil {
-		return b, err
-	}
-	b.Prefill = bound(o.Prompt, c)
 	for _, n := range batches {
-		if c, err = m.Decode(x, n, o.Context); err != nil {
-			return b, err
-		}
-		b.Decode = append(b.Decode, bound(n, c))
+		b.Decode = append(b.Decode, bound(n, m.Decode(x, n, o.Context)))
 	}
-	return b, nil
+	return b
 }

@@ -130,15 +130,9 @@ func TestDeltaNetsArePlanned(t *testing.T) {
 		t.Errorf("%d layers with attention, %d with states of %d bytes; want 1, and 3 of %d", x.Layers, x.Deltas, x.State, 4*4*128*128)
 	}
 	m := soc.NewMachine(soc.Chips()[0])
-	with, err := m.Decode(&x, 2, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	with := m.Decode(&x, 2, 64)
 	x.State = 0
-	without, err := m.Decode(&x, 2, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	without := m.Decode(&x, 2, 64)
 	if least := 2 * 3 * 2 * 4 * 4 * 128 * 128 / 100e9; with.Seconds < without.Seconds+least {
 		t.Errorf("a token of two sequences takes %.3g s, without states %.3g", with.Seconds, without.Seconds)
 	}
@@ -205,7 +199,7 @@ func TestClockAndCyclesAreInputs(t *testing.T) {
 	o.Clock, o.CyclesPerPacket = 2.44, 6
 	slow := plan(t, x, o).Chips[1].Decode[0]
 	fast := plan(t, x, DefaultOptions()).Chips[1].Decode[0]
-	if r := slow.Vector / fast.Vector; r < 2.95 || r > 3 { // barriers take what they took
+	if r := slow.Vector / fast.Vector; r < 2.9 || r > 3 { // barriers take what they took
 		t.Errorf("three times the cycles take %v times the vector time", r)
 	}
 	if slow.DMA != fast.DMA {

@@ -6,59 +6,39 @@ import (
 
 	"github.com/lutra-lm/lutra/hexagon/dsp/ablation"
 	"github.com/lutra-lm/lutra/lab/npu/soc"
-	"github.com/lutra-lm/lutra/lab/npu/timeline"
 )
 
 // stepModel is the model whose matrices were executed.
 const stepModel = "bitnet-2b"
-
-// stepShape is that model with its own norms and gates.
-const stepShape = "bitnet-2b-4t"
-
-// decoded are the batches whose steps executed.
-var decoded = []int{1, 2, 4, 8, 16}
-
-// wholeStep returns the cost of a step of stepModel, all packets of which executed.
-func wholeStep(m *soc.Machine, batch int) (step, head soc.Cost, layer []timeline.Work, err error) {
-	x, err := soc.ExecutedStep(soc.Step{Batch: batch, Rows: 1, Context: tmanContext})
-	if err != nil {
-		return step, head, nil, err
-	}
-	shape, _ := Shape(stepModel)
-	return m.Run(x.Whole(shape.Layers)), m.Run(x.End), x.Layer, nil
-}
 
 // steps models decoding by executed packets: each begins when its unit is free and what it waits for is there.
 func steps(_ ablation.Counts, m *soc.Machine, a *Ablation) error {
 	x, _ := Shape(stepModel)
 	a.Head = []string{"batch", "packets a layer", "longest shards", "barriers", "MB a layer", "HVX ms", "DMA ms", "HMX ms", "head ms", "step ms", "tokens/s", "by one row's", "TTS's way", "by one row's", "T-MAN", "by T-MAN"}
 	byTiles, theirs := *m, x // TTS's way: products of all rows by tiles, the head on the CPU
-	byTiles.Only, theirs.Matrices = soc.ByTiles, slices.Clone(x.Matrices)
+	byTiles.Tiles, theirs.Matrices = true, slices.Clone(x.Matrices)
 	_ = Change{Head: HeadCPU}.Apply(&theirs) // no bits change
 	var one [2]float64
-	for _, batch := range decoded {
-		step, head, layer, err := wholeStep(m, batch)
+	for _, batch := range soc.ExecutedBatches {
+		executed, err := soc.ExecutedStep(soc.Step{Batch: batch, Rows: 1, Context: tmanContext})
 		if err != nil {
 			return err
 		}
+		step, head := m.Decode(&x, batch, tmanContext), m.Run(executed.End)
 		var longest, barriers, moved float64
-		for _, w := range layer {
+		for _, w := range executed.Layer {
 			longest, barriers, moved = longest+w.Packets, barriers+w.Barriers, moved+w.Moved
 		}
 		rate, measured, by := float64(batch)/step.Seconds, "", ""
 		if batch == 1 {
 			measured, by = "49.1", fmt.Sprintf("%.2f", rate/49.1)
 		}
-		way, err := byTiles.Decode(&theirs, batch, tmanContext)
-		if err != nil {
-			return err
-		}
-		other := float64(batch) / way.Seconds
+		other := float64(batch) / byTiles.Decode(&theirs, batch, tmanContext).Seconds
 		if batch == 1 {
 			one = [2]float64{rate, other}
 		}
 		ms := func(s float64) string { return fmt.Sprintf("%.2f", 1e3*s) }
-		a.Rows = append(a.Rows, []string{fmt.Sprint(batch), fmt.Sprint(len(layer)), fmt.Sprintf("%.0f", longest), fmt.Sprint(barriers), fmt.Sprintf("%.1f", moved/1e6), ms(step.Vector), ms(step.DMA), ms(step.Tiles),
+		a.Rows = append(a.Rows, []string{fmt.Sprint(batch), fmt.Sprint(len(executed.Layer)), fmt.Sprintf("%.0f", longest), fmt.Sprint(barriers), fmt.Sprintf("%.1f", moved/1e6), ms(step.Vector), ms(step.DMA), ms(step.Tiles),
 			ms(head.Seconds - m.Request.Value/1e3), ms(step.Seconds), fmt.Sprintf("%.1f", rate), ratio(rate / one[0]), fmt.Sprintf("%.1f", other), ratio(other / one[1]), measured, by})
 	}
 	a.note("All packets of a step at %d tokens executed, in shards for four vector threads; \"head\" is the last layer's end and logits. No constant of these times is fitted to a model's rate.", tmanContext)

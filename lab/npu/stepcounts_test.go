@@ -27,6 +27,9 @@ import (
 
 const stepsFile = "soc/steps.txt"
 
+// stepShape is stepModel with its own norms and gates.
+const stepShape = "bitnet-2b-4t"
+
 // idle is a device that, once begun, keeps the packets of a step and computes none: what they count does not depend on numbers.
 type idle struct {
 	device.Device
@@ -358,12 +361,8 @@ func TestPacketsThatExecuteDecideTheRate(t *testing.T) {
 	rate := func(change func(c *soc.Chip), batch int) float64 {
 		c := chip
 		change(&c)
-		m := soc.NewMachine(c)
-		step, _, _, err := wholeStep(m, batch)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return float64(batch) / step.Seconds
+		x := named(t, stepModel)
+		return float64(batch) / soc.NewMachine(c).Decode(&x, batch, tmanContext).Seconds
 	}
 	for _, batch := range []int{1, 8} {
 		now := rate(func(*soc.Chip) {}, batch)

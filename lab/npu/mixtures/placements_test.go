@@ -61,8 +61,8 @@ func TestBadPlacementOptionsAreRefused(t *testing.T) {
 	}
 }
 
-// The model is one of queues with constant costs; these are its limits, no aims. It has no scattering of rows, and of Qwen3's
-// prompt in seconds and joules the paper does not say how long it is.
+// The model is one of queues with constant costs; these are its limits, no aims. It copies rows where the paper scatters them,
+// and of Qwen3's prompt in seconds and joules the paper does not say how long it is.
 func TestThePapersFiguresAreMissedByNoMoreThanIsSaid(t *testing.T) {
 	list, fitted := figures(t), 0
 	for _, f := range list {
@@ -71,6 +71,12 @@ func TestThePapersFiguresAreMissedByNoMoreThanIsSaid(t *testing.T) {
 			fitted++
 		}
 		switch {
+		case f.Kind == npu.Missing:
+			continue
+		case strings.Contains(f.What, "gather"):
+			limit = 12
+		case strings.Contains(f.What, "scatter") || strings.Contains(f.What, "residual"):
+			limit = 3000
 		case f.Where == "Table 6" || f.Where == "Table 7":
 			limit = 31
 		case strings.Contains(f.What, "end to end"):
@@ -82,7 +88,7 @@ func TestThePapersFiguresAreMissedByNoMoreThanIsSaid(t *testing.T) {
 			t.Errorf("%s is %.3g, measured %.3g", f.What, f.Modelled, f.Low)
 		}
 	}
-	if len(list) != 66 || fitted != 24 {
+	if len(list) != 134 || fitted != 24 {
 		t.Errorf("%d figures, %d of them fitted", len(list), fitted)
 	}
 }

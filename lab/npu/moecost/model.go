@@ -67,7 +67,7 @@ func (m *Machine) product(list []matrix, rows, bits int) (seconds float64, err e
 		return macs*float64(bits)/8/(d.Read*1e9) + float64(rows)*macs/(d.Device*1e9), nil
 	}
 	for _, w := range list {
-		c, _, err := m.units.Product(soc.Matrix{M: w.m, K: w.k, Bits: bits, Group: 64, Count: 1}, rows)
+		c, err := m.units.Product(soc.Matrix{M: w.m, K: w.k, Bits: bits, Group: 64, Count: 1}, rows)
 		if err != nil {
 			return 0, err
 		}
@@ -82,7 +82,7 @@ func (m *Machine) scores(x *Model, rows, keys int) float64 {
 	if m.units == nil {
 		return x.scoring(rows, keys) / 2 / (m.Device.Costs.Device * 1e9)
 	}
-	c := m.units.Attention(&soc.Model{Heads: x.Heads, KVHeads: x.KVHeads, HeadDim: x.HeadDim}, []soc.Work{{Rows: rows, Context: keys}})
+	c := m.units.Attention(&soc.Model{Layers: 1, Heads: x.Heads, KVHeads: x.KVHeads, HeadDim: x.HeadDim}, []soc.Work{{Rows: rows, Context: keys}})
 	return c.Seconds
 }
 

@@ -7,10 +7,9 @@
 //	Model (matrices, heads)          ──▶ Chip.Step ──▶ Cost (seconds of each unit)
 //	Work (rows and contexts of a step)
 //
-// A kernel takes as long as its slowest unit: DMA, vector threads or the tile unit;
-// a product over tiles also fills and drains its pipeline. Kernels run one after the
-// other, and each step costs Chip.Request beside. What a layer has beside products and softmax (norms,
-// rotary embeddings, gates, quantising) is counted in packets. Sampling is not in it.
+// A step has the packets of a step of BitNet-2B that executed, with counts that are scaled to the model's sizes, and
+// costs Chip.Request beside. Sampling is not in it. A kernel by itself takes as long as its slowest unit: DMA, vector
+// threads or the tile unit; a product over tiles also fills and drains its pipeline.
 package soc
 
 import (

@@ -20,8 +20,8 @@ type Cost struct {
 
 // Add adds a cost that comes after c.
 func (c *Cost) Add(d Cost) {
-	if total := c.Tiles + d.Tiles; total > 0 {
-		c.Useful = (c.Useful*c.Tiles + d.Useful*d.Tiles) / total
+	if d.Useful > 0 {
+		c.Useful = (c.Useful*c.Tiles + d.Useful*d.Tiles) / max(c.Tiles+d.Tiles, 1e-12)
 	}
 	c.Seconds += d.Seconds
 	c.DMA += d.DMA
@@ -31,9 +31,13 @@ func (c *Cost) Add(d Cost) {
 	c.Joules += d.Joules
 }
 
-// times multiplies the cost: n such things, one after the other.
-func (c Cost) times(n int) Cost {
-	f := float64(n)
+// less returns the cost without a part of it.
+func (c Cost) less(d Cost) Cost {
+	return Cost{c.Seconds - d.Seconds, c.DMA - d.DMA, c.Vector - d.Vector, c.Tiles - d.Tiles, c.Host - d.Host, c.Joules - d.Joules, c.Useful}
+}
+
+// times multiplies the cost.
+func (c Cost) times(f float64) Cost {
 	return Cost{c.Seconds * f, c.DMA * f, c.Vector * f, c.Tiles * f, c.Host * f, c.Joules * f, c.Useful}
 }
 

@@ -3,6 +3,8 @@ package soc
 import (
 	"math/bits"
 
+	"github.com/lutra-lm/lutra/hexagon"
+	"github.com/lutra-lm/lutra/hexagon/layout"
 	"github.com/lutra-lm/lutra/hexagon/pipeline"
 	"github.com/lutra-lm/lutra/lab/npu/tiling"
 	"github.com/lutra-lm/lutra/lab/npu/timeline"
@@ -14,7 +16,7 @@ type Machine struct {
 	Chip
 	Packets Packets
 	Route   Route
-	Only    Path                 // of products; empty: the one that takes less
+	Tiles   bool                 // whether products of few rows go by tiles, too
 	Bytes   bool                 // whether matrices with a scale a row go by tiles of bytes
 	layouts map[layoutKey]Layout // Plan is slow
 }
@@ -27,13 +29,7 @@ type layoutKey struct {
 
 // NewMachine returns the chip with this project's kernels and weights that come by DMA.
 func NewMachine(c Chip) *Machine {
-	p := Counted()
-	r, err := rest()
-	if err != nil {
-		panic(err) // part of the program
-	}
-	p.Rest = r
-	return &Machine{Chip: c, Packets: p, Route: ByDMA, layouts: map[layoutKey]Layout{}}
+	return &Machine{Chip: c, Packets: Counted(), Route: ByDMA, layouts: map[layoutKey]Layout{}}
 }
 
 // layout calls Plan, once for each shape.
@@ -124,55 +120,50 @@ const (
 	ByHost   Path = "cpu"
 )
 
-// Product returns the cost of rows products with x, by the path that takes less.
-// Lookup includes nothing for tables.
-func (m *Machine) Product(x Matrix, rows int) (Cost, Path, error) {
-	if x.Host {
-		bytes, flops := float64(x.M)*float64(x.K)*float64(x.Bits)/8, 2*float64(x.M)*float64(x.K)*float64(rows)
-		rate := m.HostCompute.Value
-		if rows == 1 {
-			rate = m.HostRow.Value
-		}
-		s := max(bytes/(m.HostBandwidth.Value*1e9), flops/(rate*1e9))
-		return Cost{Host: s, Seconds: s}, ByHost, nil
+// Path returns how rows rows are multiplied: few by lookups, as package hexagon does it.
+func (m *Machine) Path(x Matrix, rows int) Path {
+	f := layout.Format{Bits: x.Bits, Group: x.Group}
+	if x.Group >= x.K {
+		f.Group = 0
 	}
-	byTiles, err := m.Tiled(x, rows, true)
-	if err != nil {
-		return Cost{}, "", err
+	if x.Levels {
+		f.Values = layout.IQ4_NL.Values
 	}
-	byLookup := m.Lookup(x, rows)
-	faster := byLookup.Seconds+m.Tables(x, rows).Seconds <= byTiles.Seconds
-	if x.Bits <= 8 && (m.Only == ByLookup || m.Only == "" && faster) {
-		return byLookup, ByLookup, nil
+	switch {
+	case x.Host:
+		return ByHost
+	case x.Bits <= 8 && !m.Tiles && rows <= hexagon.LookupRows(f, false):
+		return ByLookup
 	}
-	return byTiles, ByTiles, nil
+	return ByTiles
+}
+
+// host returns the cost of rows products on the CPU.
+func (m *Machine) host(x Matrix, rows int) Cost {
+	bytes, flops := float64(x.M)*float64(x.K)*float64(x.Bits)/8, 2*float64(x.M)*float64(x.K)*float64(rows)
+	rate := m.HostCompute.Value
+	if rows == 1 {
+		rate = m.HostRow.Value
+	}
+	s := max(bytes/(m.HostBandwidth.Value*1e9), flops/(rate*1e9))
+	return Cost{Host: s, Seconds: s}
+}
+
+// Product returns the cost of rows products with x by themselves, without lookup tables.
+func (m *Machine) Product(x Matrix, rows int) (Cost, error) {
+	switch m.Path(x, rows) {
+	case ByHost:
+		return m.host(x, rows), nil
+	case ByLookup:
+		return m.Lookup(x, rows), nil
+	}
+	return m.Tiled(x, rows, true)
 }
 
 // Work is the part of one sequence in a step.
 type Work struct {
 	Rows    int `json:"rows"`    // tokens that are computed
 	Context int `json:"context"` // tokens that the last of them sees, itself included
-}
-
-// Attention returns the cost of attention in one layer (OpTileMul and OpSoftmax): keys and
-// values come by DMA, once for all query heads that share them.
-func (m *Machine) Attention(x *Model, work []Work) Cost {
-	var sum Cost
-	rest := &m.Packets.Rest
-	for _, w := range work {
-		rows, keys := w.Rows*x.Heads/max(1, x.KVHeads), up(w.Context, tiling.MMA)
-		padded := up(rows, tiling.MMA)
-		scores := float64(padded) * float64(keys) * float64(x.KVHeads)
-		c := Cost{
-			DMA:    m.load(2 * 2 * w.Context * x.KVHeads * x.HeadDim),
-			Vector: m.vector(scores/64*m.Packets.Softmax) + float64(x.KVHeads)*(m.thread(rest.AttendPackets+rest.Collect*float64(w.Context))+m.Barriers(rest.AttendBarriers)),
-			Tiles:  2 * m.tileSeconds(padded, x.HeadDim, keys) * float64(x.KVHeads),
-			Useful: float64(rows) / float64(padded),
-		}
-		c.overlapped()
-		sum.Add(c)
-	}
-	return sum
 }
 
 // deltaPackets is about how many packets a row takes for each 128 bytes of states (OpDelta), as its loops are compiled
@@ -192,82 +183,5 @@ func (m *Machine) DeltaNet(x *Model, work []Work) Cost {
 	return sum
 }
 
-// Step returns the cost of one pass over the model with the work of its sequences, and the
-// path of each matrix. outputs is the number of rows whose logits are wanted.
-func (m *Machine) Step(x *Model, work []Work, outputs int) (Cost, []Path, error) {
-	var sum Cost
-	var paths []Path
-	rows, longest := 0, 0
-	for _, w := range work {
-		rows, longest = rows+w.Rows, max(longest, w.Rows)
-	}
-	tabled := map[tables]bool{}
-	for _, mx := range x.Matrices {
-		n := rows
-		if mx.Input == Logits {
-			n = outputs
-		}
-		if n == 0 {
-			paths = append(paths, "")
-			continue
-		}
-		c, path, err := m.Product(mx, n)
-		if err != nil {
-			return Cost{}, nil, err
-		}
-		if of := (tables{mx.Input, mx.inBytes()}); path == ByLookup && !tabled[of] { // q, k, v share tables; so do gate and up
-			tabled[of] = true
-			c.Add(m.Tables(mx, n))
-		}
-		sum.Add(c.times(mx.Count))
-		paths = append(paths, path)
-	}
-	each := m.layerRest(x, rows)
-	sum.Add(each.times(x.Layers + x.Convs + x.Deltas))
-	attention, net := m.Attention(x, work), m.DeltaNet(x, work)
-	sum.Add(attention.times(x.Layers))
-	sum.Add(net.times(x.Deltas))
-	sum.Seconds += m.Request.Value / 1e3
-	watts := m.DecodePower.Value
-	if longest > 1 {
-		watts = m.PrefillPower.Value
-	}
-	sum.Joules = sum.Seconds * watts
-	return sum, paths, nil
-}
-
-// tables are made of an input, for lookups or as bytes.
-type tables struct {
-	input string
-	bytes bool
-}
-
 // Logits is the Input of the matrix that makes logits.
 const Logits = "logits"
-
-// Decode returns the cost of one token for each of batch sequences at a context.
-func (m *Machine) Decode(x *Model, batch, context int) (Cost, error) {
-	work := make([]Work, batch)
-	for i := range work {
-		work[i] = Work{1, context}
-	}
-	c, _, err := m.Step(x, work, batch)
-	return c, err
-}
-
-// Prefill returns the cost of a prompt, in chunks.
-func (m *Machine) Prefill(x *Model, tokens int) (Cost, error) {
-	var sum Cost
-	for at := 0; at < tokens; at += Chunk {
-		n, outputs := min(Chunk, tokens-at), 0
-		if at+n == tokens {
-			outputs = 1
-		}
-		c, _, err := m.Step(x, []Work{{n, at + n}}, outputs)
-		if err != nil {
-			return Cost{}, err
-		}
-		sum.Add(c)
-	}
-	return sum, nil
-}

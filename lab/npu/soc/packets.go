@@ -16,9 +16,6 @@ type Packets struct {
 	Bytes      float64           // of OpPrecompute: as bytes
 	Dequant    map[Codes]float64 // of OpDequant: a block of 128×64
 	Fuse       map[Codes]float64 // of OpDequant: the tables of a strip's group
-	VLUT16     float64           // of OpVLUT16: a super-group of 256 weights
-	Softmax    float64           // of OpSoftmax: 64 scores, vgather's latency hidden by other threads
-	Rest       Rest              // of a layer
 }
 
 // Shared are the packets of rows that share a line of codes, of all of them.
@@ -51,7 +48,7 @@ func Counted() Packets {
 	c := ablation.Recorded()
 	p := Packets{
 		Line: map[Codes]float64{}, Scale: map[Codes]float64{}, Shared: map[int]Shared{}, Dequant: map[Codes]float64{}, Fuse: map[Codes]float64{},
-		Precompute: c.Each("precompute"), Bytes: c.Each("precompute-bytes"), VLUT16: c.Each("super-groups"), Softmax: c.Each("softmax"),
+		Precompute: c.Each("precompute"), Bytes: c.Each("precompute-bytes"),
 	}
 	for _, n := range []int{2, 4} {
 		p.Shared[n] = Shared{map[Codes]float64{}, map[Codes]float64{}}

@@ -2,25 +2,9 @@ package soc
 
 import (
 	"math"
+	"slices"
 	"testing"
 )
-
-// bitnet is BitNet-2B, without its head.
-func bitnet() Model {
-	const layers, hidden, ffn, kv = 30, 2560, 6912, 640
-	m := Model{Name: "bitnet", Layers: layers, Heads: 20, KVHeads: 5, HeadDim: 128}
-	add := func(name string, rows, cols int, input string) {
-		m.Matrices = append(m.Matrices, Matrix{Name: name, M: rows, K: cols, Bits: 2, Group: cols, Count: layers, Input: input})
-	}
-	add("q", hidden, hidden, "attn")
-	add("k", kv, hidden, "attn")
-	add("v", kv, hidden, "attn")
-	add("o", hidden, hidden, "out")
-	add("gate", ffn, hidden, "ffn")
-	add("up", ffn, hidden, "ffn")
-	add("down", hidden, ffn, "down")
-	return m
-}
 
 func machine(t *testing.T, id string) *Machine {
 	t.Helper()
@@ -49,19 +33,14 @@ func TestEveryConstantHasASourceAndAUnit(t *testing.T) {
 	}
 }
 
-// Nothing is fitted to these rates, and the head of T-MAN's, which would take 3 ms, is not in this model.
+// Nothing is fitted to these rates.
 func TestModelledTimesAreNotFarFromWhatThePapersMeasure(t *testing.T) {
-	m, x := machine(t, "8gen3"), bitnet()
-	c, err := m.Decode(&x, 1, 1024)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m, x := machine(t, "8gen3"), bitnet
+	c := m.Decode(&x, 1, 1024)
 	if got := 1 / c.Seconds; got < 49.1 || got > 1.8*49.1 {
 		t.Errorf("decode is modelled as %.1f tokens/s; T-MAN measures 49.1", got)
 	}
-	if c, err = m.Prefill(&x, 1024); err != nil {
-		t.Fatal(err)
-	}
+	c = m.Prefill(&x, 1024)
 	measured := 5.01 / 0.0080 // with attention that has no kernel of its own
 	if got := 1024 / c.Seconds; got < measured || got > 2.5*measured {
 		t.Errorf("prefill is modelled as %.0f tokens/s; T-MAN measures %.0f", got, measured)
@@ -69,39 +48,29 @@ func TestModelledTimesAreNotFarFromWhatThePapersMeasure(t *testing.T) {
 }
 
 func TestMoreWorkNeverTakesLess(t *testing.T) {
-	m, x := machine(t, "8gen3"), bitnet()
+	m, x := machine(t, "8gen3"), bitnet
 	last := 0.0
 	for batch := 1; batch <= 64; batch++ {
-		c, err := m.Decode(&x, batch, 512)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := m.Decode(&x, batch, 512)
 		if c.Seconds < last-1e-12 {
 			t.Errorf("a batch of %d takes %v s, one less %v", batch, c.Seconds, last)
 		}
 		last = c.Seconds
 	}
-	short, _ := m.Decode(&x, 4, 128)
-	long, _ := m.Decode(&x, 4, 4096)
+	short := m.Decode(&x, 4, 128)
+	long := m.Decode(&x, 4, 4096)
 	if long.Seconds <= short.Seconds {
 		t.Error("a longer context is free")
 	}
 }
 
 func TestBatchesMoveFromLookupToTheTileUnit(t *testing.T) {
-	m, x := machine(t, "8gen3"), bitnet()
-	path := func(rows int) Path {
-		_, p, err := m.Product(x.Matrices[4], rows)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return p
+	m, x := machine(t, "8gen3"), bitnet
+	if one, sixteen := m.Path(x.Matrices[2], 1), m.Path(x.Matrices[2], 16); one != ByLookup || sixteen != ByTiles {
+		t.Errorf("one row by %s, sixteen by %s", one, sixteen)
 	}
-	if path(1) != ByLookup || path(16) != ByTiles {
-		t.Errorf("one row by %s, sixteen by %s", path(1), path(16))
-	}
-	one, _ := m.Decode(&x, 1, 512)
-	sixteen, _ := m.Decode(&x, 16, 512)
+	one := m.Decode(&x, 1, 512)
+	sixteen := m.Decode(&x, 16, 512)
 	if sixteen.Seconds > 8*one.Seconds {
 		t.Errorf("sixteen rows take %.1f times one row's time", sixteen.Seconds/one.Seconds)
 	}
@@ -154,5 +123,60 @@ func TestSlowerRoutesTakeLonger(t *testing.T) {
 		} else {
 			last = c.DMA
 		}
+	}
+}
+
+// What a plan says of BitNet-2B is what executed.
+func TestStepsOfTheModelThatExecutedAreScaledByOne(t *testing.T) {
+	m, x := machine(t, "8gen3"), bitnet
+	near := func(what string, got, want Cost) {
+		t.Helper()
+		for _, v := range [][2]float64{{got.Seconds, want.Seconds}, {got.DMA, want.DMA}, {got.Vector, want.Vector}, {got.Tiles, want.Tiles}} {
+			if math.Abs(v[0]-v[1]) > 1e-6*v[1] {
+				t.Errorf("%s: %+v, executed %+v", what, got, want)
+				return
+			}
+		}
+	}
+	run := func(s Step) Cost {
+		e, err := ExecutedStep(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m.Run(e.Whole(x.Layers))
+	}
+	for _, batch := range ExecutedBatches {
+		near("a batch", m.Decode(&x, batch, ExecutedContext), run(Step{batch, 1, ExecutedContext}))
+	}
+	sum := Cost{}
+	for _, context := range executedContexts {
+		c := run(Step{1, Chunk, context})
+		near("a chunk", m.Step(&x, []Work{{Chunk, context}}, 0), c)
+		sum.Add(c.times(4))
+	}
+	prompt, token := m.Prefill(&x, 1024), m.Step(&x, []Work{{Chunk, 1024}}, 1).less(m.Step(&x, []Work{{Chunk, 1024}}, 0))
+	near("a prompt", prompt.less(token), sum)
+}
+
+// Between what executed, and for other shapes, a step takes more where there is more of it.
+func TestScaledStepsGrowWithWhatTheyHave(t *testing.T) {
+	m := machine(t, "8gen3")
+	least := m.Decode(&bitnet, 1, ExecutedContext)
+	for what, change := range map[string]func(*Model){
+		"layers":      func(x *Model) { x.Layers *= 2 },
+		"heads":       func(x *Model) { x.Heads, x.KVHeads = 2*x.Heads, 2*x.KVHeads },
+		"bits":        func(x *Model) { x.Matrices[2].Bits = 4 },
+		"a wide head": func(x *Model) { x.Matrices[4].M *= 2 },
+		"the CPU":     func(x *Model) { x.Matrices[3].Host = true },
+	} {
+		x := bitnet
+		x.Matrices = slices.Clone(x.Matrices)
+		change(&x)
+		if c := m.Decode(&x, 1, ExecutedContext); c.Seconds < 1.05*least.Seconds || c.Seconds > 2.1*least.Seconds {
+			t.Errorf("%s: %.4g s, BitNet-2B's take %.4g", what, c.Seconds, least.Seconds)
+		}
+	}
+	if c := m.Beside(&bitnet, []Work{{1, ExecutedContext}}, 1); c.Seconds > 0.5*least.Seconds || c.DMA > 0.2*least.DMA {
+		t.Errorf("beside products: %+v of %+v", c, least)
 	}
 }

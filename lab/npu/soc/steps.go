@@ -95,73 +95,15 @@ func (m *Machine) Rates() timeline.Rates {
 		ByteProduct: m.tileSeconds(32, 32, 32) / m.ByteRate.Value, Read: m.ByteRead.Value / (m.Clock.Value * 1e9)}
 }
 
+// time returns the time of packets that executed.
+func (m *Machine) time(list []timeline.Work) Cost {
+	b := timeline.Run(list, m.Rates())
+	return Cost{Seconds: b.Total, DMA: b.DMA, Vector: b.Vectors, Tiles: b.Tiles}
+}
+
 // Run returns the time of packets that executed, with a request and its answer.
 func (m *Machine) Run(list []timeline.Work) Cost {
-	b := timeline.Run(list, m.Rates())
-	return Cost{Seconds: b.Total + m.Request.Value/1e3, DMA: b.DMA, Vector: b.Vectors, Tiles: b.Tiles}
-}
-
-// Rest counts a layer beside products and softmax: packets of each operation's longest shard, and barriers.
-type Rest struct {
-	Packets  float64 // of one row: what does not grow with numbers
-	Number   float64 // packets for each number of a row that products read or make
-	Barriers float64
-	// Of attention, for each sequence and head of keys; Collect for each token of the context, too.
-	AttendPackets, AttendBarriers, Collect float64
-}
-
-// The heads of keys of BitNet-2B, the tokens of its executed steps, and the numbers that a layer's products read and make.
-const (
-	bitnetHeads   = 5
-	bitnetContext = 1024 + 64
-	bitnetNumbers = 2560 + 2560 + 2560 + 6912 + 2560 + 2*640 + 2560 + 2*6912 + 2560 // inputs, then outputs
-)
-
-// rest takes from executed steps of one row and of eight what Rest says.
-func rest() (Rest, error) {
-	var r Rest
-	var rows [2]float64
-	for i, batch := range []int{1, 8} {
-		x, err := ExecutedStep(Step{batch, 1, bitnetContext})
-		if err != nil {
-			return r, err
-		}
-		for _, w := range x.Layer {
-			switch w.Op {
-			case "products_by_lookups", "lookup_tables", "tiles_of_codes", "softmax":
-			case "RMS_norm", "quantization", "scaling_of_sums", "addition_of_rows", "rotary_embeddings", "gated_units":
-				if rows[i] += w.Packets; i == 0 {
-					r.Barriers += w.Barriers
-				}
-			case "collection_of_keys":
-				if i == 0 {
-					r.Collect += w.Packets / bitnetHeads / bitnetContext
-				}
-			default:
-				if i == 0 {
-					r.AttendPackets, r.AttendBarriers = r.AttendPackets+w.Packets/bitnetHeads, r.AttendBarriers+w.Barriers/bitnetHeads
-				}
-			}
-		}
-	}
-	r.Number = (rows[1] - rows[0]) / 7 / bitnetNumbers
-	r.Packets = rows[0] - r.Number*bitnetNumbers
-	return r, nil
-}
-
-// layerRest returns the cost of what a layer of rows rows has beside products and attention.
-func (m *Machine) layerRest(x *Model, rows int) Cost {
-	numbers, read := 0, map[string]bool{}
-	for _, mx := range x.Matrices {
-		if mx.Input == Logits || mx.Count == 0 {
-			continue
-		}
-		if numbers += mx.M; !read[mx.Input] {
-			read[mx.Input] = true
-			numbers += mx.K
-		}
-	}
-	r := &m.Packets.Rest
-	s := m.thread(r.Packets+r.Number*float64(numbers*rows)) + m.Barriers(r.Barriers)
-	return Cost{Vector: s, Seconds: s}
+	c := m.time(list)
+	c.Seconds += m.Request.Value / 1e3
+	return c
 }
