@@ -251,3 +251,32 @@ func TestTheExaminationFindsTheGoDeviceAndNamesTheRest(t *testing.T) {
 		}
 	}
 }
+
+// The packets of BitNet-2B's steps executed in batches and for a prompt; between its first and last chunk attention grows evenly.
+func TestAPlanOfTheModelThatExecutedSaysWhatExecuted(t *testing.T) {
+	o := DefaultOptions()
+	o.Context = tmanContext
+	p := plan(t, named(t, stepModel), o)
+	chip, _ := soc.Named(o.Chip)
+	m := soc.NewMachine(chip)
+	run := func(s soc.Step) float64 {
+		x, err := soc.ExecutedStep(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m.Run(x.Whole(p.Model.Layers)).Seconds
+	}
+	i := slices.IndexFunc(p.Chips, func(b Bounds) bool { return b.ID == o.Chip })
+	for _, b := range p.Chips[i].Decode {
+		if !slices.Contains(soc.ExecutedBatches, b.Tokens) {
+			continue
+		}
+		if want := run(soc.Step{Batch: b.Tokens, Rows: 1, Context: o.Context}); math.Abs(b.Seconds-want) > 1e-6*want {
+			t.Errorf("a batch of %d is planned as %v s, executed %v", b.Tokens, b.Seconds, want)
+		}
+	}
+	want := 4 * (run(soc.Step{Batch: 1, Rows: soc.Chunk, Context: soc.Chunk}) + run(soc.Step{Batch: 1, Rows: soc.Chunk, Context: promptTokens}))
+	if got := p.Chips[i].Prefill.Seconds; got < want || got > 1.003*want { // with logits of a token
+		t.Errorf("a prompt is planned as %v s, executed %v", got, want)
+	}
+}
