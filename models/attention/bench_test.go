@@ -47,6 +47,7 @@ func BenchmarkAttention(b *testing.B) {
 }
 
 // BenchmarkFormats is a token of each of n sequences, in a model's shape and all formats: bytes of keys and values a second.
+// Keys have a drift or none. It is small, so that weights are no denormal numbers.
 func BenchmarkFormats(b *testing.B) {
 	p := pool.New(1)
 	defer p.Close()
@@ -58,16 +59,24 @@ func BenchmarkFormats(b *testing.B) {
 			for _, kind := range []kv.Type{kv.F16, kv.Int8, int8AndInt4, kv.Int4} {
 				const length = 2048
 				c := newTestCase(b, rand.New(rand.NewPCG(1, 1)), shapes[name], kv.Options{Type: kind, BlockLen: 32}, Mask{Scale: 0.1}, slices.Repeat([]int{length}, n), 1)
-				b.Run(fmt.Sprintf("%s/N=%d/%v", name, n, kind), func(b *testing.B) {
-					var plan Plan
-					a, out := New(pool.Workers{Pool: p}, c.cfg.heads, c.cfg.Shape), make([]float32, len(c.rows)*c.cfg.heads*c.cfg.HeadDim)
-					a.MakePlan(&plan, c.rows, c.cache)
-					layer := 0
-					kerneltest.Fastest(b, func() {
-						a.Run(out, c.qkv, &plan, c.rows, c.cache, layer, &c.mask)
-						layer = (layer + 1) % c.cfg.Layers
-					}, float64(int64(n)*length*c.cache.TokenBytes(0))/1e9, "GB/s(p10)")
-				})
+				d := c.cfg.HeadDim
+				freq, turn := slowPairs(d)
+				for _, drift := range []*Drift{nil, NewDrift(slices.Repeat([]float32{10, 0}, c.cfg.Heads*d/2), d, true, freq, NewTurns(d/2, length, turn))} {
+					c.mask.Drift = drift
+					if drift != nil && c.mask.DriftIn(c.cache) == nil {
+						continue
+					}
+					b.Run(fmt.Sprintf("%s/N=%d/%v/drift=%t", name, n, kind, drift != nil), func(b *testing.B) {
+						var plan Plan
+						a, out := New(pool.Workers{Pool: p}, c.cfg.heads, c.cfg.Shape), make([]float32, len(c.rows)*c.cfg.heads*d)
+						a.MakePlan(&plan, c.rows, c.cache)
+						layer := 0
+						kerneltest.Fastest(b, func() {
+							a.Run(out, c.qkv, &plan, c.rows, c.cache, layer, &c.mask)
+							layer = (layer + 1) % c.cfg.Layers
+						}, float64(int64(n)*length*c.cache.TokenBytes(0))/1e9, "GB/s(p10)")
+					})
+				}
 			}
 		}
 	}

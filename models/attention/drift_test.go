@@ -18,16 +18,8 @@ func TestKeysWithoutTheirDriftKeepWhatTokensAddToIt(t *testing.T) {
 				cfg := config{4, kv.Shape{Layers: 1, Heads: 2, HeadDim: 64}}
 				r := rand.New(rand.NewPCG(8, 1))
 				d, lengths := cfg.HeadDim, []int{70, 300, 1100}
-				freq, bias := make([]float64, d/2), make([]float32, cfg.Heads*d)
-				for i := range freq {
-					freq[i] = math.Pow(1e6, -2*float64(i)/float64(d))
-				}
-				turn := func(cos, sin []float32, position int32) {
-					for i, f := range freq {
-						s, c := math.Sincos(float64(position) * f)
-						cos[i], sin[i] = float32(c), float32(s)
-					}
-				}
+				bias := make([]float32, cfg.Heads*d)
+				freq, turn := slowPairs(d)
 				place := func(head, pair int) (x, y int) {
 					if halves {
 						return head*d + pair, head*d + d/2 + pair
@@ -85,6 +77,20 @@ func TestKeysWithoutTheirDriftKeepWhatTokensAddToIt(t *testing.T) {
 					t.Errorf("the error's square is %v without the drift, %v with it", without, with)
 				}
 			})
+		}
+	}
+}
+
+// slowPairs are the frequencies of heads of d elements, and what sets cosines and sines of a position, as Qwen2.5 has them.
+func slowPairs(d int) (freq []float64, turn func(cos, sin []float32, position int32)) {
+	freq = make([]float64, d/2)
+	for i := range freq {
+		freq[i] = math.Pow(1e6, -2*float64(i)/float64(d))
+	}
+	return freq, func(cos, sin []float32, position int32) {
+		for i, f := range freq {
+			s, c := math.Sincos(float64(position) * f)
+			cos[i], sin[i] = float32(c), float32(s)
 		}
 	}
 }
