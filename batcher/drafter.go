@@ -1,6 +1,9 @@
 package batcher
 
-import "github.com/lutra-lm/lutra/batcher/sampling"
+import (
+	"github.com/lutra-lm/lutra/batcher/sampling"
+	"github.com/lutra-lm/lutra/models/kv"
+)
 
 // Drafter guesses the next tokens of one engine's sequences. The step loop calls
 // it. Its guesses change the speed alone, never the tokens.
@@ -19,7 +22,8 @@ type Drafter interface {
 // Follower is a Drafter that reads the hidden states of what its engine's model computes.
 type Follower interface {
 	Drafter
-	// Follow tells of tokens that a step has computed, number at and those after it, and of their states.
+	// Follow tells of tokens that a step has computed, number at and those after it, and of their states. The guess's Text
+	// ends with them.
 	Follow(g *Guess, at int, tokens []int32, states []float32)
 	// Read reads them, if they are many, at the end of a step. After an error the drafter is not called again.
 	Read() error
@@ -47,6 +51,8 @@ type Guess struct {
 	Most   int             // tokens wanted
 	Tokens []int32         // that may well follow Text, each if those before it do
 	Notes  Notes           // what the drafter keeps of the sequence
+	Root   *kv.Root        // begins the prefixes that the sequence shares, with Salt
+	Salt   kv.Salt
 }
 
 // Notes are closed when their sequence loses its KV blocks.

@@ -21,11 +21,14 @@ type drafterState struct {
 var rateAtFirst = [DraftKinds]float64{DraftLookup: 0.3, DraftModel: 0.7, DraftMTP: 0.7}
 
 const (
-	rateForget    = 0.15
+	lookupForget  = 0.15 // texts differ more in repetitions than in what models know of them
+	streamForget  = 1.0 / 16
 	drafterForget = 0.02
+	trust         = 4    // judgements of a stream that weigh as much as all of its drafter
 	worthwhile    = 1.03 // least gain of speed
-	worthDrafting = 1.1  // likewise where drafting takes time, of which less is known
+	worthDrafting = 1.05 // likewise where drafting takes time, of which less is known
 	trials        = 0.02 // share of the time that goes to trying a drafter that does not pay
+	pauseMost     = 64   // steps between two trials
 	balanceShift  = 1.0 / 512
 )
 
@@ -63,12 +66,19 @@ func (dr *drafterState) settle(streams, drafted, accepted int, cost *schedule.Co
 
 // judge notes whether a guess of it was right.
 func (dr *drafterState) judge(g *guess, right bool) {
-	g.judged++
-	learn(&g.rate, max(rateForget, 1/float64(g.judged+2)), right)
-	if dr.Kind() != DraftLookup { // texts differ more in that than models
-		dr.judged++
-		learn(&dr.rate, max(drafterForget, 1/float64(dr.judged+2)), right)
+	if g.pause = min(max(1, 2*g.pause), pauseMost); right {
+		g.pause = 0
 	}
+	g.wait = g.pause
+	g.judged++
+	if dr.Kind() == DraftLookup {
+		learn(&g.rate, max(lookupForget, 1/float64(g.judged+2)), right)
+		return
+	}
+	dr.judged++
+	learn(&dr.rate, max(drafterForget, 1/float64(dr.judged+2)), right)
+	learn(&g.own, max(streamForget, 1/float64(g.judged+2)), right)
+	g.rate = g.own + (dr.rate-g.own)*trust/float64(trust+g.judged)
 }
 
 // learn moves a rate to what has just been seen.

@@ -123,7 +123,7 @@ func TestADraftModelPaysOrIsOff(t *testing.T) {
 		{"quick and wrong", 50, 1, clocked(ms, ms/10, looping), 0.95, 1},
 		{"quick and wrong, four streams", 50, 4, clocked(ms, ms/10, looping), 0.95, 1},
 		{"right and as slow as the model itself", 50, 1, clocked(20*ms, ms, nil), 0.95, 1},
-		{"slow, wrong, and a long prompt", 1000, 1, clocked(20*ms, ms, looping), 0.95, 1},
+		{"slow, wrong, and a long prompt", 1000, 1, clocked(20*ms, ms, looping), 0.95, 1.01}, // lookups may be right
 	} {
 		speed := func(how Speculation) (tokens float64) {
 			synctest.Test(t, func(t *testing.T) {

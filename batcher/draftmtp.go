@@ -1,6 +1,8 @@
 package batcher
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
 	"slices"
 
 	"github.com/lutra-lm/lutra/kernels/pool"
@@ -15,8 +17,9 @@ import (
 //	model      h(a) ────▶ h(b) ────▶
 //	MTP             b,h(a)     c,h(b) ──▶ d     (guessed)
 //
-// For further guesses its own hidden states take the place of the model's. The states come from each step of the engine,
-// so the layer knows what was computed since the sequence got its blocks, and not what the prefix cache had.
+// For further guesses its own hidden states take the place of the model's. The states come from each step of the engine.
+// What the engine's prefix cache had, the layer's own cache mostly has too: a row there is a position less, so it wants
+// the token after the prefix as well. If it lacks rows, the layer reads what is computed from then on.
 type mtpDrafter struct {
 	draftPass
 	width int // of a hidden state
@@ -33,8 +36,9 @@ func NewMTPDrafter(predictor models.Model, cache *kv.Cache, pool *pool.Pool) Dra
 type trail struct {
 	d      *mtpDrafter
 	kv     *kv.Sequence // nil: nothing is kept
-	first  int          // the token of the first row, in the sequence
+	first  int          // the token of the first row, in the sequence; 1: of all, which others may share
 	tokens []int32      // computed by the model, from first on
+	last   int32        // the token of the last row, which the model may compute next
 	states []float32    // before the tokens that kv does not hold, and before the next one
 	used   uint64       // the call of its last use
 }
@@ -60,27 +64,45 @@ func (d *mtpDrafter) Follow(g *Guess, at int, tokens []int32, states []float32) 
 		r = &trail{d: d}
 		g.Notes = r
 	}
-	if r.kv == nil || at != r.first+len(r.tokens) {
+	if r.kv == nil || at != r.first+len(r.tokens) || r.kv.Len() > len(r.tokens) && r.last != tokens[0] {
 		r.Close()
-		r.kv, r.first = d.kv.Open(nil), at+1
+		r.open(g, at)
 		d.trail = append(d.trail, r)
-		tokens = tokens[1:] // of the first there is no state before
+		tokens = tokens[1:] // the layer has its row, or there is no state before it
 	}
 	r.used = d.call
 	r.tokens, r.states = append(r.tokens, tokens...), append(r.states, states...)
 }
 
-// unread bounds the tokens of a sequence that wait until a guess is wanted for it.
-const unread = Tile / 2
+// open begins with the rows that the cache has, if they are all before token number at, and that one.
+func (r *trail) open(g *Guess, at int) {
+	c := r.d.kv
+	var first [4]byte // whose row there is none of, though the others follow it
+	binary.LittleEndian.PutUint32(first[:], uint32(g.Text[0]))
+	before := g.Text[1 : at+1]
+	if r.kv = c.OpenSalted(g.Root, sha256.Sum256(append(g.Salt[:], first[:]...)), before); r.kv.Len() == at {
+		r.first, r.tokens = 1, append(r.tokens[:0], before...)
+		return
+	}
+	r.kv.Release()
+	r.kv, r.first = c.Open(nil), at+1
+}
 
-// Read implements Follower.
+// seal lets other sequences have the blocks that are full, of rows that stand for tokens.
+func (r *trail) seal(tokens []int32) {
+	if r.first == 1 {
+		r.kv.Seal(tokens)
+	}
+}
+
+// Read implements Follower. Tokens wait until a guess is wanted for their sequence, or their rows fill a block.
 func (d *mtpDrafter) Read() error {
 	d.batch.Reset()
 	d.pass = d.pass[:0]
 	for i := 0; i < len(d.trail); i++ {
 		r := d.trail[i]
-		n := len(r.tokens) - r.kv.Len()
-		if n <= unread {
+		n, block := len(r.tokens)-r.kv.Len(), d.kv.BlockLen()
+		if len(r.tokens)/block <= r.kv.Len()/block {
 			continue
 		}
 		if !d.grow(r, n) {
@@ -93,7 +115,15 @@ func (d *mtpDrafter) Read() error {
 	if len(d.batch.Tokens) == 0 {
 		return nil
 	}
-	return d.forward()
+	if err := d.forward(); err != nil {
+		return err
+	}
+	for _, r := range d.trail {
+		if r.kv.Len() == len(r.tokens) {
+			r.seal(r.tokens)
+		}
+	}
+	return nil
 }
 
 // add adds to the pass n rows of r, for which its cache has grown.
@@ -126,6 +156,7 @@ func (d *mtpDrafter) Draft(guesses []*Guess, _ float64) error {
 	for i, g := range asked {
 		if r := g.Notes.(*trail); r.kv != nil {
 			r.kv.Truncate(known[i])
+			r.seal(g.Text[1:])
 		}
 	}
 	return nil
@@ -144,6 +175,7 @@ func (d *mtpDrafter) begin(g *Guess) {
 	r.used = d.call
 	if d.grow(r, n) {
 		d.add(r, n, 1, g.Text[len(g.Text)-n:]...)
+		r.last = g.Text[len(g.Text)-1]
 		d.pass = append(d.pass, g)
 	}
 }

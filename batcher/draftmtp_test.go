@@ -123,3 +123,49 @@ func predicted(t *testing.T, b *models.Bundle, cache *kv.Cache, text []int32, n 
 		made = forward(b.Predictor, cache, s, made.States[len(made.States)-width:], guess[len(guess)-1])
 	}
 }
+
+func TestAnMTPDrafterGuessesTheSameBehindACachedPrefix(t *testing.T) {
+	sweep.NoRace(t)
+	b, pool := smallModel(t, synthetic.Shape{Arch: synthetic.Qwen35, Predicts: true})
+	cache, err := kv.New(b.Predictor.Config().KV(), kv.Options{BlockLen: 8, Blocks: 200})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cache.Close() })
+	d := &told{Follower: NewMTPDrafter(b.Predictor, cache, pool).(Follower)}
+	opt := DefaultOptions()
+	opt.Pool, opt.Speculation, opt.Drafters, opt.StepTokens = pool, "3", []Drafter{d}, 2*Tile
+	main := newStates(t, b.Model, 200, 40)
+	e, end := running(t, b.Model, main, opt)
+	run := func(salt string, prompt []int32) (guesses [][2][]int32, accepted int64, cached int) {
+		d.mu.Lock()
+		d.guesses = nil
+		d.mu.Unlock()
+		before := e.Stats().DraftAccepted[DraftMTP]
+		s, err := e.Open(WithSalt(t.Context(), salt), prompt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer(t, s, sampling.Params{MaxTokens: 40, Temperature: 1, Seed: 3})
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		return d.guesses, e.Stats().DraftAccepted[DraftMTP] - before, s.Timing().CachedPrompt
+	}
+	for i, prompt := range [][]int32{append([]int32{7}, counting(70)...), append([]int32{7}, counting(140)...)} {
+		want, right, cached := run("other", prompt) // whose blocks nobody finds
+		if i == 0 {
+			run("", prompt)
+		}
+		got, again, found := run("", prompt)
+		if i == 0 && cached > 0 || found == 0 {
+			t.Errorf("the prefix cache had %d and %d tokens of a prompt of %d", cached, found, len(prompt))
+		}
+		if again != right || !slices.EqualFunc(got, want, func(a, b [2][]int32) bool { return slices.Equal(a[0], b[0]) && slices.Equal(a[1], b[1]) }) {
+			t.Errorf("behind %d cached tokens %d guesses are right, without %d; they are\n%v, want\n%v", found, again, right, got, want)
+		}
+	}
+	end()
+	if err := cache.Check(); err != nil {
+		t.Error(err)
+	}
+}

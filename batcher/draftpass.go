@@ -19,7 +19,6 @@ type draftPass struct {
 	batch models.Batch
 	pass  []*Guess // of the pass under way, those that get a token
 	draws *sampling.Batch
-	rows  []float32 // [pass][Vocab] logits, where the model has fewer
 }
 
 func newDraftPass(m models.Model, cache *kv.Cache, pool *pool.Pool) draftPass {
@@ -53,12 +52,13 @@ func (d *draftPass) forward() error {
 		return fmt.Errorf("batcher: draft of %d tokens: %w", len(d.batch.Tokens), err)
 	}
 	d.draws.Reset(len(d.pass))
+	c := d.model.Config() // of its tokens the first Outputs are guessed
 	for i, g := range d.pass {
-		w := d.draws.Add(i, d.row(i))
+		w := d.draws.Add(i, d.batch.Logits[i*c.Outputs:(i+1)*c.Outputs])
 		w.Params, w.ID, w.Position, w.Prompt, w.Tokens = g.Params, sampling.Sampled, len(g.Text)+len(g.Tokens), g.Prompt, w.Tokens[:0]
 		w.Params.Logprobs, w.Params.TopLogprobs = false, 0
-		w.Params.Constraint = stateAfter(g.Params.Constraint, g.Tokens)
-		if id, ok := w.Params.Forced(d.model.Config().Vocab); ok {
+		w.Params.Constraint, w.Vocab = stateAfter(g.Params.Constraint, g.Tokens), c.Vocab
+		if id, ok := w.Params.Forced(c.Vocab); ok {
 			w.ID = id
 		}
 		if w.Params.LooksBack() {
@@ -68,24 +68,6 @@ func (d *draftPass) forward() error {
 	d.draws.Run()
 	d.cost.Observe(len(d.batch.Tokens), time.Since(begin).Seconds())
 	return nil
-}
-
-// unlikely is the logit of a token that the model does not guess.
-const unlikely = -1e30
-
-// row returns the logits of all tokens for guess number i of the pass.
-func (d *draftPass) row(i int) []float32 {
-	c := d.model.Config()
-	row := d.batch.Logits[i*c.Outputs : (i+1)*c.Outputs]
-	if c.Outputs == c.Vocab {
-		return row
-	}
-	for n := len(d.pass) * c.Vocab; len(d.rows) < n; {
-		d.rows = append(d.rows, unlikely)
-	}
-	all := d.rows[i*c.Vocab : (i+1)*c.Vocab]
-	copy(all, row) // the others stay unlikely
-	return all
 }
 
 // stateAfter returns where a completion stands after further tokens, if it is known what may

@@ -10,9 +10,18 @@ type drafts struct {
 // even if it is not computed.
 type guess struct {
 	Guess
-	rate   float64 // how often it has been right of late
-	judged int     // guesses that rate is made of
+	rate   float64 // how often it is expected to be right
+	own    float64 // how often it has been right about this stream of late
+	judged int     // guesses that own is made of
 	begun  bool    // the drafter may read the text
+	// A drafter that does not pay is tried after pauses, which double as long as its guesses are wrong.
+	pause, wait int // steps: the last pause, and what is left of it
+}
+
+// due reports whether a drafter that does not pay is to be tried in this step.
+func (g *guess) due() bool {
+	g.wait--
+	return g.wait < 0
 }
 
 // close gives back what drafters keep of the stream.

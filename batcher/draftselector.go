@@ -108,7 +108,7 @@ func (d *draftSelector) draftsOf(s *Sequence) *drafts {
 	if own.by == nil {
 		own.by = make([]guess, len(d.drafters))
 		for i := range own.by {
-			own.by[i].rate = d.drafters[i].rate
+			own.by[i].rate, own.by[i].own = d.drafters[i].rate, d.drafters[i].rate
 		}
 	}
 	return own
@@ -137,10 +137,17 @@ func (d *draftSelector) follow(spans []span, b *models.Batch) {
 		n := min(s.task.demand.Computed-at, sp.End-sp.Start)
 		s.mu.Lock()
 		reads := n > 0 && !s.changed() && s.request.kind == wantTokens
+		var g *Guess
+		if reads {
+			own := d.draftsOf(s)
+			own.text = append(own.text[:0], s.content.tokens[:at+n]...)
+			g = &own.by[by].Guess
+			g.Text, g.Root, g.Salt = own.text, s.setup.variant.KVRoot(), s.salt
+		}
 		s.mu.Unlock()
 		if reads {
 			width := len(b.States) / len(b.Tokens)
-			f.Follow(&d.draftsOf(s).by[by].Guess, at, b.Tokens[sp.Start:sp.Start+n], b.States[sp.Start*width:(sp.Start+n)*width])
+			f.Follow(g, at, b.Tokens[sp.Start:sp.Start+n], b.States[sp.Start*width:(sp.Start+n)*width])
 		}
 	}
 	if err := f.Read(); err != nil {
@@ -165,7 +172,8 @@ func (d *draftSelector) consult(spans []span, by, n, room int, probe bool) {
 		return
 	}
 	dr.balance *= 1 - balanceShift
-	d.asked, d.options = askFor(d.asked[:0], d.options[:0], spans, by, d.cost == nil || dr.balance >= -base)
+	_, follows := dr.Drafter.(Follower) // which reads all texts anyway
+	d.asked, d.options = askFor(d.asked[:0], d.options[:0], spans, by, d.cost == nil || follows || dr.balance >= -base)
 	trial, priced := false, dr.Price(d.asked) > 0
 	if priced {
 		if d.cost != nil && probe {
@@ -214,32 +222,32 @@ func (d *draftSelector) call(dr *drafterState, extra float64) (took float64, err
 }
 
 // limitToProfitable reduces what is asked of a drafter that takes time to what is
-// worth that time, or to one token if there is credit to try the drafter. It
-// reports whether anything is worth it.
-func (d *draftSelector) limitToProfitable(dr *drafterState, n, room int) bool {
+// worth that time. Streams that it is due to be tried for get one token.
+// It reports whether anything is worth it; if not, trials need credit.
+func (d *draftSelector) limitToProfitable(dr *drafterState, n, room int) (pays bool) {
 	all := d.asked
 	d.taken = d.options.take(d.taken, n, room, d.cost, worthDrafting, func() float64 {
 		d.options.ask()
 		return dr.cost(all)
 	})
 	d.options.ask()
+	for _, o := range d.options {
+		pays = pays || o.guess != nil && o.taken > 0
+	}
 	kept := all[:0]
 	for _, o := range d.options {
-		if o.guess != nil && o.taken > 0 {
-			kept = append(kept, &o.guess.Guess)
+		switch g := o.guess; {
+		case g == nil:
+		case o.taken > 0:
+			g.pause = 0
+			kept = append(kept, &g.Guess)
+		case (pays || dr.credit > 0) && g.due():
+			g.Most = 1
+			kept = append(kept, &g.Guess)
 		}
 	}
-	switch {
-	case len(kept) > 0:
-		d.asked = kept
-		return true
-	case dr.credit > 0:
-		all[0].Most = 1
-		d.asked = all[:1]
-	default:
-		d.asked = nil
-	}
-	return false
+	d.asked = kept
+	return pays
 }
 
 // judge notes whether the guesses about the token after i others, which were

@@ -73,10 +73,11 @@ type ExpertShape struct {
 
 // StateShape describes the layers that do not attend.
 type StateShape struct {
-	RecurrentLayers int // of Layers: they have a recurrent state in place of keys and values
-	State           int // numbers of a sequence's recurrent state, all of these layers together
-	GuessBytes      int // of a guess until it is known to be right, so that the state can go back; 0: it cannot
-	StatelessLayers int // of Layers: they have neither keys and values nor a state
+	RecurrentLayers int      // of Layers: they have a recurrent state in place of keys and values
+	State           int      // numbers of a sequence's recurrent state, all of these layers together
+	GuessBytes      int      // of a guess until it is known to be right, so that the state can go back; 0: it cannot
+	StatelessLayers int      // of Layers: they have neither keys and values nor a state
+	Predictor       kv.Shape // what a cache for the layer that predicts a token further ahead must have room for; zero: there is none
 }
 
 // Footprint describes the weights.

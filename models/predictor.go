@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/lutra-lm/lutra/kernels/vector"
+	"github.com/lutra-lm/lutra/models/kv"
 	"github.com/lutra-lm/lutra/models/recurrent"
 )
 
@@ -37,10 +38,11 @@ func loadPredictor(t *tensors, main *decoder, opt *LoadOptions) *decoder {
 	y := m.predictor
 	if main.store != nil || t.accelerator != nil {
 		t.IgnoreAll(y.tensor(""))
+		m.Predictor = kv.Shape{}
 		return nil
 	}
 	own := *m
-	own.Layers, own.StateShape, own.states, own.predictor, own.DenseLayers = 1, StateShape{}, recurrent.Shape{}, nil, 0
+	own.Layers, own.StateShape, own.states, own.predictor, own.DenseLayers, own.Predictor = 1, StateShape{}, recurrent.Shape{}, nil, 0, kv.Shape{}
 	y.width, y.mixes = m.FFN, m.Experts > 0
 	own.layers = []layerSpec{*y}
 	all := &mixtures{pass: newExpertPass(opt.Pool, t.Local()), matrices: newExpertMatrices(t, &own)}
@@ -62,7 +64,7 @@ func loadPredictor(t *tensors, main *decoder, opt *LoadOptions) *decoder {
 
 // shortlist counts the tokens that a predictor guesses of a larger vocabulary, the first ones. A head of all of them would
 // take as long as many layers. Tokens are numbered by the merges that make them, mostly the frequent ones first (Zhao et
-// al. 2025, "FR-Spec", §3).
+// al. 2025, "FR-Spec", §3). Their weights are rounded to 4 bits, since a pass mostly reads this matrix.
 const shortlist = 1 << 15
 
 // loadShortHead loads the head of a predictor: the model's, for fewer tokens.
@@ -82,7 +84,8 @@ func loadShortHead(t *tensors, own *spec, main *decoder) head {
 		return head{out: t.rotatedMatrix(name, own.Vocab, own.Hidden), factor: main.head.factor, cap: main.head.cap}
 	}
 	own.Outputs = shortlist
-	return head{out: t.product(own.Hidden, t.Rows(name, 0, shortlist, own.Hidden, own.Vocab)), factor: main.head.factor, cap: main.head.cap}
+	short := product{Stacked: t.Stack(t.Coarse(name, 0, shortlist, own.Hidden, own.Vocab)), cols: own.Hidden} // to which adapters do not add
+	return head{out: short, factor: main.head.factor, cap: main.head.cap}
 }
 
 // findPredictor tells whether the layer after the model's n is one that predicts: of Qwen's models with gated delta nets,

@@ -11,6 +11,7 @@ import (
 
 	"github.com/lutra-lm/lutra/models/attention"
 	"github.com/lutra-lm/lutra/models/gguf"
+	"github.com/lutra-lm/lutra/models/kv"
 	"github.com/lutra-lm/lutra/models/load"
 	"github.com/lutra-lm/lutra/models/recurrent"
 )
@@ -84,6 +85,9 @@ func readSpec(h *load.Header, a architecture, context int) *spec {
 		if read(h, m); h.Err() != nil {
 			break
 		}
+	}
+	if m.predictor != nil {
+		m.Predictor = kv.Shape{Layers: 1, Heads: m.KVHeads, HeadDim: m.HeadDim}
 	}
 	return m
 }

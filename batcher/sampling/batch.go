@@ -51,7 +51,7 @@ func (b *Batch) Add(row int, logits []float32) *Draw {
 	}
 	b.lasts[row] = n + 1
 	d := &b.draws[n]
-	d.Row, d.next, d.Err = logits, 0, nil
+	d.Row, d.next, d.Vocab, d.Err = logits, 0, 0, nil
 	return d
 }
 

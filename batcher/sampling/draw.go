@@ -12,6 +12,7 @@ type Draw struct {
 	Position int     // of the token in its sequence
 	Tokens   []int32 // all tokens before it, when Params.LooksBack
 	Prompt   int     // of them belong to the prompt
+	Vocab    int     // tokens that Params.Constraint knows, of which Row may have the first ones alone; 0: as many as Row has
 	next     int     // index of the next draw from row; 0: none
 
 	Token Token // the result

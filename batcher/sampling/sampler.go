@@ -110,14 +110,14 @@ func (s *Sampler) constrain(row []float32, d *Draw) (err error) {
 			err = fmt.Errorf("%w: constraint: panic: %v", ErrSample, r)
 		}
 	}()
-	words := (len(row) + 63) / 64
+	words := (max(len(row), d.Vocab) + 63) / 64
 	s.mask = slices.Grow(s.mask[:0], words)[:words]
 	clear(s.mask)
 	d.Params.Constraint.Allow(s.mask)
 	if f, ok := d.Params.Constraint.(Fallible); ok && f.Err() != nil {
 		return fmt.Errorf("%w: %w", ErrSample, f.Err())
 	}
-	forbid(row, s.mask)
+	forbid(row, s.mask[:(len(row)+63)/64])
 	return nil
 }
 

@@ -51,7 +51,7 @@ func (m *CostModel) Observe(n int, took float64) {
 		nearest++
 	}
 	if k := &m.knots[nearest]; k.seen == 0 {
-		k.time, k.seen = took*float64(int(1)<<nearest)/float64(n), 1
+		k.time, k.seen = m.first(nearest, n, took), 1
 		m.known = true
 	}
 	off := min(max(took/m.Time(n), 1/Outlier), Outlier) - 1
@@ -76,6 +76,19 @@ func (m *CostModel) Observe(n int, took float64) {
 		// what they say together of n by as much as one of them would.
 		k.time *= 1 + off*max(drift, weight*max(Forget, 1/float64(k.seen+1))/(far*far+(1-far)*(1-far)))
 	}
+}
+
+// first returns the time of knot i, of which a step of n tokens is the first measurement. It lies on the way to that from
+// the size known below, since further rows are cheap; without one it is proportional.
+func (m *CostModel) first(i, n int, took float64) float64 {
+	size := float64(int(1) << i)
+	for lo := i - 1; lo >= 0; lo-- {
+		if k := &m.knots[lo]; k.seen > 0 {
+			at := float64(int(1) << lo)
+			return k.time + max(0, took-k.time)*(size-at)/(float64(n)-at)
+		}
+	}
+	return took * size / float64(n)
 }
 
 // Time returns what a step of n tokens is expected to take in seconds. Beyond the

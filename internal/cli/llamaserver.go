@@ -13,29 +13,37 @@ import (
 
 // formerFlags are other names of flags: what they were called here, or are in llama.cpp.
 var formerFlags = map[string]string{
-	"ctx": "context", "ctx-size": "context", "model-draft": "draft-model", "temp": "temperature", "predict": "max-tokens", "n-predict": "max-tokens",
+	"ctx": "context", "ctx-size": "context", "model-draft": "draft-model", "spec-draft-model": "draft-model",
+	"draft": "speculation", "draft-n": "speculation", "draft-max": "speculation", "spec-draft-n-max": "speculation",
+	"temp": "temperature", "predict": "max-tokens", "n-predict": "max-tokens",
 	"ssl-cert-file": "tls-cert", "ssl-key-file": "tls-key", "api-key-file": "api-keys-file",
 }
 
 // otherFlags say of flags of llama.cpp what there is here instead, by name and by letters.
 var otherFlags = map[string]string{
-	"parallel":     "requests are computed side by side, up to engine.sequences of config.yaml",
-	"n-gpu-layers": "the CPU computes all layers",
-	"flash-attn":   "attention never stores its scores",
-	"cache-type-k": "--kv-type is of keys and values, as int8/int4",
-	"alias":        "--model NAME=FILE names a model",
-	"mmproj":       "images are not read",
-	"mlock":        "weights stay in memory",
-	"no-mmap":      "no file is mapped",
-	"jinja":        "the model's chat template is always used",
-	"host":         "--addr HOST:PORT is the server's address",
-	"port":         "--addr HOST:PORT is the server's address",
-	"plain":        "answers are always shown as they are written",
-	"hf-repo":      "--model hf:OWNER/REPO:QUANT is a model of the hub",
+	"parallel":           "requests are computed side by side, up to engine.sequences of config.yaml",
+	"n-gpu-layers":       "the CPU computes all layers",
+	"flash-attn":         "attention never stores its scores",
+	"cache-type-k":       "--kv-type is of keys and values, as int8/int4",
+	"alias":              "--model NAME=FILE names a model",
+	"mmproj":             "images are not read",
+	"mlock":              "weights stay in memory",
+	"no-mmap":            "no file is mapped",
+	"jinja":              "the model's chat template is always used",
+	"host":               "--addr HOST:PORT is the server's address",
+	"port":               "--addr HOST:PORT is the server's address",
+	"plain":              "answers are always shown as they are written",
+	"hf-repo":            "--model hf:OWNER/REPO:QUANT is a model of the hub",
+	"spec-type":          "--speculation auto guesses by lookup, by the model's MTP layer and by --draft-model as far as each pays; off ends that",
+	"draft-min":          "--speculation auto guesses as many tokens as pay, and none where none do",
+	"hf-repo-draft":      "--draft-model hf:OWNER/REPO:QUANT is a model of the hub that drafts",
+	"speculative-config": "--speculation N or auto guesses by lookup, by the model's MTP layer and by --draft-model",
 }
 
 func init() {
-	for letters, name := range map[string]string{"np": "parallel", "ngl": "n-gpu-layers", "fa": "flash-attn", "a": "alias", "mm": "mmproj", "gpu-layers": "n-gpu-layers", "cache-type-v": "cache-type-k"} {
+	for letters, name := range map[string]string{"np": "parallel", "ngl": "n-gpu-layers", "fa": "flash-attn", "a": "alias", "mm": "mmproj", "gpu-layers": "n-gpu-layers", "cache-type-v": "cache-type-k",
+		"spec-default": "spec-type", "draft-n-min": "draft-min", "spec-draft-n-min": "draft-min", "draft-p-min": "draft-min", "spec-draft-p-min": "draft-min",
+		"spec-draft-hf": "hf-repo-draft", "hfd": "hf-repo-draft", "speculative-model": "speculative-config", "num-speculative-tokens": "speculative-config"} {
 		otherFlags[letters] = otherFlags[name]
 	}
 }

@@ -69,8 +69,9 @@ func Drafters(b, draft *models.Bundle, drafting, predicting *kv.Cache, pool *poo
 // PredictorKV makes the cache of a model's predictor, for as many tokens as main; nil: its file has none, or its engine
 // does not speculate.
 func PredictorKV(b *models.Bundle, main *kv.Cache, how batcher.Speculation) (*kv.Cache, error) {
-	if b.Predictor == nil || how == batcher.SpeculateOff || how == "" {
+	shape := speculating(b.Model.Config(), how).Predictor
+	if shape.Layers == 0 {
 		return nil, nil
 	}
-	return kv.New(b.Predictor.Config().KV(), kv.Options{Type: main.Type(), BlockLen: main.BlockLen(), Blocks: main.Blocks(), Cold: true})
+	return kv.New(shape, kv.Options{Type: main.Type(), BlockLen: main.BlockLen(), Blocks: main.Blocks(), Cold: main.Cold()})
 }

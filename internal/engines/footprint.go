@@ -49,7 +49,7 @@ func Measure(cfg *config.Config, m config.Model) (f Footprint, err error) {
 	if err != nil {
 		return f, err
 	}
-	f.KV, f.BlockLen, f.Block, f.State = opt.Type, opt.BlockLen, kv.BytesPerBlock(f.Config.KV(), opt), kv.BytesPerState(f.Config.KV())
+	f.KV, f.BlockLen, f.Block, f.State = opt.Type, opt.BlockLen, blockBytes(speculating(f.Config, cfg.Engine.Speculation), opt), kv.BytesPerState(f.Config.KV())
 	f.Buffers = buffers(f.Config, &cfg.Engine.Options)
 	return f, nil
 }

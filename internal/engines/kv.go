@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/internal/config"
 	"github.com/lutra-lm/lutra/internal/output"
 	"github.com/lutra-lm/lutra/models"
@@ -41,6 +42,23 @@ func kvOptions(c config.KV, shape models.Config) (kv.Options, error) {
 	return kv.Options{Type: kind, BlockLen: c.Block, Cold: !c.Prefix}, err
 }
 
+// blockBytes returns the memory of a block of a model's cache, with what its predictor keeps of the same tokens.
+func blockBytes(shape models.Config, opt kv.Options) int64 {
+	bytes := kv.BytesPerBlock(shape.KV(), opt)
+	if shape.Predictor.Layers > 0 {
+		bytes += kv.BytesPerBlock(shape.Predictor, opt)
+	}
+	return bytes
+}
+
+// speculating returns the shape of a model whose engine speculates as it is told to: without that, nothing predicts.
+func speculating(shape models.Config, how batcher.Speculation) models.Config {
+	if how == batcher.SpeculateOff || how == "" {
+		shape.Predictor = kv.Shape{}
+	}
+	return shape
+}
+
 // newKV makes a model's cache of at most share bytes, if the configuration does not set its size. If a
 // share holds less than leastContext, the cache may take up to four fifths of room.
 func newKV(c config.KV, shape models.Config, share, room int64) (*kv.Cache, error) {
@@ -48,7 +66,7 @@ func newKV(c config.KV, shape models.Config, share, room int64) (*kv.Cache, erro
 	if err != nil {
 		return nil, err
 	}
-	perBlock, perState := kv.BytesPerBlock(shape.KV(), opt), kv.BytesPerState(shape.KV())
+	perBlock, perState := blockBytes(shape, opt), kv.BytesPerState(shape.KV())
 	budget, err := c.Bytes()
 	if err != nil {
 		return nil, err

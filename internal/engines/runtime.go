@@ -165,7 +165,7 @@ func (r *Runtime) makeEngine(cfg config.Config, h *Host, share, room int64) erro
 		return err
 	}
 	for _, b := range h.bundles() {
-		cache, err := newKV(cfg.KV, b.Model.Config(), share, room)
+		cache, err := newKV(cfg.KV, speculating(b.Model.Config(), opt.Speculation), share, room)
 		if err != nil {
 			return err
 		}

@@ -414,3 +414,36 @@ func TestEveryModelIsPackedAsConfigured(t *testing.T) {
 		}
 	}
 }
+
+func TestWhatAPredictorKeepsIsPartOfTheMemoryOfACache(t *testing.T) {
+	shape := models.Config{Layers: 4, AttentionShape: models.AttentionShape{KVHeads: 1, HeadDim: 64}, Context: 1 << 20}
+	shape.Predictor = kv.Shape{Layers: 1, Heads: 1, HeadDim: 64}
+	const memory = 4 << 20
+	c := config.Default().KV
+	for _, fixed := range []bool{false, true} {
+		if c.Memory = "auto"; fixed {
+			c.Memory = "4MiB"
+		}
+		blocks := map[batcher.Speculation]int{}
+		for _, how := range []batcher.Speculation{batcher.SpeculateOff, batcher.SpeculateAuto, "3"} {
+			own := speculating(shape, how)
+			cache, err := newKV(c, own, memory, 2*memory)
+			if err != nil {
+				t.Fatal(err)
+			}
+			opt := kv.Options{Type: cache.Type(), BlockLen: cache.BlockLen()}
+			each := kv.BytesPerBlock(shape.KV(), opt)
+			if how != batcher.SpeculateOff {
+				each += kv.BytesPerBlock(shape.Predictor, opt)
+			}
+			if total := int64(cache.Blocks()) * each; total > memory || total < memory*9/10 {
+				t.Errorf("speculation %s, memory %s: all blocks take %d bytes of %d", how, c.Memory, total, memory)
+			}
+			blocks[how] = cache.Blocks()
+			cache.Close()
+		}
+		if blocks[batcher.SpeculateOff] <= blocks[batcher.SpeculateAuto] || blocks["3"] != blocks[batcher.SpeculateAuto] {
+			t.Errorf("memory %s: blocks %v", c.Memory, blocks)
+		}
+	}
+}

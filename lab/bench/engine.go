@@ -25,7 +25,11 @@ type EngineResult struct {
 	TokS    float64 `json:"tok_s"` // median of the repetitions
 	Min     float64 `json:"min"`
 	Max     float64 `json:"max"`
+	CPU     float64 `json:"cpu_ms"`       // processor time a token, of all threads, in the median
 	Fill    float64 `json:"lanes_filled"` // share of the lanes of the steps' tiles that carried a token
+	Steps   int64   `json:"steps"`        // of all runs, with the first
+	Guessed int64   `json:"guessed"`      // tokens in them that were guessed
+	Right   int64   `json:"right"`        // of these
 }
 
 // EngineReport is the report of `bench engine`.
@@ -71,6 +75,15 @@ func (t engineTest) speed(times []engineTimes) Spread {
 	v := make([]float64, len(times))
 	for i := range times {
 		v[i] = float64(t.counted()) / times[i].whole.Seconds()
+	}
+	return spreadOf(v)
+}
+
+// cpu returns milliseconds of processor time a token, given the times of the runs.
+func (t engineTest) cpu(times []engineTimes) Spread {
+	v := make([]float64, len(times))
+	for i := range times {
+		v[i] = milliseconds(times[i].cpu) / float64(t.counted())
 	}
 	return spreadOf(v)
 }
@@ -223,7 +236,8 @@ func Engine(ctx context.Context, o EngineOptions, errOut io.Writer) (Report, err
 			break
 		}
 		s := t.speed(times)
-		results = append(results, EngineResult{Model: o.name(bundle), Threads: pool.Threads(), Test: t.name, TokS: s.Median, Min: s.Min, Max: s.Max, Fill: steps.fill()})
+		results = append(results, EngineResult{Model: o.name(bundle), Threads: pool.Threads(), Test: t.name, TokS: s.Median, Min: s.Min, Max: s.Max, CPU: t.cpu(times).Median, Fill: steps.fill(),
+			Steps: steps.steps, Guessed: steps.guessed, Right: steps.right})
 	}
 	return results.ended(ctx)
 }
@@ -256,10 +270,11 @@ func (results EngineReport) ended(ctx context.Context) (Report, error) {
 
 // Print implements Report.
 func (results EngineReport) Print(w io.Writer) error {
-	rows := [][]string{{"model", "threads", "test", "tok/s", "min", "max", "lanes filled"}}
+	rows := [][]string{{"model", "threads", "test", "tok/s", "min", "max", "processor ms", "lanes filled", "guessed", "right"}}
 	for _, r := range results {
 		rows = append(rows, []string{r.Model, fmt.Sprint(r.Threads), r.Test,
-			fmt.Sprintf("%.1f", r.TokS), fmt.Sprintf("%.1f", r.Min), fmt.Sprintf("%.1f", r.Max), fmt.Sprintf("%.2f", r.Fill)})
+			fmt.Sprintf("%.1f", r.TokS), fmt.Sprintf("%.1f", r.Min), fmt.Sprintf("%.1f", r.Max),
+			fmt.Sprintf("%.2f", r.CPU), fmt.Sprintf("%.2f", r.Fill), fmt.Sprint(r.Guessed), fmt.Sprint(r.Right)})
 	}
 	return output.Table(w, rows)
 }

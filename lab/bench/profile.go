@@ -41,9 +41,10 @@ type ProfilePart struct {
 
 // stepTimes adds up an engine's steps. Read it when the engine has stopped.
 type stepTimes struct {
-	steps         int64
-	tokens, lanes int64         // lanes: of the tiles of 32 that the tokens begin
-	step, forward time.Duration // forward: of all models
+	steps          int64
+	tokens, lanes  int64         // lanes: of the tiles of 32 that the tokens begin
+	step, forward  time.Duration // forward: of all models
+	guessed, right int64         // guesses, and right ones among them
 }
 
 func (s *stepTimes) add(st batcher.StepStats) {
@@ -52,6 +53,9 @@ func (s *stepTimes) add(st batcher.StepStats) {
 	s.lanes += int64(st.Lanes)
 	s.step += st.Duration
 	s.forward += st.Forward + st.Drafting
+	for k := range st.Drafted {
+		s.guessed, s.right = s.guessed+int64(st.Drafted[k]), s.right+int64(st.Accepted[k])
+	}
 }
 
 // fill returns the share of the lanes that carried a token.

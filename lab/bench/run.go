@@ -186,6 +186,7 @@ func (r *engineRuns) measure(ctx context.Context) (times []engineTimes, err erro
 type engineTimes struct {
 	whole  time.Duration // from the first prompt, or the first token after it, to the last token
 	decode time.Duration // the mean time of a sequence from its first token to its last
+	cpu    time.Duration // of the program's threads during whole
 }
 
 // runEngineTest times one run.
@@ -223,13 +224,13 @@ func runEngineTest(ctx context.Context, e *batcher.Engine, t engineTest, held sa
 		decode[i], err = t.generate(ctx, sequences[i], prompts[i][0], held, vocab)
 		return err
 	}
-	start := time.Now()
+	start, cpu := time.Now(), processorTime()
 	switch {
 	case t.decode == 0:
 		err = each(prefill)
 	case t.deep:
 		if err = each(prefill); err == nil {
-			start = time.Now()
+			start, cpu = time.Now(), processorTime()
 			err = each(answer)
 		}
 	default:
@@ -240,7 +241,7 @@ func runEngineTest(ctx context.Context, e *batcher.Engine, t engineTest, held sa
 			return answer(i)
 		})
 	}
-	took.whole = time.Since(start)
+	took.whole, took.cpu = time.Since(start), processorTime()-cpu
 	for _, d := range decode {
 		took.decode += d / time.Duration(t.width)
 	}

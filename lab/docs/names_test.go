@@ -28,7 +28,7 @@ import (
 )
 
 // foreignFlags lists flags of other programs that the documents name.
-var foreignFlags = []string{"--draft-max", "--no-warmup", "--no-install-recommends", "--local-dir", "--output-format", "--temp", "--include", "--tasks", "--system-site-packages", "--user", "--stop-timeout", "--target", "--now", "--purge", "--allow-untrusted", "--prefix", "--ctx-size", "--ssl-cert-file", "--ssl-key-file", "--api-key-file"}
+var foreignFlags = []string{"--draft-max", "--spec-type", "--spec-draft-n-max", "--spec-draft-n-min", "--spec-draft-p-min", "--spec-draft-model", "--speculative-config", "--no-warmup", "--no-install-recommends", "--local-dir", "--output-format", "--temp", "--include", "--tasks", "--system-site-packages", "--user", "--stop-timeout", "--target", "--now", "--purge", "--allow-untrusted", "--prefix", "--ctx-size", "--ssl-cert-file", "--ssl-key-file", "--api-key-file"}
 
 // foreignFiles lists files of other programs, or of the reader.
 var foreignFiles = []string{"NAME-00001-of-00003.gguf", "small.gguf", "m.gguf", "model.gguf", "journal.jsonl", "results.json", "results.md", "convert_lora_to_gguf.py"}

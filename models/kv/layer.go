@@ -32,6 +32,9 @@ func (st *store) Blocks() int { return st.opt.Blocks }
 // BlockLen returns the number of tokens a block holds.
 func (st *store) BlockLen() int { return st.opt.BlockLen }
 
+// Cold tells whether Open finds nothing.
+func (st *store) Cold() bool { return st.opt.Cold }
+
 // Type returns the format of its keys and values.
 func (st *store) Type() Type { return st.opt.Type }
 

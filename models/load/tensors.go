@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/lutra-lm/lutra/internal/parallel"
 	"github.com/lutra-lm/lutra/kernels"
 	"github.com/lutra-lm/lutra/kernels/cpu"
 	"github.com/lutra-lm/lutra/kernels/matrix"
@@ -200,6 +201,37 @@ func (t *Tensors) Rows(name string, lo, hi int, dims ...int) *Stored {
 		return nil
 	}
 	return &Stored{x, lo, hi, factor}
+}
+
+// Coarse finds rows as Rows does, rounded to 4 bits a weight if they are stored in more: what reads them only guesses.
+func (t *Tensors) Coarse(name string, lo, hi int, dims ...int) *Stored {
+	s, to := t.Rows(name, lo, hi, dims...), gguf.Q4_0
+	if s == nil || t.form.Exact {
+		return s
+	}
+	cols, from := s.t.Cols(), s.t.Type
+	if cols%to.BlockLen() != 0 || from.BlockBytes()*to.BlockLen() <= to.BlockBytes()*from.BlockLen() {
+		return s
+	}
+	size := cols / to.BlockLen() * to.BlockBytes()
+	data := make([]byte, (hi-lo)*size)
+	err := parallel.Each(slices.Collect(slices.Chunk(data, 1024*size)), func(piece int, dst []byte) error {
+		row := make([]float32, cols)
+		for i := range len(dst) / size {
+			if err := s.t.Dequantize(row, (lo+piece*1024+i)*cols); err != nil {
+				return err
+			}
+			if err := gguf.Quantize(to, dst[i*size:][:size], row); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fail("tensor %s: %w", name, err)
+		return nil
+	}
+	return &Stored{&gguf.Tensor{Name: name, Type: to, Dims: []int{cols, hi - lo}, Data: data}, 0, hi - lo, s.factor}
 }
 
 // Into has the matrices that follow lie in a, which is not the loader's to free: matrices
