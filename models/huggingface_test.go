@@ -82,13 +82,3 @@ func TestADirectoryThatIsChangedFailsItsModel(t *testing.T) {
 		t.Errorf("after a change of %s: %v", weights, err)
 	}
 }
-
-func openDirectory(t *testing.T, name string) *gguf.File {
-	t.Helper()
-	f, err := Open(filepath.Join(directories, name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { f.Close() })
-	return f
-}

@@ -25,19 +25,6 @@ func open(t testing.TB, dir string) *gguf.File {
 	return f
 }
 
-// directories lists the directories of testdata.
-func directories(t testing.TB) (names []string) {
-	t.Helper()
-	found, err := filepath.Glob(filepath.Join(testdata, "*", fileConfig))
-	if err != nil || len(found) < 14 {
-		t.Fatalf("%d directories, %v", len(found), err)
-	}
-	for _, path := range found {
-		names = append(names, filepath.Base(filepath.Dir(path)))
-	}
-	return names
-}
-
 func TestTokensAreThoseOfTransformers(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(testdata, "tokens.json"))
 	if err != nil {
