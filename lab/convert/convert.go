@@ -22,7 +22,7 @@ var Types = []string{"auto", "F16", "BF16", "F32", "Q8_0", "TQ1_0", "TQ2_0", "I2
 var fileTypes = map[gguf.Type]uint32{gguf.F32: 0, gguf.F16: 1, gguf.Q4_0: 2, gguf.Q8_0: 7, gguf.Q5_0: 8, gguf.BF16: 32, gguf.NVFP4: 39, gguf.TQ1_0: 36, gguf.TQ2_0: 37, gguf.I2_S: 40}
 
 // Encode returns what a GGUF file of f holds whose matrices are of one of Types. Vectors, norms,
-// routers and the heads of reward models stay as they are. Types that no file has become one that
+// routers and the heads of reward models stay as they are, and convolutions become F32. Types that no file has become one that
 // holds the same values; the factors of NVFP4 go into weights of other types. Ternary types are for matrices that
 // are ternary; others, and those whose rows are no whole blocks, become F16.
 func Encode(f *gguf.File, to string) (gguf.Metadata, []gguf.Source, error) {
@@ -33,7 +33,7 @@ func Encode(f *gguf.File, to string) (gguf.Metadata, []gguf.Source, error) {
 	sources, bytes := make([]gguf.Source, 0, len(f.Tensors)), map[gguf.Type]int{}
 	for i := range f.Tensors {
 		t := &f.Tensors[i]
-		typ := inFile(t.Type)
+		typ := unchosen(t)
 		if to != "auto" && isFactor(f, t) {
 			continue
 		}
@@ -63,6 +63,14 @@ func Encode(f *gguf.File, to string) (gguf.Metadata, []gguf.Source, error) {
 	return md, sources, nil
 }
 
+// unchosen returns the type of a tensor unless the caller chooses it.
+func unchosen(t *gguf.Tensor) gguf.Type {
+	if isConvolution(t) {
+		return gguf.F32
+	}
+	return inFile(t.Type)
+}
+
 // inFile returns the type that holds the values of t in a file.
 func inFile(t gguf.Type) gguf.Type {
 	switch t {
@@ -88,9 +96,14 @@ func isFactor(f *gguf.File, t *gguf.Tensor) bool {
 
 func isTernary(t gguf.Type) bool { return t == gguf.TQ1_0 || t == gguf.TQ2_0 || t == gguf.I2_S }
 
+// isConvolution tells whether t is the taps of a convolution, which llama.cpp reads as F32 alone.
+func isConvolution(t *gguf.Tensor) bool {
+	return strings.HasSuffix(t.Name, "ssm_conv1d.weight") || strings.HasSuffix(t.Name, "shortconv.conv.weight")
+}
+
 // isMatrix tells whether the type of a tensor is the caller's to choose.
 func isMatrix(t *gguf.Tensor) bool {
-	return len(t.Dims) > 1 && strings.HasSuffix(t.Name, ".weight") && !strings.HasSuffix(t.Name, "norm.weight") && !strings.Contains(t.Name, "ffn_gate_inp") && !strings.HasPrefix(t.Name, "cls.")
+	return len(t.Dims) > 1 && !isConvolution(t) && strings.HasSuffix(t.Name, ".weight") && !strings.HasSuffix(t.Name, "norm.weight") && !strings.Contains(t.Name, "ffn_gate_inp") && !strings.HasPrefix(t.Name, "cls.")
 }
 
 // becomes returns the type that a matrix gets.

@@ -68,7 +68,7 @@ func TestAConvertedDirectoryHasTheKeysAndBitsOfTheDirectory(t *testing.T) {
 		}
 		for i := range f.Tensors {
 			want, got := &f.Tensors[i], g.Tensor(f.Tensors[i].Name)
-			if got == nil || got.Type != inFile(want.Type) || !slices.Equal(got.Dims, want.Dims) {
+			if got == nil || got.Type != unchosen(want) || !slices.Equal(got.Dims, want.Dims) {
 				t.Errorf("%s: tensor %s of %v %v is not there, or of another type or shape", name, want.Name, want.Type, want.Dims)
 				continue
 			}
@@ -87,6 +87,25 @@ func TestAConvertedDirectoryHasTheKeysAndBitsOfTheDirectory(t *testing.T) {
 				if err != nil || !bytes.Equal(a.Data, b.Data) {
 					t.Fatalf("%s: tensor %s: row %d differs, %v", name, want.Name, lo, err)
 				}
+			}
+		}
+	}
+}
+
+// llama.cpp refuses a file without the sections, and multiplies convolutions as F32 alone.
+func TestAConversionHasWhatLlamaCppWantsOfRecurrentLayers(t *testing.T) {
+	for _, c := range []struct{ dir, convolution, sections string }{
+		{"qwen35moe", "blk.0.ssm_conv1d.weight", "qwen35moe.rope.dimension_sections"},
+		{"lfm2", "blk.0.shortconv.conv.weight", ""},
+	} {
+		f := open(t, tokenless(t, c.dir))
+		for _, to := range []string{"auto", "F16", "Q8_0"} {
+			g := written(t, f, to)
+			if w := g.Tensor(c.convolution); w == nil || w.Type != gguf.F32 {
+				t.Errorf("%s as %s: the convolution is %v", c.dir, to, w)
+			}
+			if n, ok := g.Metadata[c.sections].([]int32); c.sections != "" && (!ok || len(n) != 4) {
+				t.Errorf("%s as %s: %s are %v", c.dir, to, c.sections, g.Metadata[c.sections])
 			}
 		}
 	}
@@ -200,6 +219,18 @@ func logits(t *testing.T, path string, exact bool) (of []float32) {
 	return of
 }
 
+// tokenless returns a directory of models/testdata/transformers, which have no tokenizer, with one of as many tokens.
+func tokenless(t *testing.T, name string) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), name)
+	err := os.CopyFS(dir, os.DirFS(filepath.Join("../../models/testdata/transformers", name)))
+	tokenizer, err2 := os.ReadFile(filepath.Join(testdata, "qwen3", "tokenizer.json"))
+	if err := errors.Join(err, err2, os.WriteFile(filepath.Join(dir, "tokenizer.json"), tokenizer, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
 func TestAConvertedDirectoryGivesTheBitsOfTheDirectory(t *testing.T) {
 	var names map[string]any
 	text, err := os.ReadFile(filepath.Join(testdata, "logits.json"))
@@ -210,15 +241,9 @@ func TestAConvertedDirectoryGivesTheBitsOfTheDirectory(t *testing.T) {
 	for name := range names {
 		dirs = append(dirs, filepath.Join(testdata, name))
 	}
-	// Experts in a latent space, one tensor an expert. Any tokenizer of as many tokens will do.
-	for _, name := range []string{"nemotron_h", "nemotron_h_moe", "nemotron_h_moe-latent"} {
-		dir := filepath.Join(t.TempDir(), name)
-		err := os.CopyFS(dir, os.DirFS(filepath.Join("../../models/testdata/transformers", name)))
-		tokenizer, err2 := os.ReadFile(filepath.Join(testdata, "qwen3", "tokenizer.json"))
-		if err := errors.Join(err, err2, os.WriteFile(filepath.Join(dir, "tokenizer.json"), tokenizer, 0o600)); err != nil {
-			t.Fatal(err)
-		}
-		dirs = append(dirs, dir)
+	// Experts in a latent space, one tensor an expert; convolutions, which become F32.
+	for _, name := range []string{"nemotron_h", "nemotron_h_moe", "nemotron_h_moe-latent", "qwen35moe", "lfm2"} {
+		dirs = append(dirs, tokenless(t, name))
 	}
 	for _, dir := range dirs {
 		f := open(t, dir)

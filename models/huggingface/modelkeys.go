@@ -153,6 +153,24 @@ func deltaKeys(k *keys) {
 	}
 }
 
+// qwen35Keys has the sections of pairs that pictures' positions turn, which llama.cpp wants. Text turns all alike.
+func qwen35Keys(k *keys) {
+	deltaKeys(k)
+	r := k.config.within("rope_parameters")
+	sections := []int32{11, 11, 10, 0} // as transformers has where a file says nothing
+	if r.has("mrope_section") {
+		clear(sections)
+		for i, n := range r.numbers("mrope_section", len(sections)-1) {
+			if n < 0 || n > maxDim || n != float32(int32(n)) {
+				r.fail("mrope_section", "has %v at %d, want a number of pairs", n, i)
+				return
+			}
+			sections[i] = int32(n)
+		}
+	}
+	k.set("rope.dimension_sections", sections)
+}
+
 // checkClamp holds the clamped unit of gpt-oss against the engine's.
 func checkClamp(k *keys) {
 	if x := k.config.number("swiglu_limit", 7); x != 7 {

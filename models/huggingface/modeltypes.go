@@ -161,8 +161,8 @@ var architectures = map[string]architecture{
 	"ernie4_5":         {name: "ernie4_5"},
 	"seed_oss":         {name: "seed_oss", names: postAttention},
 	"cohere2":          {name: "cohere2", windows: 4, layerNorm: true, called: map[string]string{"norm_eps": "layer_norm_eps"}, numbers: []key{{"logit_scale", "logit_scale"}}},
-	"qwen3_5_text":     {name: "qwen35", names: with(postAttention, deltaNames), layouts: deltaLayouts, plusOne: true, asStored: deltaNorm, more: deltaKeys},
-	"qwen3_5_moe_text": {name: "qwen35moe", names: with(postAttention, deltaNames), layouts: deltaLayouts, plusOne: true, asStored: deltaNorm, more: deltaKeys, mixture: gatedExperts},
+	"qwen3_5_text":     {name: "qwen35", names: with(postAttention, deltaNames), layouts: deltaLayouts, plusOne: true, asStored: deltaNorm, more: qwen35Keys},
+	"qwen3_5_moe_text": {name: "qwen35moe", names: with(postAttention, deltaNames), layouts: deltaLayouts, plusOne: true, asStored: deltaNorm, more: qwen35Keys, mixture: gatedExperts},
 	"qwen3_next":       {name: "qwen3next", names: with(postAttention, deltaNames), layouts: groupedDeltaLayouts, plusOne: true, asStored: deltaNorm, more: deltaKeys, mixture: gatedExperts},
 	"gpt_oss": {
 		name: "gpt-oss", names: with(postAttention, map[string]string{
