@@ -81,8 +81,10 @@ func offers(options draftOptions, spans []span) draftOptions {
 // is scratch, and returned.
 func (o draftOptions) take(taken []int, n, room int, cost *schedule.CostModel, least float64, price func() float64) []int {
 	best, sure := 0.0, float64(n)
+	var alone float64 // no step of more rows takes less time, though that of the first ones may be known from cold caches
 	if cost != nil {
-		best = float64(n) / cost.Time(n) * least
+		alone = cost.Time(n)
+		best = float64(n) / alone * least
 	}
 	taken = taken[:0]
 	most := 0
@@ -96,7 +98,7 @@ func (o draftOptions) take(taken []int, n, room int, cost *schedule.CostModel, l
 		sure += chance
 		if cost == nil {
 			most = k
-		} else if yield := sure / (cost.Optimistic(n+k) + price()); yield > best {
+		} else if yield := sure / (max(alone, cost.Optimistic(n+k)) + price()); yield > best {
 			best, most = yield, k
 		} else if chance < leastChance {
 			break
