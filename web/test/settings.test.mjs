@@ -231,15 +231,17 @@ test('shortcuts are listed by ?, and do what it says', async () => {
   await shot('help');
   await page.locator('#help input').uncheck();
   await page.keyboard.press('Escape');
+  await page.locator('#help').waitFor({ state: 'hidden' });
   await page.locator('#scroll').focus();
   await page.keyboard.press('n');
   assert.equal(await page.locator('.exchange').count(), 1, 'keys alone can be turned off');
   await page.keyboard.press('Control+/');
   await page.locator('#help input').check();
   await page.keyboard.press('Escape');
+  await page.locator('#help').waitFor({ state: 'hidden' });
   await page.locator('#scroll').focus();
   await page.keyboard.press('e');
-  assert.ok(await page.locator('.editing').isVisible());
+  await page.locator('.editing').waitFor();
   await page.keyboard.press('Escape');
   await page.locator('#scroll').focus();
   await page.keyboard.press('/');
