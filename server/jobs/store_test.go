@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -28,13 +29,19 @@ import (
 	"github.com/lutra-lm/lutra/internal/sweep"
 )
 
-// childFolder has the test's program answer the batches of a folder until it is killed.
-const childFolder = "LUTRA_JOBS_CHILD"
+// childFolder has the test's program answer the batches of a folder until it is killed, and childLines about how many lines
+// of them. Each puts out a dot.
+const childFolder, childLines = "LUTRA_JOBS_CHILD", "LUTRA_JOBS_CHILD_LINES"
 
 func TestMain(m *testing.M) {
 	if folder := os.Getenv(childFolder); folder != "" {
 		var out sync.Mutex
+		var begun atomic.Int64
+		most, _ := strconv.ParseInt(os.Getenv(childLines), 10, 64)
 		New(options(folder), zerolog.Nop()).Run(context.Background(), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if begun.Add(1) > most+8 { // the killer may have no processor for as long as all lines take
+				select {}
+			}
 			echo(w, r)
 			out.Lock()
 			defer out.Unlock()
@@ -227,8 +234,9 @@ func TestABatchWhoseServerIsKilledFiveTimesHasEachLineOnce(t *testing.T) {
 	id := s.begin(input(n)).ID
 	s.stop()
 	for kill := range 5 {
+		lines := n/8 + 7*kill
 		child := exec.Command(os.Args[0])
-		child.Env = append(os.Environ(), childFolder+"="+folder)
+		child.Env = append(os.Environ(), childFolder+"="+folder, childLines+"="+strconv.Itoa(lines))
 		out, err := child.StdoutPipe()
 		if err == nil {
 			err = child.Start()
@@ -236,7 +244,7 @@ func TestABatchWhoseServerIsKilledFiveTimesHasEachLineOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := io.ReadFull(out, make([]byte, n/8+7*kill)); err != nil { // so many lines have been begun
+		if _, err := io.ReadFull(out, make([]byte, lines)); err != nil { // so many have been answered
 			t.Error(err)
 		}
 		if err := child.Process.Signal(syscall.SIGKILL); err != nil {
