@@ -81,7 +81,7 @@ func offers(options draftOptions, spans []span) draftOptions {
 // is scratch, and returned.
 func (o draftOptions) take(taken []int, n, room int, cost *schedule.CostModel, least float64, price func() float64) []int {
 	best, sure := 0.0, float64(n)
-	var alone float64 // no step of more rows takes less time, though that of the first ones may be known from cold caches
+	var alone float64 // no step of more rows takes less time; the first step of all may have met cold caches
 	if cost != nil {
 		alone = cost.Time(n)
 		best = float64(n) / alone * least
