@@ -96,10 +96,8 @@ func inParameters(p *Parser, last bool) bool {
 			p.held = head[at+1:]
 			return true
 		}
-		if p.held = ""; last {
-			p.state = inText
-		}
-		return false
+		p.held = ""
+		return last // what is at its end now
 	}
 	head = head[len(e.open):]
 	at, n, which := p.format.naming(head)

@@ -246,6 +246,18 @@ func TestTheRestOfACharacterBehindACallIsText(t *testing.T) {
 	}
 }
 
+func TestACallEndsTheSameWithoutItsEndMarkHoweverItIsDivided(t *testing.T) {
+	for _, message := range []string{"<function=f><parameter=a></parameter>0", "<function=f>0<parameter=a>1</parameter>0", "<function=f>0"} {
+		qwen := formats[slices.IndexFunc(formats, func(f *Format) bool { return f.Name == "qwen3-coder" })]
+		whole := read(t, qwen, message)
+		for at := range len(message) + 1 {
+			if parts := read(t, qwen, message[:at], message[at:], ""); parts != whole {
+				t.Errorf("%q divided at %d:\n%s\nwhole:\n%s", message, at, parts, whole)
+			}
+		}
+	}
+}
+
 func TestWhatAFormatWritesItReads(t *testing.T) {
 	for _, f := range formats {
 		call := f.Write("get_weather", berlin)
