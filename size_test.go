@@ -24,8 +24,6 @@ const (
 var manyMethods = map[string]int{
 	"kernels/_gen/grouped gfni": 26,
 	"kernels/_gen/grouped tile": 82,
-	"kernels/acts Rows":         36,
-	"kernels/grouped kernel":    35,
 }
 
 // manyFields has the structs of more than mostFields fields, by folder and name. It only gets shorter.

@@ -16,7 +16,7 @@ type Rows struct {
 	n, k   int
 	x      []float32
 	codes  Codes          // int8 with one scale a row, in the layouts the ternary kernels read
-	groups [limits]groups // int8 with one scale each 32 columns, for packings with scales along K
+	groups [limits]Groups // int8 with one scale each 32 columns, for packings with scales along K
 	sums   *sums          // of columns, for matrices with offsets; nil: none were asked for
 	sets   uint64         // calls of Set and Gather
 	pinned bool           // to worker

@@ -7,8 +7,8 @@ import (
 	"github.com/lutra-lm/lutra/kernels/pool"
 )
 
-// derive makes the records d of g, which MakeGroups has made, unless that was done since Set.
-func (g *groups) derive(p *pool.Pool, d *derived, make func(dst, rec *[RecordBytes]byte)) {
+// build makes the records of g's unless that was done since Set.
+func (d *derived) build(p *pool.Pool, g *Groups, make func(dst, rec *[RecordBytes]byte)) {
 	if d.ready {
 		return
 	}

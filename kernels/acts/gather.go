@@ -77,7 +77,7 @@ func (g *gathering) Do(_, part int) {
 			to.Scale[i], to.NegSum[i] = from.Scale[at], from.NegSum[at]
 		default:
 			size, limit := g.to.GroupStride(), Limit(g.what-gatherGroups)
-			copy(g.to.Groups(limit)[i*size:(i+1)*size], g.from.Groups(limit)[at*size:])
+			copy(g.to.Groups(limit).rec[i*size:(i+1)*size], g.from.Groups(limit).rec[at*size:])
 		}
 	}
 }

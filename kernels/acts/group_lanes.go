@@ -8,52 +8,52 @@ import (
 	"github.com/lutra-lm/lutra/kernels/pool"
 )
 
-// groupLanes holds groups of 32 columns token-contiguous, for lookup tables, in
+// lanes holds groups of 32 columns token-contiguous, for lookup tables, in
 // tiles of 16 or 32 tokens:
 //
 //	[tile][K/32] of { q int8[32][tokens] · 8·d float32[2][tokens/2] }
 //
 // where q and d come from the records, and the scales belong first to the even
 // tokens, then to the odd ones. Lanes of tokens beyond the last are never used.
-type groupLanes struct {
+type lanes struct {
 	tokens int // of a tile; 0: not made
 	data   []byte
-	src    *Rows
+	from   *Groups
 }
 
 // GroupLaneBytes returns the size of a group of a tile.
 func GroupLaneBytes(tokens int) int { return (GroupCols + 4) * tokens }
 
-// MakeGroupLanes arranges the groups, which are Unlimited, in tiles of 16 or 32
-// tokens, unless that was done since Set. MakeGroups comes first.
-func (a *Rows) MakeGroupLanes(p *pool.Pool, tokens int) {
-	l := &a.groups[Unlimited].lanes
+// MakeLanes arranges the groups, which are Unlimited, in tiles of 16 or 32
+// tokens, unless that was done since Set.
+func (g *Groups) MakeLanes(p *pool.Pool, tokens int) {
+	l := &g.lanes
 	if l.tokens == tokens {
 		return
 	}
-	l.tokens, l.src = tokens, a
-	tiles := (a.n + tokens - 1) / tokens
+	l.tokens, l.from = tokens, g
+	tiles := (g.src.n + tokens - 1) / tokens
 	l.data = cpu.Grow(l.data, tiles*l.tileBytes())
-	a.Run(p, l, tiles)
+	g.src.Run(p, l, tiles)
 }
 
-// GroupLanes returns tile i of what MakeGroupLanes made.
-func (a *Rows) GroupLanes(i int) []byte {
-	l := &a.groups[Unlimited].lanes
+// Lanes returns tile i of what MakeLanes made.
+func (g *Groups) Lanes(i int) []byte {
+	l := &g.lanes
 	return l.data[i*l.tileBytes() : (i+1)*l.tileBytes()]
 }
 
-func (l *groupLanes) tileBytes() int {
-	return (l.src.k + GroupCols - 1) / GroupCols * GroupLaneBytes(l.tokens)
+func (l *lanes) tileBytes() int {
+	return (l.from.src.k + GroupCols - 1) / GroupCols * GroupLaneBytes(l.tokens)
 }
 
 // Do arranges tile i.
-func (l *groupLanes) Do(_, i int) {
-	stride := l.src.GroupStride()
-	recs := l.src.Groups(Unlimited)[i*l.tokens*stride:]
+func (l *lanes) Do(_, i int) {
+	stride := l.from.src.GroupStride()
+	recs := l.from.rec[i*l.tokens*stride:]
 	recs = recs[:min(l.tokens*stride, cap(recs))]
-	for g, size := 0, GroupLaneBytes(l.tokens); g*GroupCols < l.src.k; g++ {
-		group, recs := l.src.GroupLanes(i)[g*size:][:size], recs[g*RecordBytes:]
+	for g, size := 0, GroupLaneBytes(l.tokens); g*GroupCols < l.from.src.k; g++ {
+		group, recs := l.from.Lanes(i)[g*size:][:size], recs[g*RecordBytes:]
 		arrangeGroup(group[:GroupCols*l.tokens], recs, stride, l.tokens)
 		scales := group[GroupCols*l.tokens:]
 		for t := range l.tokens {

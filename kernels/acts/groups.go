@@ -61,15 +61,16 @@ const (
 	flatTight = 127 * 746
 )
 
-// groups holds rows quantised to int8 with one absmax scale each 32
-// columns, as records [n][K/32]. Columns beyond K count as zero.
-type groups struct {
+// Groups holds rows quantised to int8 with one absmax scale each 32
+// columns, as records [n][K/32]. Columns beyond K count as zero. Forms that some
+// tiles read in place of the records are made of these, each once.
+type Groups struct {
 	ready bool
 	rec   []byte
 	src   *Rows
 	limit Limit
 	sums  *sums // to be made with the records; nil: none
-	lanes groupLanes
+	lanes lanes
 
 	mixed  derived // for mixed panels
 	halves derived // of halves
@@ -86,7 +87,7 @@ type groups struct {
 type derived struct {
 	ready bool
 	rec   []byte // [n][GroupStride]
-	from  *groups
+	from  *Groups
 	make  func(dst, rec *[RecordBytes]byte)
 }
 
@@ -94,7 +95,7 @@ type derived struct {
 type wide struct {
 	ready bool
 	rec   []byte // [n][WideStride]
-	from  *groups
+	from  *Groups
 }
 
 // quads holds quad records, which are larger still.
@@ -102,10 +103,10 @@ type quads struct {
 	ready bool
 	first int    // row
 	rec   []byte // [K/32][n-first]
-	from  *groups
+	from  *Groups
 }
 
-func (g *groups) reset() {
+func (g *Groups) reset() {
 	g.ready, g.mixed.ready, g.halves.ready, g.wide.ready, g.quads.ready = false, false, false, false, false
 	g.nibblesReady, g.lanes.tokens = false, 0
 	g.pairs = g.pairs[:0]
@@ -134,11 +135,14 @@ func (a *Rows) MakeGroups(p *pool.Pool, limit Limit) {
 	g.ready = true
 }
 
-// Groups returns the records [n][GroupStride] that MakeGroups made with that limit.
-func (a *Rows) Groups(limit Limit) []byte { return a.groups[limit].rec }
+// Groups returns what MakeGroups made with that limit.
+func (a *Rows) Groups(limit Limit) *Groups { return &a.groups[limit] }
+
+// Records returns the records [n][GroupStride].
+func (g *Groups) Records() []byte { return g.rec }
 
 // Do quantises row i, and sums it for the products that wait for that.
-func (g *groups) Do(worker, i int) {
+func (g *Groups) Do(worker, i int) {
 	a := g.src
 	size := a.GroupStride()
 	quantizeGroups(g.rec[i*size:(i+1)*size], a.Row(i), g.limit)

@@ -19,15 +19,11 @@ import (
 //	              start from to fit, of every other pair of columns each
 const HalfBytes = RecordBytes / 2
 
-// MakeHalves makes half records of rows of a limit, [n][K/16] as far apart as the others,
-// unless that was done since Set. It wants MakeGroups first.
-func (a *Rows) MakeHalves(p *pool.Pool, limit Limit) {
-	g := &a.groups[limit]
-	g.derive(p, &g.halves, halve)
-}
+// MakeHalves makes half records, [n][K/16] as far apart as the others, unless that was done since Set.
+func (g *Groups) MakeHalves(p *pool.Pool) { g.halves.build(p, g, halve) }
 
-// Halves returns the records [n][GroupStride] that MakeHalves made with that limit.
-func (a *Rows) Halves(limit Limit) []byte { return a.groups[limit].halves.rec }
+// Halves returns the records [n][GroupStride] that MakeHalves made.
+func (g *Groups) Halves() []byte { return g.halves.rec }
 
 func halve(dst, rec *[RecordBytes]byte) {
 	for h := range 2 {

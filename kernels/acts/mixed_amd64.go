@@ -15,19 +15,17 @@ import (
 //	32  float32   d
 //	36  int16[2]  -32·Σq of each half, or of what is Tight -64·Σq: modulo 2¹⁶, where the sums fit
 
-// MakeMixed makes mixed records of a limit, [n][K/32] as the others, unless that was
-// done since Set. It wants MakeGroups first.
-func (a *Rows) MakeMixed(p *pool.Pool, limit Limit) {
-	g := &a.groups[limit]
-	if limit == Tight {
-		g.derive(p, &g.mixed, mixTight)
-		return
+// MakeMixed makes mixed records, [n][K/32] as the others, unless that was done since Set.
+func (g *Groups) MakeMixed(p *pool.Pool) {
+	how := mix
+	if g.limit == Tight {
+		how = mixTight
 	}
-	g.derive(p, &g.mixed, mix)
+	g.mixed.build(p, g, how)
 }
 
-// Mixed returns the records [n][GroupStride] that MakeMixed made with that limit.
-func (a *Rows) Mixed(limit Limit) []byte { return a.groups[limit].mixed.rec }
+// Mixed returns the records [n][GroupStride] that MakeMixed made.
+func (g *Groups) Mixed() []byte { return g.mixed.rec }
 
 func mix(dst, rec *[RecordBytes]byte) {
 	le := binary.LittleEndian

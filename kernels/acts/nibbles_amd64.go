@@ -15,13 +15,12 @@ import "github.com/lutra-lm/lutra/kernels/cpu"
 const NibbleBytes = 72
 
 // MakeNibbles makes the nibble records of the only row, of whole groups that are
-// Unlimited, unless that was done since Set. It wants MakeGroups first.
-func (a *Rows) MakeNibbles() {
-	g := &a.groups[Unlimited]
+// Unlimited, unless that was done since Set.
+func (g *Groups) MakeNibbles() {
 	if g.nibblesReady {
 		return
 	}
-	n := a.k / GroupCols
+	n := g.src.k / GroupCols
 	g.nibbles = cpu.Grow(g.nibbles, n*NibbleBytes)
 	_, _ = g.rec[n*RecordBytes-1], g.nibbles[n*NibbleBytes-1]
 	nibbleRecordsAVX2(&g.nibbles[0], &g.rec[0], n)
@@ -29,4 +28,4 @@ func (a *Rows) MakeNibbles() {
 }
 
 // Nibbles returns the records [K/32] that MakeNibbles made.
-func (a *Rows) Nibbles() []byte { return a.groups[Unlimited].nibbles }
+func (g *Groups) Nibbles() []byte { return g.nibbles }

@@ -26,9 +26,9 @@ func TestNibbleRecordsAreThePartsOfActivationRecords(t *testing.T) {
 		x[k-1] = 100 // other codes of its group are small
 		a.Set(x, 1, k)
 		a.MakeGroups(p, Unlimited)
-		a.MakeNibbles()
+		a.Groups(Unlimited).MakeNibbles()
 		for g := range k / GroupCols {
-			rec, n := a.Groups(Unlimited)[g*RecordBytes:], a.Nibbles()[g*NibbleBytes:]
+			rec, n := a.Groups(Unlimited).Records()[g*RecordBytes:], a.Groups(Unlimited).Nibbles()[g*NibbleBytes:]
 			var sum int32
 			for i := range GroupCols {
 				q := int32(int8(rec[i]))

@@ -13,32 +13,31 @@ import "github.com/lutra-lm/lutra/kernels/pool"
 const PairBytes = 96
 
 // pairing is a Task that makes the groups of a pair of rows.
-type pairing groups
+type pairing Groups
 
 // MakePairs makes the groups of pairs of rows, [(n+1)/2][K/32][PairBytes], unless that was
-// done since Set. It wants MakeGroups first. What stands beside an odd last row is arbitrary.
-func (a *Rows) MakePairs(p *pool.Pool, limit Limit) {
-	g := &a.groups[limit]
+// done since Set. What stands beside an odd last row is arbitrary.
+func (g *Groups) MakePairs(p *pool.Pool) {
 	if len(g.pairs) > 0 {
 		return
 	}
-	size, pairs := a.PairStride(), (a.n+1)/2
+	size, pairs := g.PairStride(), (g.src.n+1)/2
 	if cap(g.pairs) < pairs*size {
 		g.pairs = make([]byte, pairs*size)
 	}
 	g.pairs = g.pairs[:pairs*size]
-	a.Run(p, (*pairing)(g), pairs)
+	g.src.Run(p, (*pairing)(g), pairs)
 }
 
 // PairStride returns the distance of pairs in bytes.
-func (a *Rows) PairStride() int { return (a.k + GroupCols - 1) / GroupCols * PairBytes }
+func (g *Groups) PairStride() int { return (g.src.k + GroupCols - 1) / GroupCols * PairBytes }
 
-// Pairs returns the pairs that MakePairs made with that limit.
-func (a *Rows) Pairs(limit Limit) []byte { return a.groups[limit].pairs }
+// Pairs returns the pairs that MakePairs made.
+func (g *Groups) Pairs() []byte { return g.pairs }
 
 // Do makes pair i.
 func (g *pairing) Do(_, i int) {
-	stride, size := g.src.GroupStride(), g.src.PairStride()
+	stride, size := g.src.GroupStride(), (*Groups)(g).PairStride()
 	rec, dst := g.rec[2*i*stride:cap(g.rec)], g.pairs[i*size:(i+1)*size]
 	for at := 0; len(dst) > 0; at += RecordBytes {
 		pair := (*[PairBytes]byte)(dst)

@@ -20,15 +20,14 @@ import (
 const QuadBytes = 272
 
 // MakeQuads makes quad records of the rows from one on, of whole groups that are Unlimited, unless that
-// was done since Set. It wants MakeGroups first.
-func (a *Rows) MakeQuads(p *pool.Pool, from int) {
-	g := &a.groups[Unlimited]
-	q := &g.quads
+// was done since Set.
+func (g *Groups) MakeQuads(p *pool.Pool, from int) {
+	a, q := g.src, &g.quads
 	if q.ready {
 		return
 	}
 	q.from, q.first = g, from
-	q.rec = cpu.Grow(q.rec, a.k/GroupCols*a.QuadStride())
+	q.rec = cpu.Grow(q.rec, a.k/GroupCols*g.QuadStride())
 	a.Run(p, q, a.n-from)
 	q.ready = true
 }
@@ -36,17 +35,14 @@ func (a *Rows) MakeQuads(p *pool.Pool, from int) {
 // Do makes the quads of row first+i.
 func (q *quads) Do(_, i int) {
 	a := q.from.src
-	groups, stride := a.k/GroupCols, a.QuadStride()
+	groups, stride := a.k/GroupCols, q.from.QuadStride()
 	dst, rec := q.rec[i*QuadBytes:], q.from.rec[(q.first+i)*a.GroupStride():][:groups*RecordBytes]
 	_ = dst[(groups-1)*stride+QuadBytes-1]
 	quadRecordsAVX2(&dst[0], stride, &rec[0], groups)
 }
 
 // Quads returns the records of the rows from t on, QuadStride from group to group.
-func (a *Rows) Quads(t int) []byte {
-	q := &a.groups[Unlimited].quads
-	return q.rec[(t-q.first)*QuadBytes:]
-}
+func (g *Groups) Quads(t int) []byte { return g.quads.rec[(t-g.quads.first)*QuadBytes:] }
 
 // QuadStride returns the distance of groups of quad records in bytes.
-func (a *Rows) QuadStride() int { return (a.n - a.groups[Unlimited].quads.first) * QuadBytes }
+func (g *Groups) QuadStride() int { return (g.src.n - g.quads.first) * QuadBytes }

@@ -29,11 +29,11 @@ func TestQuadRecordsHaveTheSumsOfFourColumnsForAllBits(t *testing.T) {
 		x[first*k+2*GroupCols+5] = -1
 		a.Set(x, n, k)
 		a.MakeGroups(p, Unlimited)
-		a.MakeQuads(p, first)
+		a.Groups(Unlimited).MakeQuads(p, first)
 		for i := first; i < n; i++ {
 			for g := range k / GroupCols {
-				rec := a.Groups(Unlimited)[i*a.GroupStride()+g*RecordBytes:][:RecordBytes]
-				checkQuads(t, a.Quads(i)[g*a.QuadStride():][:QuadBytes], rec)
+				rec := a.Groups(Unlimited).Records()[i*a.GroupStride()+g*RecordBytes:][:RecordBytes]
+				checkQuads(t, a.Groups(Unlimited).Quads(i)[g*a.Groups(Unlimited).QuadStride():][:QuadBytes], rec)
 			}
 		}
 	}

@@ -15,16 +15,14 @@ import (
 //	32  float32   d of the group
 const WideBytes = 72
 
-// MakeWide makes wide records of rows that are Unlimited unless that was done since Set. It wants
-// MakeGroups first.
-func (a *Rows) MakeWide(p *pool.Pool) {
-	g := &a.groups[Unlimited]
+// MakeWide makes wide records of rows that are Unlimited unless that was done since Set.
+func (g *Groups) MakeWide(p *pool.Pool) {
 	w := &g.wide
 	if w.ready {
 		return
 	}
-	w.from, w.rec = g, cpu.Grow(w.rec, a.n*a.WideStride())
-	a.Run(p, w, a.n)
+	w.from, w.rec = g, cpu.Grow(w.rec, g.src.n*g.WideStride())
+	g.src.Run(p, w, g.src.n)
 	w.ready = true
 }
 
@@ -32,16 +30,16 @@ func (a *Rows) MakeWide(p *pool.Pool) {
 func (w *wide) Do(_, i int) {
 	a := w.from.src
 	groups := (a.k + GroupCols - 1) / GroupCols
-	dst, rec := w.rec[i*a.WideStride():][:groups*WideBytes], w.from.rec[i*a.GroupStride():][:groups*RecordBytes]
+	dst, rec := w.rec[i*w.from.WideStride():][:groups*WideBytes], w.from.rec[i*a.GroupStride():][:groups*RecordBytes]
 	wideRecordsAVX2(&dst[0], &rec[0], groups)
 }
 
 // Wide returns the records [n][WideStride] that MakeWide made.
-func (a *Rows) Wide() []byte { return a.groups[Unlimited].wide.rec }
+func (g *Groups) Wide() []byte { return g.wide.rec }
 
 // WideStride returns the distance of rows of wide records in bytes: as GroupStride, that rows'
 // records lie in different sets of L1.
-func (a *Rows) WideStride() int {
-	groups := (a.k + GroupCols - 1) / GroupCols
+func (g *Groups) WideStride() int {
+	groups := (g.src.k + GroupCols - 1) / GroupCols
 	return (groups*WideBytes+1023)&^2047 + 1024
 }

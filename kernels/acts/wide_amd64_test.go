@@ -24,11 +24,11 @@ func TestWideRecordsHaveTheCodesAndScalesOfActivationRecords(t *testing.T) {
 	for _, k := range []int{GroupCols, 384, 2048} { // also fewer after more
 		a.Set(kerneltest.RandomVector(rand.New(rand.NewPCG(2, uint64(k))), n*k), n, k)
 		a.MakeGroups(p, Unlimited)
-		a.MakeWide(p)
+		a.Groups(Unlimited).MakeWide(p)
 		for i := range n {
 			for c := range k {
-				rec := a.Groups(Unlimited)[i*a.GroupStride()+c/GroupCols*RecordBytes:]
-				half := a.Wide()[i*a.WideStride()+c/16*WideBytes/2:]
+				rec := a.Groups(Unlimited).Records()[i*a.GroupStride()+c/GroupCols*RecordBytes:]
+				half := a.Groups(Unlimited).Wide()[i*a.Groups(Unlimited).WideStride()+c/16*WideBytes/2:]
 				at := c%16/4*4 + c%2*16 + c%4/2*2
 				if q, want := int16(le.Uint16(half[at:])), int16(int8(rec[c%GroupCols])); q != want {
 					t.Fatalf("%d columns: code %d of column %d, want %d", k, q, c, want)

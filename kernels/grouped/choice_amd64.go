@@ -55,7 +55,7 @@ func prepare(pool *pool.Pool, p matrix.Packing) (weights []byte, multiply func(m
 	run := bands.NewRunner(pool, new(stream.Order))
 	by := map[string]*bands.Linear{}
 	for _, method := range Methods(p) {
-		k := &kernel{w: m, f: &formats[p], tiles: tilesBy(choice.Always(method), p)}
+		k := &kernel{productOf(m), tilesBy(choice.Always(method), p)}
 		if by[method], err = run.Load(m, k, nil); err != nil {
 			return nil, nil, err
 		}

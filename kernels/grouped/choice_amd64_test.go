@@ -38,7 +38,7 @@ func TestWithoutGFNIThereIsNothingToChoose(t *testing.T) {
 	if got := Methods(matrix.Q4); !slices.Equal(got, []string{MAD}) {
 		t.Errorf("methods %v, want %q alone", got, MAD)
 	}
-	tiles := tilesFor(cpu.AVX512, &matrix.Matrix{Packing: matrix.Q4})
+	tiles := kernelFor(cpu.AVX512, &matrix.Matrix{Packing: matrix.Q4}).(*kernel).tiles
 	for _, w := range widths {
 		if tiles.forPorts(w.From) != nil || tiles.pair.None() {
 			t.Errorf("tiles of GFNI for %d tokens without it", w.From)

@@ -70,11 +70,11 @@ func gfniPanelOf(p matrix.Packing) *gfniPanel {
 	return nil
 }
 
-// addGFNI adds groups [gLo, gHi) of bands s and s+1 and two tokens or more.
-func (q *kernel) addGFNI(scratch *bands.Scratch, g *gfniTiles, y []float32, ld, s int, x *acts.Rows, t, tEnd, gLo, gHi int) {
+// add adds groups [gLo, gHi) of bands s and s+1 and two tokens or more.
+func (g *gfniTiles) add(q *product, scratch *bands.Scratch, y []float32, ld, s int, x *acts.Rows, t, tEnd, gLo, gHi int) {
 	f, lda := q.f, x.GroupStride()
 	if g.panel != nil && tEnd-t >= g.panel.from {
-		q.addGFNIPanels(scratch.Panel, g.panel, y, ld, s, x, t, tEnd, gLo, gHi)
+		g.panel.add(q, scratch.Panel, y, ld, s, x, t, tEnd, gLo, gHi)
 		return
 	}
 	for t < tEnd {
@@ -83,7 +83,7 @@ func (q *kernel) addGFNI(scratch *bands.Scratch, g *gfniTiles, y []float32, ld, 
 		if n <= g.pair {
 			per = 2
 		}
-		rec := x.Groups(f.limit)[t*lda+gLo*acts.RecordBytes:]
+		rec := x.Groups(f.limit).Records()[t*lda+gLo*acts.RecordBytes:]
 		_ = rec[(n-1)*lda+(gHi-gLo)*acts.RecordBytes-1]
 		for b := 0; b < 2; b += per {
 			codes, scales := bandOf(q.w, s+b)
@@ -107,8 +107,8 @@ func panelStep(n, unit int) int {
 	return (n/unit + panels - 1) / panels * unit
 }
 
-// addGFNIPanels adds groups [gLo, gHi) of bands s and s+1 by way of panels.
-func (q *kernel) addGFNIPanels(panel []byte, p *gfniPanel, y []float32, ld, s int, x *acts.Rows, t, tEnd, gLo, gHi int) {
+// add adds groups [gLo, gHi) of bands s and s+1 by way of panels.
+func (p *gfniPanel) add(q *product, panel []byte, y []float32, ld, s int, x *acts.Rows, t, tEnd, gLo, gHi int) {
 	f, lda := q.f, x.GroupStride()
 	codes, scales := bandOf(q.w, s)
 	_, last := bandOf(q.w, s+1)
@@ -130,7 +130,7 @@ func (q *kernel) addGFNIPanels(panel []byte, p *gfniPanel, y []float32, ld, s in
 		y := y
 		for i := t; i < tEnd; {
 			tile, tokens := p.tiles.Next(tEnd - i)
-			rec := x.Groups(f.limit)[i*lda+lo*acts.RecordBytes:]
+			rec := x.Groups(f.limit).Records()[i*lda+lo*acts.RecordBytes:]
 			_, _ = y[(tokens-1)*ld+2*bands.Rows-1], rec[(tokens-1)*lda+n*acts.RecordBytes-1]
 			tile(&y[0], ld, &panel[0], &rec[0], lda, n, fetch, lines)
 			if fetch += uintptr(64 * lines * n); fetch >= end {

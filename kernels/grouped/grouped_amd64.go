@@ -68,7 +68,6 @@ type tileSet struct {
 	panel   *panelTiles           // nil where unfolding never pays
 	lookup  *lookupTile           // nil where there is none
 	quads   quadTile              // of two bands, in place of one too; nil: there is none
-	halves  *halfTileSet          // in place of all these, but for bands, where codes have levels; else nil
 }
 
 // panelFetchers tiles over a panel, where there are several, prefetch the codes
@@ -98,6 +97,37 @@ func panelOf(p matrix.Packing) *panelTiles {
 	return t
 }
 
+// add adds groups [gLo, gHi) of band s by way of a panel.
+func (p *panelTiles) add(q *product, panel []byte, y []float32, ld, s int, x *acts.Rows, t, tEnd, gLo, gHi int) {
+	f, n := q.f, gHi-gLo
+	codes, scales := bandOf(q.w, s)
+	codes = codes[gLo*f.codeBytes : gHi*f.codeBytes]
+	scales = scales[gLo/f.unit*f.unitBytes : gHi/f.unit*f.unitBytes]
+	panel = panel[:n*p.group]
+	p.write(&panel[0], &codes[0], &scales[0], q.BandBytes(), n)
+	lda, recs := x.GroupStride(), x.Groups(q.f.limit).Records()
+	if p.mixed {
+		recs = x.Groups(q.f.limit).Mixed()
+	}
+	fetch, ahead := codes, q.BandBytes() // the same groups of the next band
+	lines := f.codeBytes / 64            // a group
+	if _, tokens := p.tiles.Next(tEnd - t); tokens < tEnd-t {
+		lines = max(1, lines/panelFetchers)
+	}
+	for t < tEnd {
+		tile, tokens := p.tiles.Next(tEnd - t)
+		rec := recs[t*lda+gLo*acts.RecordBytes:]
+		_, _ = y[(tokens-1)*ld+bands.Rows-1], rec[(tokens-1)*lda+n*acts.RecordBytes-1]
+		tile(&y[0], ld, &panel[0], &rec[0], lda, &fetch[0], ahead, lines, n)
+		if ahead += 64 * lines * n; ahead >= q.BandBytes()+len(codes) {
+			fetch, ahead, lines = panel, 0, 1 // all is on its way
+		}
+		if t += tokens; t < tEnd {
+			y = y[tokens*ld:]
+		}
+	}
+}
+
 // lookups are the tiles of tables, by family.
 var lookups = map[family]*lookupTile{
 	avx2:    {16, tablesQ1G128AVX2, lookupQ1G128AVX2, storeSums16AVX2},
@@ -105,22 +135,22 @@ var lookups = map[family]*lookupTile{
 	avx512:  {32, tablesQ1G128AVX512, lookupQ1G128AVX512, storeSums32AVX2},
 }
 
-// tilesFor returns the kernels that this machine multiplies w with in an instruction set.
-func tilesFor(i cpu.ISA, w *matrix.Matrix) tileSet {
-	p := w.Packing
-	switch {
-	case i == cpu.Generic:
-		return tileSet{}
+// kernelFor returns the kernel that this machine multiplies w with in an instruction set.
+func kernelFor(i cpu.ISA, w *matrix.Matrix) bands.Kernel {
+	q, f := &kernel{product: productOf(w)}, familyOf(i)
+	switch p := w.Packing; {
+	case i == cpu.Generic: // no tiles
 	case levelStreams[avx2][p] != nil:
-		return levelTilesOf(familyOf(i), p, w.Levels)
-	case formats[p].halves:
-		return halfTilesOf(familyOf(i), p, w.Levels)
+		q.tiles = levelTilesOf(f, p, w.Levels)
+	case q.f.halves:
+		return &halfKernel{q.product, f.streamBands(), halfTilesOf(f, p, w.Levels)}
+	case i == cpu.AVX512:
+		rules, _ := Choice(p)
+		q.tiles = tilesBy(rules, p)
+	default:
+		q.tiles = tilesOf(f, p)
 	}
-	if i != cpu.AVX512 {
-		return tilesOf(familyOf(i), p)
-	}
-	rules, _ := Choice(p)
-	return tilesBy(rules, p)
+	return q
 }
 
 // tilesBy returns the tiles of AVX512 that rules name.
@@ -177,45 +207,32 @@ func widthOf(n int) int {
 // Prepare quantises the rows of x in groups.
 func (q *kernel) Prepare(p *pool.Pool, x *acts.Rows) {
 	q.quantise(p, x)
-	if h := q.tiles.halves; h != nil {
-		wide, last := h.panel != nil && h.panel.wide && x.N() >= halfPanelFrom, (x.N()-1)%tileTokens+1
-		if wide {
-			x.MakeWide(p)
-		}
-		if !wide || h.panel.tiles.Most(last) < last { // some are not multiplied by panels
-			x.MakeHalves(p, q.f.limit)
-		}
-	}
 	if panel := q.tiles.panel; panel != nil && panel.mixed && x.N() >= panel.from {
-		x.MakeMixed(p, q.f.limit)
+		x.Groups(q.f.limit).MakeMixed(p)
 	}
 	if q.tiles.nibbles && x.N() == 1 {
-		x.MakeNibbles()
+		x.Groups(acts.Unlimited).MakeNibbles()
 	}
 	if from := bands.Looked(q, x.N()); q.tiles.quads != nil && from < x.N() {
-		x.MakeQuads(p, from)
+		x.Groups(acts.Unlimited).MakeQuads(p, from)
 	}
 	if l := q.tiles.lookup; l != nil && x.N() >= l.tokens {
-		x.MakeGroupLanes(p, l.tokens)
+		x.Groups(acts.Unlimited).MakeLanes(p, l.tokens)
 	}
 }
 
 // Add adds the products of groups [kLo/32, kHi/32).
 func (q *kernel) Add(scratch *bands.Scratch, y []float32, ld, s, n int, x *acts.Rows, t, tEnd, kLo, kHi int) {
 	gLo, gHi := kLo/acts.GroupCols, kHi/acts.GroupCols
-	if q.tiles.halves != nil {
-		q.addHalves(scratch, y, ld, s, n, x, t, tEnd, gLo, gHi)
-		return
-	}
 	gfni := q.tiles.forPorts(x.N())
 	for i := 0; i < n; {
 		if q.tiles.quads != nil && n-i >= 2 {
-			q.addQuads(scratch, y[i*bands.Rows:], ld, s+i, x, t, tEnd, gLo, gHi)
+			q.tiles.quads.add(&q.product, scratch, y[i*bands.Rows:], ld, s+i, x, t, tEnd, gLo, gHi)
 			i += 2
 			continue
 		}
 		if gfni != nil && n-i >= 2 && tEnd-t >= 2 {
-			q.addGFNI(scratch, gfni, y[i*bands.Rows:], ld, s+i, x, t, tEnd, gLo, gHi)
+			gfni.add(&q.product, scratch, y[i*bands.Rows:], ld, s+i, x, t, tEnd, gLo, gHi)
 			i += 2
 			continue
 		}
@@ -247,7 +264,7 @@ func (q *kernel) addPair(y []float32, ld, s int, x *acts.Rows, t, tEnd, gLo, gHi
 	next := here - uintptr(gLo*f.codeBytes) + uintptr(2*q.BandBytes()+2*gLo*(f.codeBytes+f.unitBytes/f.unit))
 	for t < tEnd {
 		tile, n := q.tiles.pair.Next(tEnd - t)
-		rec := x.Groups(q.f.limit)[t*lda+gLo*acts.RecordBytes:]
+		rec := x.Groups(q.f.limit).Records()[t*lda+gLo*acts.RecordBytes:]
 		_, _ = y[(n-1)*ld+2*bands.Rows-1], rec[(n-1)*lda+(gHi-gLo)*acts.RecordBytes-1]
 		tile(&y[0], ld, &codes[0], &scales[0], q.BandBytes(), &rec[0], lda, gHi-gLo, next)
 		next = here
@@ -272,7 +289,7 @@ func (q *kernel) addOdd(scratch *bands.Scratch, y []float32, ld, s, take int, x 
 			lda = 0
 		}
 		counts := min(n, tEnd-t)
-		rec := x.Groups(f.limit)[t*x.GroupStride()+gLo*acts.RecordBytes:]
+		rec := x.Groups(f.limit).Records()[t*x.GroupStride()+gLo*acts.RecordBytes:]
 		sums := scratch.Sums[:n*both]
 		_ = rec[(n-1)*lda+(gHi-gLo)*acts.RecordBytes-1]
 		for i := range counts {
@@ -305,21 +322,17 @@ func (q *kernel) Streams(n int) bool {
 
 // Stream multiplies such a tile.
 func (q *kernel) Stream(scratch *bands.Scratch, y []float32, s int, x *acts.Rows, next uintptr) {
-	if q.tiles.halves != nil {
-		q.streamHalves(scratch, y, s, x, next)
-		return
-	}
 	if q.tiles.quads != nil {
-		q.streamQuads(scratch, y, s, x, next)
+		q.tiles.quads.multiply(&q.product, scratch, y, 0, s, x, 0, 1, 0, q.w.Cols/acts.GroupCols, next)
 		return
 	}
 	codes, scales := bandOf(q.w, s)
 	_, _ = bandOf(q.w, s+q.tiles.bands-1)
 	_ = y[q.tiles.bands*bands.Rows-1]
 	groups := q.w.Cols / acts.GroupCols
-	rec := x.Groups(q.f.limit)[:groups*acts.RecordBytes]
+	rec := x.Groups(q.f.limit).Records()[:groups*acts.RecordBytes]
 	if q.tiles.nibbles {
-		rec = x.Nibbles()[:groups*acts.NibbleBytes]
+		rec = x.Groups(acts.Unlimited).Nibbles()[:groups*acts.NibbleBytes]
 	}
 	q.tiles.one(&y[0], &codes[0], &scales[0], q.BandBytes(), &rec[0], groups, next)
 }
@@ -331,44 +344,13 @@ func (q *kernel) addBand(scratch *bands.Scratch, y []float32, ld, s int, x *acts
 	case q.tiles.panel != nil && tEnd-t >= q.tiles.panel.from:
 		whole := t + q.tiles.panel.tiles.Most(tEnd-t)
 		for g := gLo; g < gHi; g += bands.PanelGroups {
-			q.addPanel(scratch.Panel, y, ld, s, x, t, whole, g, min(g+bands.PanelGroups, gHi))
+			q.tiles.panel.add(&q.product, scratch.Panel, y, ld, s, x, t, whole, g, min(g+bands.PanelGroups, gHi))
 		}
 		if whole < tEnd {
 			q.addTiles(y[(whole-t)*ld:], ld, s, x, whole, tEnd, gLo, gHi)
 		}
 	default:
 		q.addTiles(y, ld, s, x, t, tEnd, gLo, gHi)
-	}
-}
-
-// addPanel adds groups [gLo, gHi) by way of a panel.
-func (q *kernel) addPanel(panel []byte, y []float32, ld, s int, x *acts.Rows, t, tEnd, gLo, gHi int) {
-	f, tiles, n := q.f, q.tiles.panel, gHi-gLo
-	codes, scales := bandOf(q.w, s)
-	codes = codes[gLo*f.codeBytes : gHi*f.codeBytes]
-	scales = scales[gLo/f.unit*f.unitBytes : gHi/f.unit*f.unitBytes]
-	panel = panel[:n*tiles.group]
-	tiles.write(&panel[0], &codes[0], &scales[0], q.BandBytes(), n)
-	lda, recs := x.GroupStride(), x.Groups(q.f.limit)
-	if tiles.mixed {
-		recs = x.Mixed(q.f.limit)
-	}
-	fetch, ahead := codes, q.BandBytes() // the same groups of the next band
-	lines := f.codeBytes / 64            // a group
-	if _, tokens := tiles.tiles.Next(tEnd - t); tokens < tEnd-t {
-		lines = max(1, lines/panelFetchers)
-	}
-	for t < tEnd {
-		tile, tokens := tiles.tiles.Next(tEnd - t)
-		rec := recs[t*lda+gLo*acts.RecordBytes:]
-		_, _ = y[(tokens-1)*ld+bands.Rows-1], rec[(tokens-1)*lda+n*acts.RecordBytes-1]
-		tile(&y[0], ld, &panel[0], &rec[0], lda, &fetch[0], ahead, lines, n)
-		if ahead += 64 * lines * n; ahead >= q.BandBytes()+len(codes) {
-			fetch, ahead, lines = panel, 0, 1 // all is on its way
-		}
-		if t += tokens; t < tEnd {
-			y = y[tokens*ld:]
-		}
 	}
 }
 
@@ -382,7 +364,7 @@ func (q *kernel) addTiles(y []float32, ld, s int, x *acts.Rows, t, tEnd, gLo, gH
 	next := q.BandBytes() + gLo*f.unitBytes/f.unit // the same part of the next band, scales included
 	for t < tEnd {
 		tile, n := q.tiles.direct.Next(tEnd - t)
-		rec := x.Groups(q.f.limit)[t*lda+gLo*acts.RecordBytes:]
+		rec := x.Groups(q.f.limit).Records()[t*lda+gLo*acts.RecordBytes:]
 		_, _ = y[(n-1)*ld+bands.Rows-1], rec[(n-1)*lda+(gHi-gLo)*acts.RecordBytes-1]
 		tile(&y[0], ld, &codes[0], &scales[0], next, &rec[0], lda, gHi-gLo)
 		next = 0 // is there already

@@ -50,10 +50,10 @@ func (f halfTile) of(l *matrix.Levels) tileFunc {
 	}
 }
 
-// tilesFor gives none where SDOT is missing: the portable kernels serve.
-func tilesFor(i cpu.ISA, w *matrix.Matrix) tileSet {
+// kernelFor returns the kernel of an instruction set, without tiles where SDOT is missing: the portable products serve.
+func kernelFor(i cpu.ISA, w *matrix.Matrix) bands.Kernel {
 	if i != cpu.NEON || !cpu.HasDotProd {
-		return tileSet{}
+		return &kernel{product: productOf(w)}
 	}
 	t := tileSet{direct: neonTiles[w.Packing]}
 	for _, f := range halfTiles[w.Packing] {
@@ -62,14 +62,14 @@ func tilesFor(i cpu.ISA, w *matrix.Matrix) tileSet {
 	if cpu.HasI8MM {
 		t.panel = i8mmPanels[w.Packing]
 	}
-	return t
+	return &kernel{productOf(w), t}
 }
 
 // Prepare quantises the rows of x in groups.
 func (q *kernel) Prepare(p *pool.Pool, x *acts.Rows) {
 	q.quantise(p, x)
 	if q.tiles.panel != nil && x.N() >= panelFrom {
-		x.MakePairs(p, q.f.limit)
+		x.Groups(q.f.limit).MakePairs(p)
 	}
 }
 
@@ -84,7 +84,7 @@ func (q *kernel) Add(scratch *bands.Scratch, y []float32, ld, s, n int, x *acts.
 		case q.tiles.panel != nil && tEnd-t >= panelFrom:
 			for g := gLo; g < gHi; g += bands.PanelGroups {
 				end := min(g+bands.PanelGroups, gHi)
-				if left := q.addPanels(scratch, y, ld, s+i, x, t, tEnd, g, end); left < tEnd {
+				if left := q.tiles.panel.add(&q.product, scratch.Panel, y, ld, s+i, x, t, tEnd, g, end); left < tEnd {
 					q.addBand(y[(left-t)*ld:], ld, s+i, x, left, tEnd, g, end)
 				}
 			}
@@ -103,7 +103,7 @@ func (q *kernel) addBand(y []float32, ld, s int, x *acts.Rows, t, tEnd, gLo, gHi
 	lda := x.GroupStride()
 	for t < tEnd {
 		n := cpu.TileWidth(tEnd-t, len(q.tiles.direct))
-		rec := x.Groups(q.f.limit)[t*lda+gLo*acts.RecordBytes:]
+		rec := x.Groups(q.f.limit).Records()[t*lda+gLo*acts.RecordBytes:]
 		_, _ = y[(n-1)*ld+bands.Rows-1], rec[(n-1)*lda+(gHi-gLo)*acts.RecordBytes-1]
 		q.tiles.direct[n-1](&y[0], ld, &codes[0], &scales[0], &rec[0], lda, gHi-gLo)
 		if t += n; t < tEnd {

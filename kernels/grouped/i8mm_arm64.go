@@ -63,14 +63,14 @@ func nibblePanel(levels *[16]int8) func(panel *int8, codes *byte, groups int) {
 	return func(panel *int8, codes *byte, groups int) { panelNibbles(panel, codes, groups, &levels[0]) }
 }
 
-// addPanels adds groups [gLo, gHi) of band s and pairs of tokens by way of panels, and
+// add adds groups [gLo, gHi) of band s and pairs of tokens by way of panels in memory, and
 // returns the first token that is left.
-func (q *kernel) addPanels(scratch *bands.Scratch, y []float32, ld, s int, x *acts.Rows, t, tEnd, gLo, gHi int) int {
-	f, p, n, stride := q.f, q.tiles.panel, gHi-gLo, x.PairStride()
+func (p *panelTiles) add(q *product, memory []byte, y []float32, ld, s int, x *acts.Rows, t, tEnd, gLo, gHi int) int {
+	f, n, stride := q.f, gHi-gLo, x.Groups(q.f.limit).PairStride()
 	codes, scales := bandOf(q.w, s)
 	codes = codes[gLo*f.codeBytes : gHi*f.codeBytes]
 	scales = scales[gLo/f.unit*f.unitBytes : gHi/f.unit*f.unitBytes]
-	panel, rest := scratch.Panel[:2*n*panelGroup], scratch.Panel[2*n*panelGroup:]
+	panel, rest := memory[:2*n*panelGroup], memory[2*n*panelGroup:]
 	p.write((*int8)(unsafe.Pointer(&panel[0])), &codes[0], n)
 	half := panelRows * 2 // bytes to the scales of the other panel
 	if p.scales != nil {
@@ -81,7 +81,7 @@ func (q *kernel) addPanels(scratch *bands.Scratch, y []float32, ld, s int, x *ac
 	}
 	for tEnd-t >= 2 {
 		pairs := min(len(p.tiles), (tEnd-t)/2)
-		rec := x.Pairs(f.limit)[t/2*stride+gLo*acts.PairBytes:]
+		rec := x.Groups(f.limit).Pairs()[t/2*stride+gLo*acts.PairBytes:]
 		_, _ = y[(2*pairs-1)*ld+bands.Rows-1], rec[(pairs-1)*stride+n*acts.PairBytes-1]
 		for i := range 2 {
 			p.tiles[pairs-1](&y[i*panelRows], ld, (*int8)(unsafe.Pointer(&panel[i*n*panelGroup])), &scales[i*half], &rec[0], stride, n, f.unit)

@@ -34,7 +34,7 @@ func (q *kernel) Lookup(scratch *bands.Scratch, y []float32, ld, s, n int, x *ac
 	f, l := q.f, q.tiles.lookup
 	stride, size := q.BandBytes(), f.unit*acts.GroupLaneBytes(l.tokens)
 	codes, scales := bandOf(q.w, s)
-	lanes := x.GroupLanes(tile)
+	lanes := x.Groups(acts.Unlimited).Lanes(tile)
 	sums := scratch.Sums[:n*bands.Rows*l.tokens]
 	clear(sums)
 	_, _ = bandOf(q.w, s+n-1)

@@ -31,27 +31,34 @@ const (
 //
 // with a the activations' scale and every bracket rounded once.
 type kernel struct {
-	w     *matrix.Matrix
-	f     *format
+	product
 	tiles tileSet
 }
 
+// product has what kernels of all sets of tiles have in common: a matrix and the format of its packing.
+type product struct {
+	w *matrix.Matrix
+	f *format
+}
+
+func productOf(w *matrix.Matrix) product { return product{w, &formats[w.Packing]} }
+
 // NewKernel returns the kernel that multiplies w on the instruction set in use.
 func NewKernel(w *matrix.Matrix) bands.Kernel {
-	return &kernel{w: w, f: &formats[w.Packing], tiles: tilesFor(cpu.Active(), w)}
+	return kernelFor(cpu.Active(), w)
 }
 
 // BandBytes returns the size of a band.
-func (q *kernel) BandBytes() int { return q.f.bandBytes(q.w.Cols) }
+func (q *product) BandBytes() int { return q.f.bandBytes(q.w.Cols) }
 
 // KBlock returns the number of columns after which sums are added to y.
-func (q *kernel) KBlock() int { return kBlock }
+func (q *product) KBlock() int { return kBlock }
 
 // TileTokens returns the number of tokens that stay in L2.
-func (q *kernel) TileTokens() int { return tileTokens }
+func (q *product) TileTokens() int { return tileTokens }
 
 // quantise makes the rows of x groups, and sums them for the offsets if there are any.
-func (q *kernel) quantise(p *pool.Pool, x *acts.Rows) {
+func (q *product) quantise(p *pool.Pool, x *acts.Rows) {
 	if o := q.w.Offsets; o != nil {
 		x.MakeSums(p, q.f.limit, q.w.Cols/o.Cols)
 		return
@@ -60,7 +67,7 @@ func (q *kernel) quantise(p *pool.Pool, x *acts.Rows) {
 }
 
 // addGeneric adds groups [gLo, gHi) of band s.
-func (q *kernel) addGeneric(y []float32, ld, s int, x *acts.Rows, t, tEnd, gLo, gHi int) {
+func (q *product) addGeneric(y []float32, ld, s int, x *acts.Rows, t, tEnd, gLo, gHi int) {
 	var unit [superGroups]genericGroup
 	size := x.GroupStride()
 	for g := gLo; g < gHi; g += q.f.unit {
@@ -68,7 +75,7 @@ func (q *kernel) addGeneric(y []float32, ld, s int, x *acts.Rows, t, tEnd, gLo, 
 			unit[i].read(q.w, s, g+i)
 		}
 		for i := t; i < tEnd; i++ {
-			addUnit(y[(i-t)*ld:][:bands.Rows], q.f.super, unit[:q.f.unit], x.Groups(q.f.limit)[i*size+g*acts.RecordBytes:])
+			addUnit(y[(i-t)*ld:][:bands.Rows], q.f.super, unit[:q.f.unit], x.Groups(q.f.limit).Records()[i*size+g*acts.RecordBytes:])
 		}
 	}
 }

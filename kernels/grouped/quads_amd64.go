@@ -17,25 +17,21 @@ type quadTile func(y *float32, ld int, codes, scales *byte, stride int, recs *by
 // quadWords is the size of a token's sums of the groups of a unit, as int16.
 const quadWords = 4 * 2 * bands.Rows * 2
 
-// addQuads adds groups [gLo, gHi) of bands s and s+1.
-func (q *kernel) addQuads(scratch *bands.Scratch, y []float32, ld, s int, x *acts.Rows, t, tEnd, gLo, gHi int) {
+// add adds groups [gLo, gHi) of bands s and s+1.
+func (tile quadTile) add(q *product, scratch *bands.Scratch, y []float32, ld, s int, x *acts.Rows, t, tEnd, gLo, gHi int) {
 	codes, _ := bandOf(q.w, s)
 	here := uintptr(unsafe.Pointer(unsafe.SliceData(codes)))
 	f := q.f
-	q.multiplyQuads(scratch, y, ld, s, x, t, tEnd, gLo, gHi, here+uintptr(2*q.BandBytes()+2*gLo*(f.codeBytes+f.unitBytes/f.unit)))
+	tile.multiply(q, scratch, y, ld, s, x, t, tEnd, gLo, gHi, here+uintptr(2*q.BandBytes()+2*gLo*(f.codeBytes+f.unitBytes/f.unit)))
 }
 
-// streamQuads adds all groups of bands s and s+1 and the only row of x.
-func (q *kernel) streamQuads(scratch *bands.Scratch, y []float32, s int, x *acts.Rows, next uintptr) {
-	q.multiplyQuads(scratch, y, 0, s, x, 0, 1, 0, q.w.Cols/acts.GroupCols, next)
-}
-
-func (q *kernel) multiplyQuads(scratch *bands.Scratch, y []float32, ld, s int, x *acts.Rows, t, tEnd, gLo, gHi int, next uintptr) {
-	f, ldr, n := q.f, x.QuadStride(), tEnd-t
+// multiply does so, and prefetches as many bytes from next on.
+func (tile quadTile) multiply(q *product, scratch *bands.Scratch, y []float32, ld, s int, x *acts.Rows, t, tEnd, gLo, gHi int, next uintptr) {
+	f, ldr, n := q.f, x.Groups(acts.Unlimited).QuadStride(), tEnd-t
 	codes, scales := bandOf(q.w, s)
 	_, last := bandOf(q.w, s+1)
 	codes, scales = codes[gLo*f.codeBytes:gHi*f.codeBytes], scales[gLo/f.unit*f.unitBytes:]
-	recs, words := x.Quads(t)[gLo*ldr:], scratch.Panel[:n*quadWords]
+	recs, words := x.Groups(acts.Unlimited).Quads(t)[gLo*ldr:], scratch.Panel[:n*quadWords]
 	_, _, _ = last[gHi/f.unit*f.unitBytes-1], y[(n-1)*ld+2*bands.Rows-1], recs[(gHi-gLo-1)*ldr+n*acts.QuadBytes-1]
-	q.tiles.quads(&y[0], ld, &codes[0], &scales[0], q.BandBytes(), &recs[0], ldr, n, gHi-gLo, next, &words[0])
+	tile(&y[0], ld, &codes[0], &scales[0], q.BandBytes(), &recs[0], ldr, n, gHi-gLo, next, &words[0])
 }
