@@ -127,7 +127,7 @@ func (rk *ranking) closest() (a, b int) {
 	least := 1.0
 	for _, c := range rk.contests() {
 		first, second := len(c[0].members), len(c[1].members)
-		if p := majority(first, second); p <= least {
+		if p := scaling.Majority(first, second); p <= least {
 			a, b, least = first, second, p
 		}
 	}
@@ -191,7 +191,7 @@ func (r *searchRun) decided(n int) (StopReason, bool) {
 	if ahead > float64(left) && rk.answered*2 >= n {
 		return StopDecided, true
 	}
-	if c := r.plan.EarlyStop.Consensus; c > 0 && c < 1 && majority(rk.closest()) >= c {
+	if c := r.plan.EarlyStop.Consensus; c > 0 && c < 1 && scaling.Majority(rk.closest()) >= c {
 		return StopConsensus, true
 	}
 	return "", false
@@ -206,19 +206,6 @@ func (r *searchRun) unbeatable() (n int) {
 		}
 	}
 	return n
-}
-
-// majority returns the probability that the first of two answers is the more frequent one, after a and b
-// votes and from a uniform prior. It is P(p > 1/2) for p ~ Beta(a+1, b+1), which is P(k ≤ a) for k of
-// a+b+1 fair coins.
-func majority(a, b int) float64 {
-	n := a + b + 1
-	p, term := 0.0, math.Exp2(-float64(n)) // of k = 0
-	for k := range a + 1 {
-		p += term
-		term *= float64(n-k) / float64(k+1)
-	}
-	return p
 }
 
 // outcome chooses among the candidates, and marks the choices in the tree.

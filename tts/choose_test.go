@@ -92,20 +92,6 @@ func TestCandidatesAreRankedByTheRule(t *testing.T) {
 	}
 }
 
-func TestMajorityIsTheBetaTail(t *testing.T) {
-	for _, c := range []struct {
-		a, b int
-		want float64
-	}{{0, 0, 0.5}, {1, 0, 0.75}, {4, 0, 31. / 32}, {2, 2, 0.5}, {3, 1, 13. / 16}} {
-		if got := majority(c.a, c.b); math.Abs(got-c.want) > 1e-12 {
-			t.Errorf("majority(%d, %d) = %v, want %v", c.a, c.b, got, c.want)
-		}
-		if got := majority(c.a, c.b) + majority(c.b, c.a); math.Abs(got-1) > 1e-12 {
-			t.Errorf("majority(%d, %d) and its opposite add up to %v", c.a, c.b, got)
-		}
-	}
-}
-
 // poll makes candidates of answers, of which those that begin with "f(" are calls. Weights are the
 // candidates' scores; nil: all have 0.5.
 func poll(answers []string, weights []float32) (all []*Candidate) {

@@ -244,30 +244,9 @@ func TestVotesAreEnoughWhereThePublishedCriterionSaysSo(t *testing.T) {
 		Probability   float64
 		Stop          bool
 	}](t, "adaptive") {
-		if got := majority(c.First, c.Second); math.Abs(got-c.Probability) > 1e-6 || (got >= 0.95) != c.Stop {
+		if got := scaling.Majority(c.First, c.Second); math.Abs(got-c.Probability) > 1e-6 || (got >= 0.95) != c.Stop {
 			t.Errorf("after %d and %d votes the first leads with %v, want %v", c.First, c.Second, got, c.Probability)
 		}
-	}
-}
-
-func TestFurtherVotesGainWhatTheyAreExpectedTo(t *testing.T) {
-	for _, c := range []struct{ a, b, m int }{{0, 0, 1}, {3, 1, 2}, {3, 1, 3}, {2, 2, 5}, {5, 1, 12}, {1, 3, 4}} {
-		// by the book: all orders of m votes, each with the odds of the votes before it
-		var walk func(a, b, left int) float64
-		walk = func(a, b, left int) float64 {
-			if left == 0 {
-				return max(majority(a, b), majority(b, a))
-			}
-			p := float64(a+1) / float64(a+b+2)
-			return p*walk(a+1, b, left-1) + (1-p)*walk(a, b+1, left-1)
-		}
-		want := walk(c.a, c.b, c.m) - majority(c.a, c.b)
-		if got := expectedGain(c.a, c.b, c.m); math.Abs(got-want) > 1e-12 {
-			t.Errorf("expectedGain(%d, %d, %d) = %v, want %v", c.a, c.b, c.m, got, want)
-		}
-	}
-	if got := expectedGain(4, 0, 3); got > 1e-15 {
-		t.Errorf("three votes that cannot turn four gain %v", got)
 	}
 }
 

@@ -30,8 +30,8 @@ row is the mean over the draws.
 
 any: some candidate is right, which is what a check of the answers reaches. first: a single sample.
 shortest: the shortest text. score: the highest score, which is the mean probability
-of the tokens where there was no verifier. vote: the most frequent answer, or code. weighted: the
-answer with the greatest sum of scores. examples: the code that passes most examples of its question, then a vote.
+of the tokens where there was no verifier. vote: the most frequent answer, or code. adaptive: the same,
+of as many candidates as adaptive=true would sample. weighted: the answer with the greatest sum of scores. examples: the code that passes most examples of its question, then a vote.
 
 JOURNAL is a directory of --out, or a file, which may be compressed by gzip.`,
 		Example: `  lutra-lab eval choose report --n 1,4,8 --rules first,vote,score --compare vote`,

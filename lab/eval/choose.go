@@ -22,23 +22,54 @@ const examplesRule = "examples"
 var rules = []struct {
 	name  string
 	right func(drawn []ballot) bool
+	// needs tells how many of the drawn have to be sampled at all, at least 1; nil: all.
+	needs func(drawn []ballot) int
 }{
 	// Some candidate is right: what a check of the answers reaches.
-	{"any", func(drawn []ballot) bool { return slices.ContainsFunc(drawn, func(b ballot) bool { return b.Right }) }},
+	{name: "any", right: func(drawn []ballot) bool { return slices.ContainsFunc(drawn, func(b ballot) bool { return b.Right }) }},
 	// A single sample.
-	{"first", func(drawn []ballot) bool { return drawn[0].Right }},
-	{"shortest", func(drawn []ballot) bool { return slices.MinFunc(drawn, byLength).Right }},
+	{name: "first", right: func(drawn []ballot) bool { return drawn[0].Right }, needs: func([]ballot) int { return 1 }},
+	{name: "shortest", right: func(drawn []ballot) bool { return slices.MinFunc(drawn, byLength).Right }},
 	// The highest score, which is the mean probability of the tokens where there was no verifier.
-	{"score", func(drawn []ballot) bool { return slices.MaxFunc(drawn, byScore).Right }},
+	{name: "score", right: func(drawn []ballot) bool { return slices.MaxFunc(drawn, byScore).Right }},
 	// The most frequent answer, or code.
-	{"vote", func(drawn []ballot) bool { return elect(drawn, equally).Right }},
+	{name: "vote", right: voted},
+	// The same, of as many candidates as a server buys that does so in rounds.
+	{name: "adaptive", right: voted, needs: bought},
 	// The answer with the greatest sum of scores.
-	{"weighted", func(drawn []ballot) bool { return elect(drawn, func(b ballot) float64 { return b.Score }).Right }},
+	{name: "weighted", right: func(drawn []ballot) bool { return elect(drawn, func(b ballot) float64 { return b.Score }).Right }},
 	// The code that passes most of the examples in the question (Python); then as vote.
-	{examplesRule, func(drawn []ballot) bool {
+	{name: examplesRule, right: func(drawn []ballot) bool {
 		most := slices.MaxFunc(drawn, func(a, b ballot) int { return cmp.Compare(a.passed, b.passed) }).passed
 		return elect(slices.DeleteFunc(slices.Clone(drawn), func(b ballot) bool { return b.passed < most }), equally).Right
 	}},
+}
+
+// voted reports whether the most frequent answer is right.
+func voted(drawn []ballot) bool { return elect(drawn, equally).Right }
+
+// bought returns how many of the candidates, in their order, a vote buys with adaptive's defaults.
+func bought(drawn []ballot) int {
+	plan := scaling.Plan{Method: scaling.SelfConsistency, N: len(drawn), Adaptive: scaling.Adaptive{On: true}}.WithDefaults(&scaling.Limits{})
+	set := &plan.Adaptive
+	for n := set.First; ; {
+		votes := map[string]int{}
+		for _, b := range drawn[:n] {
+			if b.key != "" {
+				votes[b.key]++
+			}
+		}
+		counts := append(slices.Sorted(maps.Values(votes)), 0, 0)
+		slices.SortFunc(counts, func(a, b int) int { return b - a })
+		if n == len(drawn) || set.Enough(counts[0], counts[1]) {
+			return n
+		}
+		more := set.WorthVotes(counts[0], counts[1], len(drawn)-n)
+		if more == 0 {
+			return n
+		}
+		n += more
+	}
 }
 
 // Rules returns the names of the rules by which Choose chooses.
@@ -57,6 +88,7 @@ type Choice struct {
 	N       int // candidates to choose among
 	Problem int
 	Right   float64 // share of the draws
+	Needs   float64 // candidates that have to be sampled, the mean of the draws
 }
 
 // Choose chooses again among the candidates of a journal's record, without sampling. It draws candidates at random,
@@ -91,8 +123,8 @@ func Choose(ctx context.Context, r Record, names []string, sizes []int, draws in
 
 // draw draws n of a record's candidates, draws times, and counts how often each named rule is right.
 func draw(all []ballot, names []string, n, draws int, r Record) []Choice {
-	if n == len(all) && !slices.Contains(names, "first") {
-		draws = 1 // all draws have the same candidates
+	if n == len(all) && !slices.Contains(names, "first") && !slices.Contains(names, "adaptive") {
+		draws = 1 // all draws have the same candidates, in whatever order
 	}
 	choices := make([]Choice, len(names))
 	for i, name := range names {
@@ -105,10 +137,19 @@ func draw(all []ballot, names []string, n, draws int, r Record) []Choice {
 			drawn[i] = all[at]
 		}
 		for i, name := range names {
-			if rules[slices.Index(Rules(), name)].right(drawn) {
-				choices[i].Right += 1 / float64(draws)
+			rule, some := rules[slices.Index(Rules(), name)], drawn
+			if rule.needs != nil {
+				some = drawn[:rule.needs(drawn)]
+			}
+			choices[i].Needs += float64(len(some))
+			if rule.right(some) {
+				choices[i].Right++
 			}
 		}
+	}
+	for i := range choices {
+		choices[i].Right /= float64(draws)
+		choices[i].Needs /= float64(draws)
 	}
 	return choices
 }
@@ -216,7 +257,8 @@ type ChoiceRow struct {
 	Rule     string  `json:"rule"`
 	N        int     `json:"n"`
 	Problems int     `json:"problems"`
-	Right    float64 `json:"right"` // share, with the 95 % interval of a bootstrap over the problems
+	Needs    float64 `json:"candidates"` // that have to be sampled, the mean
+	Right    float64 `json:"right"`      // share, with the 95 % interval of a bootstrap over the problems
 	Low      float64 `json:"ci_low"`
 	High     float64 `json:"ci_high"`
 	// Against is the same rule's difference from another; nil: not asked for.
@@ -241,7 +283,7 @@ func Tally(choices []Choice, against string) []ChoiceRow {
 		model, rule string
 		n           int
 	}
-	shares := map[cell]map[int]float64{}
+	shares, needs := map[cell]map[int]float64{}, map[cell]float64{}
 	var order []cell
 	for _, c := range choices {
 		at := cell{c.Model, c.Rule, c.N}
@@ -250,11 +292,12 @@ func Tally(choices []Choice, against string) []ChoiceRow {
 			order = append(order, at)
 		}
 		shares[at][c.Problem] = c.Right
+		needs[at] += c.Needs
 	}
 	var rows []ChoiceRow
 	for _, at := range order {
 		mine, other := shares[at], shares[cell{at.model, against, at.n}]
-		row := ChoiceRow{Model: at.model, Rule: at.rule, N: at.n, Problems: len(mine)}
+		row := ChoiceRow{Model: at.model, Rule: at.rule, N: at.n, Problems: len(mine), Needs: needs[at] / float64(len(mine))}
 		var rights, deltas []float64
 		d := ChoiceDifference{Rule: against}
 		for _, problem := range slices.Sorted(maps.Keys(mine)) {
@@ -299,9 +342,9 @@ func resample(values []float64) (mean, low, high float64) {
 
 // ChoiceRows returns a table's cells, the heads first.
 func ChoiceRows(list []ChoiceRow) [][]string {
-	rows := [][]string{{"model", "rule", "n", "problems", "right %", "95 % interval", "against", "points", "95 % interval", "better", "worse", "McNemar p"}}
+	rows := [][]string{{"model", "rule", "n", "candidates", "problems", "right %", "95 % interval", "against", "points", "95 % interval", "better", "worse", "McNemar p"}}
 	for _, r := range list {
-		cells := []string{r.Model, r.Rule, strconv.Itoa(r.N), strconv.Itoa(r.Problems), percent(r.Right), percent(r.Low) + " – " + percent(r.High)}
+		cells := []string{r.Model, r.Rule, strconv.Itoa(r.N), fmt.Sprintf("%.1f", r.Needs), strconv.Itoa(r.Problems), percent(r.Right), percent(r.Low) + " – " + percent(r.High)}
 		if d := r.Against; d != nil {
 			cells = append(cells, d.Rule, fmt.Sprintf("%+.1f", 100*d.Delta), fmt.Sprintf("%+.1f – %+.1f", 100*d.Low, 100*d.High),
 				strconv.Itoa(d.Better), strconv.Itoa(d.Worse), fmt.Sprintf("%.4f", d.P))

@@ -24,7 +24,7 @@ func answers() Record {
 }
 
 func TestARuleChoosesAgainAmongAJournalsCandidates(t *testing.T) {
-	want := map[string]float64{"any": 1, "shortest": 1, "score": 1, "vote": 0, "weighted": 1, "examples": 0}
+	want := map[string]float64{"any": 1, "shortest": 1, "score": 1, "vote": 0, "adaptive": 0, "weighted": 1, "examples": 0}
 	got, err := Choose(t.Context(), answers(), slices.DeleteFunc(Rules(), func(r string) bool { return r == "first" }), []int{4}, 5)
 	if err != nil || len(got) != len(want) {
 		t.Fatalf("%v, %v", got, err)
@@ -49,6 +49,31 @@ func TestARuleChoosesAgainAmongAJournalsCandidates(t *testing.T) {
 	}
 	if _, err := Choose(t.Context(), answers(), []string{"best"}, []int{1}, 1); err == nil || !strings.Contains(err.Error(), `no rule "best"`) {
 		t.Errorf("an unknown rule gave %v", err)
+	}
+}
+
+func TestAVoteInRoundsBuysNoMoreThanItNeeds(t *testing.T) {
+	of := func(keys string) (drawn []ballot) {
+		for _, k := range strings.Split(keys, "") {
+			drawn = append(drawn, ballot{key: strings.TrimSpace(k)})
+		}
+		return drawn
+	}
+	for keys, want := range map[string]int{
+		"a": 1, "ab": 2, // there are no more
+		"aaabbbbb": 3, // further votes would gain less than they cost
+		"abcdefgh": 8,
+		"        ": 8, // none has an answer
+	} {
+		if got := bought(of(keys)); got > len(keys) || got != want {
+			t.Errorf("of %q, %d are bought, want %d", keys, got, want)
+		}
+	}
+	r := answers()
+	r.Candidates = append(r.Candidates, r.Candidates[0], r.Candidates[0], r.Candidates[0], r.Candidates[0])
+	got, err := Choose(t.Context(), r, []string{"adaptive", "vote", "first"}, []int{8}, 200)
+	if err != nil || got[0].Needs < 3 || got[0].Needs >= 8 || got[1].Needs != 8 || got[2].Needs != 1 {
+		t.Errorf("%+v, %v", got, err)
 	}
 }
 
@@ -85,8 +110,8 @@ func TestChoicesAreTalliedAndCompared(t *testing.T) {
 	var list []Choice
 	for problem := range 20 {
 		list = append(list,
-			Choice{"m", "vote", 8, problem, map[bool]float64{true: 1}[problem < 10]},
-			Choice{"m", "score", 8, problem, map[bool]float64{true: 1}[problem < 16]})
+			Choice{"m", "vote", 8, problem, map[bool]float64{true: 1}[problem < 10], 8},
+			Choice{"m", "score", 8, problem, map[bool]float64{true: 1}[problem < 16], 4})
 	}
 	rows := Tally(list, "vote")
 	if len(rows) != 2 || rows[0].Right != 0.5 || rows[0].Against != nil {
@@ -96,7 +121,7 @@ func TestChoicesAreTalliedAndCompared(t *testing.T) {
 	if d == nil || d.Better != 6 || d.Worse != 0 || math.Abs(d.Delta-0.3) > 1e-9 || d.Low <= 0 || d.High >= 0.6 || math.Abs(d.P-McNemar(6, 0)) > 1e-9 {
 		t.Errorf("%+v", d)
 	}
-	if cells := ChoiceRows(rows); len(cells) != 3 || len(cells[1]) != len(cells[0]) || cells[2][7] != "+30.0" {
+	if cells := ChoiceRows(rows); len(cells) != 3 || len(cells[1]) != len(cells[0]) || cells[2][8] != "+30.0" || cells[1][3] != "8.0" || cells[2][3] != "4.0" {
 		t.Errorf("%q", cells)
 	}
 }

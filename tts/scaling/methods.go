@@ -25,36 +25,6 @@ const (
 	MeasureMean   Measure = "mean"   // all tokens
 )
 
-// Adaptive buys whole answers in rounds, each of as many as are worth most beyond their price. It ends once
-// the leading answer is likely enough the most frequent one (Aggarwal et al. 2023, "Adaptive-Consistency",
-// Beta criterion). N is the most.
-type Adaptive struct {
-	On        bool
-	First     int     // candidates of the first round; 0: 3, or N if that is less
-	Threshold float64 // probability that the leading answer stays ahead, which is enough; 0: 0.95
-	Price     float64 // of one answer decoded alone, as a probability to answer otherwise; 0: 0.01
-	// StepCost has the costs of an engine step with 1, 2, 4, 8, ... rows, relative to one row. It is linear
-	// between them, and goes on as at the end; none: DefaultStepCost.
-	StepCost []float64
-}
-
-// DefaultStepCost returns what lies between two machines' steps of a model with 1 B
-// parameters (docs/performance.md, "Whole models").
-func DefaultStepCost() []float64 { return []float64{1, 1.25, 1.75, 2.75, 4.75, 9} }
-
-// Cost returns what a step with that many rows, at least 1, costs in steps with one.
-func (a *Adaptive) Cost(rows int) float64 {
-	curve, at := a.StepCost, 0
-	for at < len(curve)-2 && rows > 2<<at {
-		at++
-	}
-	if len(curve) == 1 {
-		return curve[0] * float64(rows)
-	}
-	lo, hi := float64(int(1)<<at), float64(int(2)<<at)
-	return curve[at] + (curve[at+1]-curve[at])*(float64(rows)-lo)/(hi-lo)
-}
-
 // Particles says how particles are drawn after each solution step, and how often all begin anew.
 type Particles struct {
 	Resampling  Resampling // "": Multinomial
