@@ -122,6 +122,7 @@ func (a *admission) cachedSoon(s *Sequence) bool {
 		n := common(own, o.content.tokens[:min(o.task.demand.Target, len(o.content.tokens))])
 		o.mu.Unlock()
 		if n/l*l > o.task.demand.Computed {
+			o.task.kv.Want(n)
 			return true
 		}
 	}
@@ -168,6 +169,7 @@ func (a *admission) enter(s *Sequence) bool {
 		return false
 	}
 	t.kv, t.demand.Computed = found, found.Len()
+	wantCheckpoints(s)
 	if !a.disk.load(s) {
 		a.begin(s)
 	}

@@ -25,7 +25,7 @@
 //	delivery    draws tokens and hands them to readers
 //	draftselector, draftoptions, drafterstate       which guesses a step computes
 //	draftmtp, draftmodel, draftpass, lookup         who guesses
-//	constraints, maskwait, planner, duplicates, admission, restorer, room
+//	constraints, maskwait, planner, duplicates, admission, boundaries, restorer, room
 //	step        what is planned, and what becomes of it
 //	generate, logits, fork                          what a caller asks of a sequence
 //	sequence    its two sides: task is the loop's, shared is the caller's too

@@ -44,6 +44,10 @@ type Options struct {
 
 	Name string `json:"-" yaml:"-"` // the model's, for errors
 
+	// Control tells which tokens are no text, as those between messages. A prompt leaves checkpoints of a recurrent state
+	// where its last messages begin: the next prompt may part there. nil: none are known.
+	Control func(id int32) bool `json:"-" yaml:"-"`
+
 	Probe *models.Probe `json:"-" yaml:"-"` // what is read of the states that tokens are sampled from; nil: nothing
 
 	Disk *offload.Store `json:"-" yaml:"-"` // has prefixes of earlier engines, and gets this one's; nil: none

@@ -94,7 +94,7 @@ func TestARecurrentModelSaysTheSameAloneAndAmongOthers(t *testing.T) {
 func saysTheSame(t *testing.T, arch synthetic.Arch) {
 	m, pool := recurrentModel(t, arch)
 	opt := DefaultOptions()
-	opt.Pool, opt.StepTokens = pool, 2*Tile
+	opt.Pool, opt.StepTokens, opt.Control = pool, 2*Tile, func(id int32) bool { return id%5 == 0 }
 	const requests, candidates, length = 6, 4, 40
 	prompt := func(i int) []int32 {
 		p := counting(50)

@@ -134,6 +134,32 @@ func TestAnEngineReadsThePrefixesOfOneBefore(t *testing.T) {
 	}
 }
 
+// Of a prompt whose last message is another one after a restart, files have all that is before that message.
+func TestAnEngineReadsWhatIsBeforeAnotherLastMessage(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	const blockLen = 8
+	known := slices.Concat(message(rng, 3, 700), message(rng, 4, 90))
+	m, folder, opt := &toy.Model{States: 40}, t.TempDir(), DefaultOptions()
+	opt.Control = controls
+	for i, least := range []int{0, len(known) - blockLen, len(known) - blockLen} {
+		prompt := slices.Concat(known, message(rng, 4, 50+20*i), []int32{1, 5, 9})
+		life(t, m, m.NewCache(400, blockLen), opt, folder, func(e *Engine) {
+			s, err := e.Open(t.Context(), prompt)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := sampling.Params{MaxTokens: 30}
+			if got, want := collect(t, s, p), expect(m, prompt, 30, p); !slices.Equal(got, want) {
+				t.Errorf("life %d says %v, want %v", i, got, want)
+			}
+			if n := s.CachedPrompt(); n < least || n > len(known)+2 {
+				t.Errorf("life %d: %d of %d known tokens were read", i, n, len(known))
+			}
+			s.Close()
+		})
+	}
+}
+
 // The digest of a variant finds its prefixes.
 func TestVariantsReadTheirOwnPrefixes(t *testing.T) {
 	m := &toy.Model{}

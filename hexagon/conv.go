@@ -120,7 +120,7 @@ func (t *tails) begin(s *models.DenseStep) {
 	size, n := t.layers*t.rows(), 0
 	for i := range s.Spans {
 		of := spanTail{slot: -1, at: n, marked: -1}
-		if n += size; s.Spans[i].Copy != nil {
+		if n += size; len(s.Spans[i].Copies) > 0 {
 			of.mark = n
 			n += size
 		}
@@ -151,9 +151,10 @@ func (t *tails) cut(parts []convPart, s *models.DenseStep, lo, hi int) ([]convPa
 	return parts, hi
 }
 
-// marks tells whether a checkpoint is within a part's rows, so that its states are another slot's.
+// marks tells whether a checkpoint is within a part's rows, so that its states are another slot's. A span has
+// one at most.
 func (t *tails) marks(sp *models.RecurrentSpan, p *convPart) bool {
-	return t.heads > 0 && sp.Copy != nil && sp.CopyAt > p.done && sp.CopyAt < p.done+p.n
+	return t.heads > 0 && len(sp.Copies) > 0 && sp.Copies[0].After > p.done && sp.Copies[0].After < p.done+p.n
 }
 
 // hold finds slots for the parts of a request, of which a span that goes on is the first.
@@ -218,8 +219,8 @@ func (t *tails) commit(s *models.DenseStep, layers []*layer) {
 				continue
 			}
 			copy(sp.State[l.state():][:n], t.pending[of.at+l.tail*n:])
-			if sp.Copy != nil {
-				copy(sp.Copy[l.state():][:n], t.pending[of.mark+l.tail*n:])
+			if len(sp.Copies) > 0 {
+				copy(sp.Copies[0].State[l.state():][:n], t.pending[of.mark+l.tail*n:])
 			}
 			switch {
 			case t.heads == 0:
@@ -295,14 +296,18 @@ func (r *recurrence) take(l *layer, x span) {
 				r.q.count(&r.q.work.Read, 4*t.channels)
 			}
 		}
-		if at := sp.CopyAt - p.done; sp.Copy != nil && at > 0 && at <= p.n {
+		for _, c := range sp.Copies {
+			at := c.After - p.done
+			if at <= 0 || at > p.n {
+				continue
+			}
 			behind(t.pending[of.mark+l.tail*n:][:n], at)
 			switch {
 			case t.heads == 0:
 			case at < p.n:
-				t.giveStates(sp.Copy, of.marked, l, sp.Position+sp.CopyAt)
+				t.giveStates(c.State, of.marked, l, sp.Position+c.After)
 			default:
-				t.giveStates(sp.Copy, of.slot, l, sp.Position+sp.CopyAt)
+				t.giveStates(c.State, of.slot, l, sp.Position+c.After)
 			}
 		}
 		if behind(after, p.n); p.done+p.n == sp.N {

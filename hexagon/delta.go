@@ -107,7 +107,7 @@ func (r *recurrence) update(l *layer, out, x, gates span) {
 			run(from, state, p.first, p.n)
 			continue
 		}
-		mark, n := t.statesAt(of.marked, l), sp.CopyAt-p.done
+		mark, n := t.statesAt(of.marked, l), sp.Copies[0].After-p.done
 		run(from, mark, p.first, n)
 		run(mark, state, p.first+n, p.n-n)
 	}

@@ -3,6 +3,7 @@ package models
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"sync/atomic"
 
@@ -50,6 +51,7 @@ type stepRows struct {
 	variants []*Variant       // [T] of the rows; empty: all are computed by the model as it is
 	wanted   []bool           // [T] the row wants logits
 	spans    []recurrent.Span // of models with recurrent layers
+	copies   []recurrent.Copy // of the spans' states
 	undo     []recurrent.Undo
 	x, qkv   []float32 // [T][Hidden], [T][rowWidth]
 	inputs   []float32 // [T][Layers·LayerInputs]
@@ -239,12 +241,12 @@ func (e *executor) reserve(n int) {
 // listRows lists where the rows of b stand and which want logits, and moves recurrent
 // states on.
 func (e *executor) listRows(b *Batch) {
-	e.rowPos, e.wanted, e.spans, e.variants = e.rowPos[:0], e.wanted[:0], e.spans[:0], e.variants[:0]
+	e.rowPos, e.wanted, e.spans, e.copies, e.variants = e.rowPos[:0], e.wanted[:0], e.spans[:0], e.copies[:0], e.variants[:0]
 	varied := slices.ContainsFunc(b.Spans, func(sp Span) bool { return sp.Variant != nil })
 	for i := range b.Spans {
 		sp := &b.Spans[i]
 		if e.cfg.State > 0 {
-			e.spans = append(e.spans, recurrentSpan(sp, int(b.Positions[sp.Start])))
+			e.spans = append(e.spans, e.recurrentSpan(sp, int(b.Positions[sp.Start])))
 		}
 		for row := sp.Start; row < sp.End; row++ {
 			at := attention.RowPos{Seq: sp.KV, Pos: int(b.Positions[row])}
@@ -310,12 +312,18 @@ func (e *executor) divideRows(b *Batch, cache *kv.Cache) {
 
 // recurrentSpan moves the recurrent state of a span's sequence on, whose first row
 // has position pos.
-func recurrentSpan(sp *Span, pos int) recurrent.Span {
-	n := sp.End - sp.Start
-	from := sp.KV.StateVersion()
-	state, mark, at := sp.KV.Advance(pos + n)
+func (e *executor) recurrentSpan(sp *Span, pos int) recurrent.Span {
+	n, most := sp.End-sp.Start, math.MaxInt
+	if e.device.accelerator != nil {
+		most = 1 // it has room for few states
+	}
+	from, first := sp.KV.StateVersion(), len(e.copies)
+	state, marks := sp.KV.Advance(pos+n, most)
+	for _, m := range marks {
+		e.copies = append(e.copies, recurrent.Copy{After: m.At - pos, State: m.State})
+	}
 	return recurrent.Span{
-		First: sp.Start, N: n, Position: pos, State: state, Copy: mark, CopyAt: at - pos, Guesses: sp.KV.Guesses() > 0, From: from, To: sp.KV.StateVersion(),
+		First: sp.Start, N: n, Position: pos, State: state, Copies: e.copies[first:], Guesses: sp.KV.Guesses() > 0, From: from, To: sp.KV.StateVersion(),
 	}
 }
 

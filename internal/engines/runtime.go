@@ -155,6 +155,7 @@ func (l *loader) promised() (bytes int64) {
 func (r *Runtime) makeEngine(cfg config.Config, h *Host, share, room int64) error {
 	opt := cfg.Engine.Options
 	opt.Pool, opt.Arbiter, opt.Name = r.Pool, r.arbiter, h.Bundle.Name
+	opt.Control = func(id int32) bool { return !h.Bundle.Tokenizer.Plain(id) }
 	opt.OnDraftError = func(err error) {
 		r.log.Error().Err(err).Str("model", opt.Name).Msg("the draft model has failed; answers go on without it")
 	}

@@ -15,8 +15,8 @@ const MostTaps = 8
 // Conv replaces x, [n] rows of channels that are stride elements apart, by their causal convolution with w, or with
 // silu by its SiLU. w has [taps] rows of ld, of which the last belongs to a row itself. A bias of channels, if not
 // nil, is added to the convolution. tail has the taps-1 rows of ld before x, and gets the last taps-1 rows for the
-// rows that follow x. mark, if not nil, gets the rows before row markAt of x, 1 to n.
-func Conv(x []float32, n, stride, channels int, w, bias, tail []float32, ld, taps int, silu bool, mark []float32, markAt int) {
+// rows that follow x.
+func Conv(x []float32, n, stride, channels int, w, bias, tail []float32, ld, taps int, silu bool) {
 	if n < 1 || channels < 1 || channels > Channels || taps < 2 || taps > MostTaps || len(x) < (n-1)*stride+channels {
 		panic(fmt.Sprintf("kernels: convolution of %d rows of %d channels with %d taps", n, channels, taps))
 	}
@@ -30,9 +30,6 @@ func Conv(x []float32, n, stride, channels int, w, bias, tail []float32, ld, tap
 	var next [MostTaps - 1][Channels]float32 // the rows are overwritten below
 	for i := range taps - 1 {
 		copy(next[i][:], row(n-taps+1+i))
-		if mark != nil {
-			copy(mark[i*ld:][:channels], row(markAt-taps+1+i))
-		}
 	}
 	var buf [Channels]float32
 	sum := buf[:channels]
@@ -52,5 +49,16 @@ func Conv(x []float32, n, stride, channels int, w, bias, tail []float32, ld, tap
 	}
 	for i := range taps - 1 {
 		copy(tail[i*ld:][:channels], next[i][:])
+	}
+}
+
+// Tail sets dst, which is like Conv's tail, to the rows before row n of an x that Conv has not replaced yet.
+func Tail(dst, x []float32, n, stride, channels int, tail []float32, ld, taps int) {
+	for i := range taps - 1 {
+		from := tail[min(n+i, taps-2)*ld:]
+		if t := n - taps + 1 + i; t >= 0 {
+			from = x[t*stride:]
+		}
+		copy(dst[i*ld:][:channels], from[:channels])
 	}
 }

@@ -120,7 +120,7 @@ func TestAConvolutionIsTheSameInPieces(t *testing.T) {
 						bias = kerneltest.RandomVector(r, channels+1)
 					}
 					whole, tail := slices.Clone(in), slices.Clone(before)
-					Conv(whole, n, stride, channels, w, bias, tail, ld, taps, silu, nil, 0)
+					Conv(whole, n, stride, channels, w, bias, tail, ld, taps, silu)
 					for i := range n {
 						for c := range channels {
 							sum := 0.0
@@ -151,9 +151,10 @@ func TestAConvolutionIsTheSameInPieces(t *testing.T) {
 					for lo := 0; lo < n; {
 						size := min(n-lo, 1+r.IntN(9))
 						if lo <= markAt && markAt < lo+size && markAt > lo {
-							Conv(pieces[lo*stride:], size, stride, channels, w, bias, end, ld, taps, silu, mark, markAt-lo)
+							Tail(mark, pieces[lo*stride:], markAt-lo, stride, channels, end, ld, taps)
+							Conv(pieces[lo*stride:], size, stride, channels, w, bias, end, ld, taps, silu)
 						} else {
-							Conv(pieces[lo*stride:], size, stride, channels, w, bias, end, ld, taps, silu, nil, 0)
+							Conv(pieces[lo*stride:], size, stride, channels, w, bias, end, ld, taps, silu)
 							if lo+size == markAt {
 								copy(mark, end)
 							}
@@ -164,7 +165,7 @@ func TestAConvolutionIsTheSameInPieces(t *testing.T) {
 						t.Error("pieces have other bits than the whole")
 					}
 					again := slices.Clone(in)
-					Conv(again[markAt*stride:], n-markAt, stride, channels, w, bias, mark, ld, taps, silu, nil, 0)
+					Conv(again[markAt*stride:], n-markAt, stride, channels, w, bias, mark, ld, taps, silu)
 					if !kerneltest.SameBits(again[markAt*stride:], whole[markAt*stride:]) {
 						t.Error("from the mark on rows have other bits")
 					}
@@ -195,7 +196,7 @@ func TestUpdatesAllocateNothing(t *testing.T) {
 	x, w, tail := make([]float32, 64), make([]float32, 64), make([]float32, 48)
 	if n := testing.AllocsPerRun(20, func() {
 		Update(state, 16, &tokens, scratch)
-		Conv(x, 4, 16, 16, w, w, tail, 16, 4, true, nil, 0)
+		Conv(x, 4, 16, 16, w, w, tail, 16, 4, true)
 	}); n != 0 {
 		t.Errorf("%v allocations", n)
 	}

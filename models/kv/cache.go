@@ -27,7 +27,7 @@ func New(shape Shape, opt Options) (*Cache, error) {
 	}
 	c := &Cache{
 		store:  store{opt: opt, shape: shape, layers: make([]Layer, shape.Layers+shape.Others.Layers)},
-		states: newStates(shape.State, opt.States, blocks),
+		states: newStates(shape.State, opt.States, opt.BlockLen, blocks),
 	}
 	c.pool.init(blocks, opt.BlockLen, &c.states)
 	if err := c.reserve(per*int64(opt.Blocks) + BytesPerState(shape)*int64(c.States())); err != nil {

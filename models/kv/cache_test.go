@@ -242,6 +242,7 @@ func (h *history) play(ops []byte) {
 			}
 			h.open(prompt)
 		case 1, 2, 3:
+			h.seqs[who].Want(len(h.toks[who]) + n%29)
 			h.grow(who, tokens)
 		case 4:
 			h.seqs[who].Seal(h.toks[who])

@@ -92,10 +92,13 @@ func (p *states) checkUsers(seqs []*Sequence) error {
 		if s.at > s.n || s.at > 0 && s.state == none {
 			return fmt.Errorf("kv: state %d of a sequence of %d tokens has seen %d", s.state, s.n, s.at)
 		}
-		for _, i := range []int32{s.state, s.mark, s.saved} {
+		for _, i := range []int32{s.state, s.saved} {
 			if i != none {
 				users[i]++
 			}
+		}
+		for _, m := range s.marks {
+			users[m.slot]++
 		}
 	}
 	for i, n := range users {

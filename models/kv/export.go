@@ -100,8 +100,8 @@ func (s *Sequence) Restore(tokens []int32) {
 	if p := s.pool; p.size > 0 {
 		s.unmark()
 		p.write(s.state)
-		s.at, s.mark, s.ends = s.n, s.state, s.n
-		p.hold(s.mark)
+		s.at, s.marks = s.n, append(s.marks, pending{s.state, s.n})
+		p.hold(s.state)
 	}
 	s.Seal(tokens)
 }

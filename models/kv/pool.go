@@ -82,15 +82,16 @@ type index struct {
 
 // states are a pool of their own.
 type states struct {
-	owners []block   // the blocks, some of which have a checkpoint
-	size   int       // numbers of a state; 0: the models have none
-	data   []float32 // [slots][size]
-	slots  []slot
-	free   []int32
-	kept   int    // checkpoints
-	spare  int    // of them, those that no sequence shares
-	clock  uint64 // counts uses of checkpoints
-	last   uint64 // the version given out last
+	owners   []block   // the blocks, some of which have a checkpoint
+	size     int       // numbers of a state; 0: the models have none
+	blockLen int       // tokens of a block
+	data     []float32 // [slots][size]
+	slots    []slot
+	free     []int32
+	kept     int    // checkpoints
+	spare    int    // of them, those that no sequence shares
+	clock    uint64 // counts uses of checkpoints
+	last     uint64 // the version given out last
 }
 
 // slot is the bookkeeping of one state.
@@ -106,9 +107,10 @@ type recurrent struct {
 	pool  *states
 	state int32 // its slot, or none
 	at    int   // tokens that have changed it
-	mark  int32 // the slot of a checkpoint that Seal may keep: none, or state
-	ends  int   // tokens before mark
-	made  int32 // the block that got the last checkpoint that the sequence made, or none
+
+	wanted []int     // where checkpoints are asked for, in order
+	marks  []pending // checkpoints that Seal may keep, of which one may be state
+	given  []Mark    // scratch of Advance
 
 	saved   int32 // the slot of what Undo needs, or none
 	guesses int   // positions, the last ones, that Undo can take back

@@ -45,12 +45,14 @@ func (c *Cache) OpenOf(root *Root, tokens []int32) *Sequence {
 func (c *Cache) OpenSalted(root *Root, salt Salt, tokens []int32) *Sequence {
 	root = c.index.salts.root(root, salt)
 	c.index.salts.use(root, 1)
-	s := &Sequence{c: c, root: root, recurrent: recurrent{pool: &c.states, state: none, mark: none, made: none, saved: none}}
+	s := &Sequence{c: c, root: root, recurrent: recurrent{pool: &c.states, state: none, saved: none}}
 	l := c.opt.BlockLen
 	s.blocks = c.find(root, tokens)
 	s.n, s.sealed = len(s.blocks)*l, len(s.blocks)
 	if c.states.size > 0 {
-		s.n = s.rewind(s.n)
+		branch := s.n
+		s.n = s.rewind(branch)
+		s.Want(branch) // others have parted here, and more may
 		s.sealed = s.n / l
 		s.blocks = s.blocks[:s.sealed]
 	}
@@ -183,7 +185,7 @@ func (s *Sequence) Fork() *Sequence {
 	for _, b := range s.blocks {
 		s.c.pool.hold(b)
 	}
-	f := &Sequence{c: s.c, root: s.root, n: s.n, sealed: s.sealed, swapped: s.swapped, recurrent: recurrent{pool: s.pool, state: none, mark: none, made: s.made, saved: none}}
+	f := &Sequence{c: s.c, root: s.root, n: s.n, sealed: s.sealed, swapped: s.swapped, recurrent: recurrent{pool: s.pool, state: none, saved: none}}
 	f.setState(s.state, s.at)
 	s.c.index.salts.use(s.root, 1)
 	f.blocks = append(make([]int32, 0, len(s.blocks)+1), s.blocks...)

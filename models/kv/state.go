@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"math"
 	"unsafe"
-
-	"github.com/lutra-lm/lutra/kernels/cpu"
 )
 
 // Models with recurrent layers keep, beside keys and values, a recurrent state: for
@@ -13,13 +11,9 @@ import (
 // be taken back. It lies in a slot of a pool. A sequence has one from its first Grow
 // on. Forks share it, and it is copied when one of them grows. A checkpoint is a
 // slot that an indexed block holds: the state at the end of its tokens, from which
-// Open and Truncate can go on. Checkpoints are made where a slot is free, and give
-// theirs when a sequence needs one. Positions that are guesses can be taken back
-// without one: their step keeps in a slot what it overwrites.
-
-// checkpointTokens is the distance between the checkpoints that a decoding stream leaves.
-// Each piece of a prompt leaves one.
-const checkpointTokens = 64
+// Open and Truncate can go on. Checkpoints give their slots when a sequence needs one: see
+// checkpoint.go. Positions that are guesses can be taken back without one: their step keeps in
+// a slot what it overwrites.
 
 // BytesPerState returns the memory of one recurrent state, 0 for models without.
 func BytesPerState(shape Shape) int64 {
@@ -29,8 +23,8 @@ func BytesPerState(shape Shape) int64 {
 	return 4*int64(shape.State) + int64(unsafe.Sizeof(slot{})) + 4
 }
 
-func newStates(size, slots int, blocks []block) states {
-	p := states{size: size, owners: blocks}
+func newStates(size, slots, blockLen int, blocks []block) states {
+	p := states{size: size, blockLen: blockLen, owners: blocks}
 	if size > 0 {
 		p.slots = make([]slot, slots)
 		for i := range p.slots {
@@ -54,8 +48,7 @@ func (p *states) Checkpoints() int { return p.kept }
 // of returns the numbers of a slot.
 func (p *states) of(i int32) []float32 { return p.data[int(i)*p.size : (int(i)+1)*p.size] }
 
-// take hands out a slot that nobody holds, the least recently used checkpoint's when
-// none is free.
+// take hands out a slot that nobody holds, a checkpoint's when none is free.
 func (p *states) take() int32 {
 	if n := len(p.free); n > 0 {
 		i := p.free[n-1]
@@ -63,15 +56,10 @@ func (p *states) take() int32 {
 		p.slots[i].users = 1
 		return i
 	}
-	oldest := none
-	for i := range p.slots {
-		if s := &p.slots[i]; s.users == 0 && (oldest == none || s.used < p.slots[oldest].used) {
-			oldest = int32(i)
-		}
-	}
-	p.hold(oldest)
-	p.dropCheckpoint(p.slots[oldest].block)
-	return oldest
+	i := p.dispensable()
+	p.hold(i)
+	p.dropCheckpoint(p.slots[i].block)
+	return i
 }
 
 // hold adds a user to slot i, unless it is none.
@@ -103,34 +91,6 @@ func (p *states) release(i int32) {
 	}
 }
 
-// keepCheckpoint makes slot i, which a sequence holds, the checkpoint of block b.
-func (p *states) keepCheckpoint(b, i int32) {
-	p.owners[b].checkpoint, p.slots[i].block = i, b
-	p.kept++
-	p.useCheckpoint(i)
-}
-
-// useCheckpoint notes that a checkpoint was of use.
-func (p *states) useCheckpoint(i int32) {
-	p.clock++
-	p.slots[i].used = p.clock
-}
-
-// dropCheckpoint takes the checkpoint from block b, if it has one.
-func (p *states) dropCheckpoint(b int32) {
-	i := p.owners[b].checkpoint
-	if i == none {
-		return
-	}
-	s := &p.slots[i]
-	p.owners[b].checkpoint, s.block = none, none
-	p.kept--
-	if s.users == 0 {
-		p.spare--
-		p.free = append(p.free, i)
-	}
-}
-
 // NeedState returns the number of recurrent states, 0 or 1, that Grow would take.
 func (s *recurrent) NeedState() int {
 	if s.pool.size == 0 {
@@ -140,8 +100,10 @@ func (s *recurrent) NeedState() int {
 		return 1
 	}
 	users := s.pool.slots[s.state].users
-	if s.mark == s.state {
-		users--
+	for _, m := range s.marks {
+		if m.slot == s.state {
+			users--
+		}
 	}
 	return int(min(users-1, 1)) // a checkpoint that shares it goes if there is no other slot
 }
@@ -194,42 +156,6 @@ func (p *states) write(i int32) {
 	p.slots[i].version = p.last
 }
 
-// Advance moves the sequence on before the positions up to n are computed: it gives the numbers of
-// the recurrent state, [Shape.State], which the computation changes. If mark is not nil, it is
-// where the state belongs as it stands after the first at tokens: a checkpoint. Before Guesses it gets
-// as much of the state as their computation overwrites.
-func (s *Sequence) Advance(n int) (state, mark []float32, at int) {
-	c, p := s.c, &s.c.states
-	if p.size == 0 {
-		return nil, nil, 0
-	}
-	s.unmark()
-	p.write(s.state)
-	from, l := s.at, c.opt.BlockLen
-	s.at = n
-	end := n / l * l
-	switch streams := s.guesses > 0 || n == from+1; {
-	case c.opt.Cold || streams && n%c.checkpointEvery() != 0:
-		end = 0
-	case !streams: // Open of an equal prompt leaves out the last token
-		end = (n - 1) / l * l
-	}
-	switch {
-	case end <= from:
-	case end == n: // Seal takes the state itself, to be copied should it go on
-		s.mark, s.ends = s.state, n
-		p.hold(s.mark)
-	case p.FreeStates() > 0:
-		s.mark, s.ends = p.take(), end
-		p.write(s.mark)
-		return p.of(s.state), p.of(s.mark), end
-	}
-	if s.guesses > 0 {
-		return p.of(s.state), p.of(s.saved), n - s.guesses
-	}
-	return p.of(s.state), nil, 0
-}
-
 // Guesses returns how many positions, the last ones, Undo can take back of a recurrent state.
 func (s *recurrent) Guesses() int { return s.guesses }
 
@@ -279,51 +205,6 @@ func (s *recurrent) Undo(n int) (state, saved []float32, from int) {
 func (s *recurrent) forget() {
 	s.pool.release(s.saved)
 	s.saved, s.guesses = none, 0
-}
-
-// checkpointEvery is the distance between the checkpoints of a stream: whole blocks.
-func (c *Cache) checkpointEvery() int { return cpu.RoundUp(checkpointTokens, c.opt.BlockLen) }
-
-// unmark forgets the checkpoint that was to be kept.
-func (s *recurrent) unmark() {
-	s.pool.release(s.mark)
-	s.mark, s.ends = none, 0
-}
-
-// keep makes the marked state a checkpoint, once its block is in the index. The one
-// that the sequence made before it is then less likely to be of use.
-func (s *Sequence) keep() {
-	c, l := s.c, s.c.opt.BlockLen
-	if s.mark == none || s.ends > s.sealed*l {
-		return
-	}
-	if b := s.blocks[s.ends/l-1]; c.pool.blocks[b].checkpoint == none {
-		if s.made != none && c.pool.blocks[s.made].checkpoint != none {
-			s.pool.slots[c.pool.blocks[s.made].checkpoint].used = 0
-		}
-		s.pool.keepCheckpoint(b, s.mark)
-		s.made = b
-	} else {
-		s.pool.useCheckpoint(c.pool.blocks[b].checkpoint)
-	}
-	s.unmark()
-}
-
-// rewind gives the sequence the last checkpoint of its first n tokens, or no state,
-// and returns how many tokens that is.
-func (s *Sequence) rewind(n int) int {
-	c, l := s.c, s.c.opt.BlockLen
-	blocks := min(s.sealed, n/l)
-	for blocks > 0 && c.pool.blocks[s.blocks[blocks-1]].checkpoint == none {
-		blocks--
-	}
-	state := none
-	if blocks > 0 {
-		state = c.pool.blocks[s.blocks[blocks-1]].checkpoint
-		s.pool.useCheckpoint(state)
-	}
-	s.setState(state, blocks*l)
-	return s.at
 }
 
 // setState exchanges the state for slot i, which has seen n tokens.

@@ -2,6 +2,7 @@ package kv
 
 import (
 	"errors"
+	"math"
 	"slices"
 	"testing"
 
@@ -19,15 +20,15 @@ func (h *history) advance(i int, tokens []int32) {
 	}
 	h.checkState(i)
 	all := slices.Concat(h.toks[i], tokens)
-	state, copied, at := s.Advance(len(all))
-	if copied != nil {
+	state, marks := s.Advance(len(all), math.MaxInt)
+	for k, m := range marks {
 		switch guesses := s.Guesses(); {
-		case guesses > 0 && at != len(all)-guesses:
-			h.t.Fatalf("the state after %d tokens is to be kept, before %d guesses of %d", at, guesses, len(all))
-		case guesses == 0 && (at <= done || at >= len(all) || at%h.c.opt.BlockLen != 0):
-			h.t.Fatalf("a copy of the state after %d tokens is wanted, between %d and %d", at, done, len(all))
+		case guesses > 0 && (m.At != len(all)-guesses || len(marks) > 1):
+			h.t.Fatalf("the state after %d tokens is to be kept, before %d guesses of %d", m.At, guesses, len(all))
+		case guesses == 0 && (m.At <= done || m.At >= len(all) || m.At%h.c.opt.BlockLen != 0 || k > 0 && m.At <= marks[k-1].At):
+			h.t.Fatalf("copies of the state %v are wanted, between %d and %d", marks, done, len(all))
 		}
-		fillState(copied, all[:at])
+		fillState(m.State, all[:m.At])
 	}
 	fillState(state, all)
 }
@@ -104,11 +105,72 @@ func TestAStreamLeavesCheckpointsNowAndThen(t *testing.T) {
 		if err := s.Grow(1); err != nil {
 			t.Fatal(err)
 		}
-		s.Advance(n)
+		s.Advance(n, 1)
 		s.Seal(tokens[:n])
 	}
 	if got := c.Stats().Checkpoints; got != 3 {
 		t.Errorf("%d checkpoints, want 3", got)
+	}
+}
+
+func TestAPieceOfAPromptLeavesTheCheckpointsThatAreWanted(t *testing.T) {
+	h := newHistoryOf(t, recurrentShape, F16, ^uint64(0), 8)
+	prompt := tokensFrom(1, 60)
+	h.open(prompt)
+	s := h.seqs[0]
+	for _, at := range []int{38, 13, 24, 39, 55} { // in whole blocks of 4: twice 36, 12, 24 and 52
+		s.Want(at)
+	}
+	h.grow(0, prompt[:24])
+	h.seqs[0].Seal(h.toks[0])
+	h.grow(0, prompt[24:50])
+	h.seqs[0].Seal(h.toks[0])
+	h.verify()
+	for tokens, want := range map[int]int{60: 48, 47: 36, 35: 24, 23: 20, 19: 12, 11: 0} {
+		found := h.c.Open(prompt[:tokens])
+		if found.Len() != want {
+			t.Errorf("of %d tokens %d were found, want %d", tokens, found.Len(), want)
+		}
+		found.Release()
+	}
+	h.release(0)
+	h.open(append(slices.Clone(prompt[:33]), 1, 2, 3)) // parts from the first one after 32 tokens
+	if got := h.seqs[0].Wanted(); h.seqs[0].Len() != 24 || !slices.Equal(got, []int{32}) {
+		t.Errorf("%d tokens were found, checkpoints are wanted at %v", h.seqs[0].Len(), got)
+	}
+	for at := range 4 * mostWanted {
+		h.seqs[0].Want(100 + 4*at)
+	}
+	if got := h.seqs[0].Wanted(); len(got) != mostWanted || got[mostWanted-1] != 100+4*(4*mostWanted-1) {
+		t.Errorf("%v are wanted", got)
+	}
+}
+
+// A conversation grows by turns, which leave a checkpoint each, of which there are fewer. Then the distance between two of
+// them grows with the distance from the end.
+func TestCheckpointsThinOutWithTheirDistance(t *testing.T) {
+	const turns, turn, states = 200, 8, 24
+	c, err := New(recurrentShape, Options{BlockLen: 4, Blocks: 1024, States: states})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tokens := tokensFrom(1, turns*turn+1)
+	for end := turn; end < len(tokens); end += turn {
+		s := c.Open(tokens[:end])
+		if err := s.Grow(end + 1 - s.Len()); err != nil {
+			t.Fatal(err)
+		}
+		s.Advance(end+1, 1)
+		s.Seal(tokens)
+		s.Release()
+	}
+	if err := c.Check(); err != nil {
+		t.Fatal(err)
+	}
+	for n := range len(tokens) {
+		if again := n - c.Peek(nil, tokens[:n]); again > turn+(len(tokens)-n)/2 {
+			t.Errorf("%d tokens from the end %d are computed again", len(tokens)-n, again)
+		}
 	}
 }
 
@@ -211,7 +273,7 @@ func TestARecurrentShapeNeedsStates(t *testing.T) {
 	if err := s.Grow(9); err != nil {
 		t.Fatal(err)
 	}
-	if _, copied, _ := s.Advance(9); copied != nil {
+	if _, copies := s.Advance(9, 1); copies != nil {
 		t.Error("a cold cache wants checkpoints")
 	}
 	s.Seal(tokens)
@@ -232,7 +294,7 @@ func TestGrowingAStateAllocatesNothing(t *testing.T) {
 		if err := s.Grow(1); err != nil {
 			t.Fatal(err)
 		}
-		s.Advance(s.Len())
+		s.Advance(s.Len(), 1)
 	}); n != 0 {
 		t.Errorf("%v allocations a token", n)
 	}

@@ -25,7 +25,7 @@ type entry struct {
 	rows, gates []float32
 }
 
-// Undo says how many rows of a span of the last step stay: CopyAt at least.
+// Undo says how many rows of a span of the last step stay: those before the guesses at least.
 type Undo struct {
 	Span Span
 	Of   int // its number in the step
@@ -50,7 +50,7 @@ func (sp *Span) repeatable() int {
 	if !sp.Guesses {
 		return 0
 	}
-	return sp.N - sp.CopyAt - 1
+	return sp.N - sp.certain() - 1
 }
 
 // note copies what the guesses bring to a layer, unless none does.
@@ -67,7 +67,7 @@ func (j *journal) note(p *Pass, layer int) {
 	for i := range p.spans {
 		sp := &p.spans[i]
 		for k := range sp.repeatable() {
-			from, to := sp.First+sp.CopyAt+k, j.first[i]+k
+			from, to := sp.First+sp.certain()+k, j.first[i]+k
 			copy(e.rows[to*width:][:width], p.rows[from*p.stride:])
 			copy(e.gates[to*gates:][:gates], p.gates[from*gates:])
 		}
@@ -87,8 +87,8 @@ func (p *Pass) TakeBack(undo []Undo) {
 	for i, u := range undo {
 		sp := u.Span
 		spans[i] = sp
-		if n := u.Keep - sp.CopyAt; n > 0 {
-			again = append(again, Span{First: p.journal.first[u.Of], N: n, Position: sp.Position + sp.CopyAt, State: sp.State})
+		if n := u.Keep - sp.certain(); n > 0 {
+			again = append(again, Span{First: p.journal.first[u.Of], N: n, Position: sp.Position + sp.certain(), State: sp.State})
 		}
 	}
 	for layer := range p.journal.layers {
@@ -125,14 +125,17 @@ func (p *Pass) restore(_, part int) {
 	}
 }
 
-// overwritten returns where the part of a head's state begins that the rows after CopyAt overwrite, if they are guesses.
+// certain returns how many rows of a span with guesses are none.
+func (sp *Span) certain() int { return sp.Copies[0].After }
+
+// overwritten returns where the part of a head's state begins that guesses overwrite, if there are any.
 func (sp *Span) overwritten(width int) int {
 	if !sp.Guesses {
 		return 0
 	}
-	return delta.Overwritten(width, sp.Position+sp.CopyAt, sp.Position+sp.N)
+	return delta.Overwritten(width, sp.Position+sp.certain(), sp.Position+sp.N)
 }
 
 // save copies a part of the state, restore brings it back.
-func (sp *Span) save(lo, hi int)    { copy(sp.Copy[lo:hi], sp.State[lo:hi]) }
-func (sp *Span) restore(lo, hi int) { copy(sp.State[lo:hi], sp.Copy[lo:hi]) }
+func (sp *Span) save(c Copy, lo, hi int) { copy(c.State[lo:hi], sp.State[lo:hi]) }
+func (sp *Span) restore(lo, hi int)      { copy(sp.State[lo:hi], sp.Copies[0].State[lo:hi]) }

@@ -59,12 +59,17 @@ type Span struct {
 	First, N int
 	Position int       // of the first row in the sequence
 	State    []float32 // of all layers, [layers][Size]
-	Copy     []float32 // where the state belongs as it stands after CopyAt rows, 1 to N; nil: nowhere
-	CopyAt   int
-	// Guesses says that the rows after CopyAt are guesses, which TakeBack may undo: Copy gets what they overwrite.
+	Copies   []Copy    // in order
+	// Guesses says that the rows after the only copy are guesses, which TakeBack may undo: it gets what they overwrite.
 	Guesses bool
 	// Versions of State before the rows and after them, by which a device knows what it has: see kv.Sequence.StateVersion.
 	From, To uint64
+}
+
+// Copy is where a state belongs as it stands after some rows of a span, 1 to N.
+type Copy struct {
+	After int
+	State []float32 // of all layers
 }
 
 // Pass runs the layers of a step. It is for one goroutine at a time.
@@ -145,14 +150,15 @@ func (p *Pass) convolve(_, part int) {
 	all := s.Channels()
 	lo := part % p.tiles() * delta.Channels
 	n := min(delta.Channels, all-lo)
-	var mark, bias []float32
+	var bias []float32
 	if p.w.ConvBias != nil {
 		bias = p.w.ConvBias[lo:]
 	}
-	if sp.Copy != nil {
-		mark = sp.Copy[p.at:][lo:s.tail()]
+	x, tail := p.rows[sp.First*p.stride+lo:], sp.State[p.at:][lo:s.tail()]
+	for _, c := range sp.Copies {
+		delta.Tail(c.State[p.at:][lo:s.tail()], x, c.After, p.stride, n, tail, all, s.Taps)
 	}
-	delta.Conv(p.rows[sp.First*p.stride+lo:], sp.N, p.stride, n, p.w.Conv[lo:], bias, sp.State[p.at:][lo:s.tail()], all, s.Taps, s.ValueHeads+s.StateSpace.Heads > 0, mark, sp.CopyAt)
+	delta.Conv(x, sp.N, p.stride, n, p.w.Conv[lo:], bias, tail, all, s.Taps, s.ValueHeads+s.StateSpace.Heads > 0)
 }
 
 // prepare makes the queries, keys and gates of one row what the states take.
@@ -187,10 +193,10 @@ func (p *Pass) update(worker, part int) {
 		}, p.scratch[worker])
 	}
 	from := 0
-	if sp.Copy != nil {
-		run(0, sp.CopyAt)
-		sp.save(lo+sp.overwritten(s.Width), lo+size)
-		from = sp.CopyAt
+	for _, c := range sp.Copies {
+		run(from, c.After)
+		sp.save(c, lo+sp.overwritten(s.Width), lo+size)
+		from = c.After
 	}
 	run(from, sp.N)
 }

@@ -190,7 +190,7 @@ func TestAStateSpaceAgreesWithItsDefinitionAndGoesOnFromACopy(t *testing.T) {
 		want, rest := space(s, &w, wide), slices.Clone(rows[at*stride:])
 		state, copied := make([]float32, 2*s.Size()), make([]float32, 2*s.Size())
 		pass := New(pool.Workers{Pool: p}, s, 1e-6)
-		pass.Run(rows, stride, nil, []Span{{N: n, State: state, Copy: copied, CopyAt: at}}, 1, &w)
+		pass.Run(rows, stride, nil, []Span{{N: n, State: state, Copies: []Copy{{at, copied}}}}, 1, &w)
 		for i, row := range want {
 			for c, x := range row {
 				if got := rows[i*stride+c]; !kerneltest.Near(got, x, 3e-5) {
@@ -218,7 +218,7 @@ func TestAStateCopiedInTheMidstOfASpanGoesOnWithTheSameBits(t *testing.T) {
 		rest, restGates := slices.Clone(rows[at*stride:]), slices.Clone(gates[2*at*s.ValueHeads:])
 		state, copied := make([]float32, s.Size()), make([]float32, s.Size())
 		pass := New(pool.Workers{Pool: p}, s, 1e-6)
-		pass.Run(rows, stride, gates, []Span{{N: n, State: state, Copy: copied, CopyAt: at}}, 0, &w)
+		pass.Run(rows, stride, gates, []Span{{N: n, State: state, Copies: []Copy{{at, copied}}}}, 0, &w)
 		pass.Run(rest, stride, restGates, []Span{{N: n - at, Position: at, State: copied}}, 0, &w)
 		if !kerneltest.SameBits(rest, rows[at*stride:]) || !kerneltest.SameBits(state, copied) {
 			t.Error("rows after the copy have other bits")

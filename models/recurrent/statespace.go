@@ -37,10 +37,10 @@ func (p *Pass) scan(worker, part int) {
 	lo := p.at + p.shape.tail() + head*size
 	state := sp.State[lo : lo+size]
 	from := 0
-	if sp.Copy != nil {
-		p.scanRows(worker, head, state, sp.First, sp.First+sp.CopyAt)
-		sp.save(lo, lo+size)
-		from = sp.CopyAt
+	for _, c := range sp.Copies {
+		p.scanRows(worker, head, state, sp.First+from, sp.First+c.After)
+		sp.save(c, lo, lo+size)
+		from = c.After
 	}
 	p.scanRows(worker, head, state, sp.First+from, sp.First+sp.N)
 }

@@ -5,6 +5,7 @@ package toy
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"sync/atomic"
 
@@ -87,7 +88,7 @@ func (m *Model) Forward(b *models.Batch, cache *kv.Cache) error {
 		if err != nil {
 			return err
 		}
-		state, mark, markAt, err := m.advance(sp, first, hash)
+		state, marks, err := m.advance(sp, first, hash)
 		if err != nil {
 			return err
 		}
@@ -101,8 +102,9 @@ func (m *Model) Forward(b *models.Batch, cache *kv.Cache) error {
 			key, value := sp.KV.Plain(0, 0, pos)
 			key[0], key[1] = float32(hash&0xffffff), float32(hash>>40)
 			value[0], value[1] = float32(id), float32(pos)
-			if mark != nil && pos+1 == markAt {
-				remember(mark, hash)
+			if len(marks) > 0 && pos+1 == marks[0].At {
+				remember(marks[0].State, hash)
+				marks = marks[1:]
 			}
 			if t >= sp.End-sp.Out {
 				m.fill(b.Logits[row*cfg.Outputs:(row+1)*cfg.Outputs], m.tokens, hash)
@@ -149,22 +151,22 @@ func remember(state []float32, hash uint64) {
 
 // advance moves the recurrent state of a span on. The state must belong to the sequence and to the tokens before,
 // which have that hash.
-func (m *Model) advance(sp *models.Span, first int, hash uint64) (state, mark []float32, markAt int, err error) {
+func (m *Model) advance(sp *models.Span, first int, hash uint64) (state []float32, marks []kv.Mark, err error) {
 	if m.States == 0 {
-		return nil, nil, 0, nil
+		return nil, nil, nil
 	}
 	if at, own := sp.KV.StateAt(); at != first || !own {
-		return nil, nil, 0, fmt.Errorf("toy: the state of %d tokens, own %t, where that of %d was wanted", at, own, first)
+		return nil, nil, fmt.Errorf("toy: the state of %d tokens, own %t, where that of %d was wanted", at, own, first)
 	}
-	state, mark, markAt = sp.KV.Advance(first + sp.End - sp.Start)
+	state, marks = sp.KV.Advance(first+sp.End-sp.Start, math.MaxInt)
 	var want [stateLen]float32
 	if first > 0 {
 		remember(want[:], hash)
 	}
 	if !slices.Equal(state, want[:]) {
-		return nil, nil, 0, fmt.Errorf("toy: the state before position %d is of another past", first)
+		return nil, nil, fmt.Errorf("toy: the state before position %d is of another past", first)
 	}
-	return state, mark, markAt, nil
+	return state, marks, nil
 }
 
 // read walks the first n positions and returns their hash, which begins with the root of what

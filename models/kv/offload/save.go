@@ -51,7 +51,7 @@ func (st *Store) Save(c *Chain, s *kv.Sequence, root *kv.Root, tokens []int32, r
 	switch {
 	case !full:
 	case st.stride > 0:
-		full = st.saveState(c, s, root, sealed, rests)
+		full = st.saveStates(c, s, root, sealed, rests)
 	case rests:
 		full = st.saveBlocks(c, s, root, c.saved, sealed)
 	}
@@ -60,17 +60,26 @@ func (st *Store) Save(c *Chain, s *kv.Sequence, root *kv.Root, tokens []int32, r
 	}
 }
 
-// saveState queues the last checkpoint of the sealed blocks, with the blocks before it that no whole chunk has, if it is far
-// enough from the one before.
-func (st *Store) saveState(c *Chain, s *kv.Sequence, root *kv.Root, sealed int, rests bool) bool {
-	far := st.stride
-	if rests {
-		far = st.length
+// saveStates queues the last checkpoint of the sealed blocks, if it is far enough from the one before; if the sequence
+// rests, those before it too that were asked for.
+func (st *Store) saveStates(c *Chain, s *kv.Sequence, root *kv.Root, sealed int, rests bool) bool {
+	if !rests {
+		return st.saveState(c, s, root, c.state+st.stride, sealed*st.length)
 	}
-	if sealed*st.length-c.state < far {
+	for _, at := range s.Wanted() {
+		if at > c.state && at < sealed*st.length && !st.saveState(c, s, root, at, at) {
+			return false
+		}
+	}
+	return st.saveState(c, s, root, c.state+st.length, sealed*st.length)
+}
+
+// saveState queues the last checkpoint after lo to hi tokens, with the blocks before it that no whole chunk has.
+func (st *Store) saveState(c *Chain, s *kv.Sequence, root *kv.Root, lo, hi int) bool {
+	if lo > hi {
 		return true
 	}
-	at, state := s.Checkpoint(c.state+far, sealed*st.length)
+	at, state := s.Checkpoint(lo, hi)
 	end := at / st.length
 	start := end / st.chunk * st.chunk
 	if state == nil || start > c.saved { // the chunks before it come first

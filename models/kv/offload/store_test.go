@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -90,14 +91,14 @@ func (r *rig) compute(t testing.TB, tokens []int32) *kv.Sequence {
 		if err := s.Grow(to - n); err != nil {
 			t.Fatal(err)
 		}
-		_, mark, at := s.Advance(to)
+		_, marks := s.Advance(to, math.MaxInt)
 		for i := n / testBlock; (i+1)*testBlock <= to; i++ {
 			r.cache.Import(s.Blocks()[i], contents(tokens[:(i+1)*testBlock], r.cache.BlockBytes()))
 		}
 		if r.cache.StateBytes() > 0 {
 			copy(s.State(), contents(tokens[:to], r.cache.StateBytes()))
-			for i, b := range contents(tokens[:at], 4*len(mark)) {
-				unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(mark))), 4*len(mark))[i] = b
+			for _, m := range marks {
+				copy(unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(m.State))), 4*len(m.State)), contents(tokens[:m.At], 4*len(m.State)))
 			}
 		}
 		s.Seal(tokens[:to])
