@@ -70,6 +70,7 @@ var layers = map[string][]string{
 	"tts/ttstest":        {"tts", "batcher", "models", "kernels"},
 	"tts/scaling":        {"tts/answer", "internal/errtext"},
 	"tts/profile":        {"tts/scaling"},
+	"tts/search":         {"tts", "batcher", "internal/cpulimit", "internal/parallel"},
 	"tts/answer":         {},
 	"tts/toolcall":       {"tts/text", "grammar", "models/template", "models/tokenizer"},
 	"batcher":            {"models", "kernels", "internal/parallel"},

@@ -14,6 +14,7 @@ import (
 	"github.com/lutra-lm/lutra/internal/sweep"
 	"github.com/lutra-lm/lutra/models/toy"
 	"github.com/lutra-lm/lutra/tts"
+	"github.com/lutra-lm/lutra/tts/search"
 	"github.com/lutra-lm/lutra/tts/verify"
 )
 
@@ -121,7 +122,7 @@ func webhook(t *testing.T, steps bool, f http.HandlerFunc) func(*Options) {
 	s := httptest.NewServer(f)
 	t.Cleanup(s.Close)
 	return func(o *Options) {
-		o.Scorers = map[string]tts.Scorer{"judge": tts.ByWebhook(verify.NewWebhook(verify.WebhookOptions{Name: "judge", URL: s.URL, Steps: steps}))}
+		o.Scorers = map[string]tts.Scorer{"judge": search.ByWebhook(verify.NewWebhook(verify.WebhookOptions{Name: "judge", URL: s.URL, Steps: steps}))}
 	}
 }
 

@@ -32,7 +32,7 @@ func TestCallsThatMeanTheSameAreReadAlike(t *testing.T) {
 }
 
 func TestAToolIsNotLeftUnheldBecauseOthersTakeTheMemory(t *testing.T) {
-	m := ttstest.Run(t, thinks(t))
+	m := ttstest.Run(t, ttstest.Thinks(t))
 	m.Formats.Share(structure.NewCache(structure.CacheOptions{Memory: 1 << 10, Largest: 1 << 20}))
 	c := Calling{Format: toolcall.Hermes, Tools: []toolcall.Tool{{Name: "a", Schema: []byte(`{"type": "object", "properties": {"x": {"enum": [1]}}}`)}}}
 	if err := c.Hold(t.Context(), &Request{}, m, true, ""); !errors.Is(err, structure.ErrBusy) {

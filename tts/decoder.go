@@ -8,8 +8,8 @@ import (
 	"github.com/lutra-lm/lutra/tts/text"
 )
 
-// decoder turns one sequence's tokens into text.
-type decoder struct {
+// Decoder turns one sequence's tokens into text.
+type Decoder struct {
 	*Request
 	model   *Model
 	text    *text.Stream
@@ -24,24 +24,25 @@ type waiting struct {
 	start int
 }
 
-func newDecoder(m *Model, req *Request) *decoder {
+// NewDecoder returns the decoder of a sequence that answers req.
+func NewDecoder(m *Model, req *Request) *Decoder {
 	cut, kept := req.Stop, []string(nil)
 	if req.KeepStop {
 		cut, kept = nil, req.Stop
 	}
-	return &decoder{Request: req, model: m, repeats: newRepeats(req.Repetition), text: text.New(slices.Concat(cut, req.chatStops(m)), kept)}
+	return &Decoder{Request: req, model: m, repeats: newRepeats(req.Repetition), text: text.New(slices.Concat(cut, req.ChatStops(m)), kept)}
 }
 
-// clone returns a decoder that goes on from here on its own.
-func (d *decoder) clone() *decoder {
+// Clone returns a decoder that goes on from here on its own.
+func (d *Decoder) Clone() *Decoder {
 	c := *d
 	c.text, c.waiting, c.repeats = d.text.Clone(), slices.Clone(d.waiting), d.repeats.clone()
 	return &c
 }
 
-// push adds a sampled token. end has a Finish when the choice ends with it; a token that
+// Push adds a sampled token. end has a Finish when the choice ends with it; a token that
 // ends the model's turn is no part of the answer.
-func (d *decoder) push(tok sampling.Token) (out Text, end End) {
+func (d *Decoder) Push(tok sampling.Token) (out Text, end End) {
 	d.tokens++
 	out.Sampled = 1
 	ends := tok.Finish == sampling.FinishStop
@@ -82,7 +83,7 @@ func (d *decoder) push(tok sampling.Token) (out Text, end End) {
 }
 
 // piece returns what a token adds to the text.
-func (d *decoder) piece(id int32) []byte {
+func (d *Decoder) piece(id int32) []byte {
 	piece := d.model.Tokenizer.Piece(id)
 	switch {
 	case len(piece) > 0:

@@ -3,16 +3,9 @@
 //	Request ──render, encode──▶ tokens ──batcher──▶ tokens ──decode, stop──▶ Events
 //
 // A Strategy decides how many sequences an answer costs. Single decodes one
-// sequence a choice. Search decodes many candidates as its Plan says, judges
-// them with a Scorer (package reward makes them of reward models) and answers with
-// the best (parallel test-time scaling):
-//
-//	prompt ─fork─▶ beams ─extend─▶ solution steps ─Judge─▶ scores ─survive─▶ survivors ─┐
-//	                 ▲                                                    │ close losers
-//	                 └────────────────────────── fork ────────────────────┴────────────┘
-//
-// All strategies yield the same Events, so a caller streams a searched answer
-// as it streams a plain one; a search adds Progress and, at the end, its Outcome.
+// sequence a choice; package search has the other. All strategies yield the same
+// Events, so a caller streams a searched answer as it streams a plain one. A search
+// adds Progress and, at the end, its Outcome.
 //
 // Invariants: the texts of events concatenate to the unstreamed text. Text is
 // valid UTF-8 whatever bytes the tokens hold, and has nothing of a stop string or

@@ -141,9 +141,9 @@ func (m *Model) Held(r *constrain.Rules, thinking bool) sampling.Constraint {
 	return r.New(wordsOf(m), nil, thinking)
 }
 
-// delimitersOf returns the tokens that hold one of stops: engines stop at them, so
+// DelimitersOf returns the tokens that hold one of stops: engines stop at them, so
 // that nothing beyond a solution step is computed in vain.
-func delimitersOf(m *Model, stops []string) []int32 {
+func DelimitersOf(m *Model, stops []string) []int32 {
 	if len(stops) == 1 && stops[0] == "\n" {
 		return m.lines
 	}
@@ -165,8 +165,8 @@ func (m *Model) ThinkingSwitches() bool {
 	return m.Template != nil && strings.Contains(m.Template.Source(), thinkingVariable)
 }
 
-// endsInThought reports whether a prompt ends with the mark that begins a thought.
-func endsInThought(m *Model, prompt []int32) bool {
+// EndsInThought reports whether a prompt ends with the mark that begins a thought.
+func EndsInThought(m *Model, prompt []int32) bool {
 	marks := m.ThoughtMarks()
 	return marks.EndsInThought(m.Tokenizer.Decode(prompt[max(0, len(prompt)-2*len(marks.Begin)):], true))
 }

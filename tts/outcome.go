@@ -26,17 +26,16 @@ type Candidate struct {
 	// Readings has the sums of the engine's probe; empty: it has none.
 	Readings Readings
 
-	key        string          // equal for equal answers
-	calls      bool            // its answer is calls of tools
-	confidence tokenConfidence // with DeepConf
+	Key   string // equal for equal answers
+	Calls bool   // its answer is calls of tools
+	// Confidences has, with DeepConf, the model's confidence in its tokens.
+	Confidences TokenConfidence
 }
 
-// weight returns what its vote counts.
-func (c *Candidate) weight() float64 {
-	if c.Confidence > 0 {
-		return float64(c.Confidence)
-	}
-	return float64(c.Score)
+// TokenConfidence measures the model's confidence in a candidate's tokens.
+type TokenConfidence struct {
+	Tokens []float32
+	Latest float64 // sum over the latest of them, once an answer may end for the lack of it
 }
 
 // StopReason says why a search ended.

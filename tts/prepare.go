@@ -36,7 +36,7 @@ func preparePrompt(ctx context.Context, m *Model, p *Prompt, maxTokens, limit in
 				return nil, fmt.Errorf("%w: token %d is %d, the vocabulary has %d", ErrToken, i, id, m.Vocab)
 			}
 		}
-		return &Prepared{Tokens: p.Tokens, Thinking: endsInThought(m, p.Tokens)}, nil
+		return &Prepared{Tokens: p.Tokens, Thinking: EndsInThought(m, p.Tokens)}, nil
 	}
 	if p.Infill != nil {
 		return prepareInfill(ctx, m, p, limit)
@@ -45,7 +45,7 @@ func preparePrompt(ctx context.Context, m *Model, p *Prompt, maxTokens, limit in
 	if err != nil {
 		return nil, err
 	}
-	return &Prepared{Tokens: ids, Text: p.Text, Thinking: endsInThought(m, ids)}, nil
+	return &Prepared{Tokens: ids, Text: p.Text, Thinking: EndsInThought(m, ids)}, nil
 }
 
 // Infills reports whether the model can fill in the middle of a text.

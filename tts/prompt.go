@@ -51,11 +51,11 @@ type Prepared struct {
 	// in the midst of its thought or answer, whose white space then counts.
 	Thinking, ContinuesText bool
 
-	messages []template.Message // those that were not left out
+	Messages []template.Message // those that were not left out
 }
 
-// opening returns the event that a run begins with.
-func (p *Prepared) opening() Event {
+// Opening returns the event that a run begins with.
+func (p *Prepared) Opening() Event {
 	return Event{What: Opening{Prompt: p.Tokens, Dropped: p.Dropped, Thinking: p.Thinking, ContinuesText: p.ContinuesText}}
 }
 

@@ -36,8 +36,8 @@ func (r *Readings) Add(tok *sampling.Token) {
 	r.Least = min(r.Least, tok.Logprob)
 }
 
-// clone returns a copy that further tokens do not change.
-func (r *Readings) clone() Readings {
+// Clone returns a copy that further tokens do not change.
+func (r *Readings) Clone() Readings {
 	c := *r
 	c.Sum = slices.Clone(r.Sum)
 	return c

@@ -32,9 +32,9 @@ func renderPrompt(ctx context.Context, m *Model, p *Prompt, limit int) (*Prepare
 		}
 		ids = slices.Concat(p.Before, ids)
 	}
-	out := &Prepared{Tokens: ids, Text: rendered, messages: p.Messages}
+	out := &Prepared{Tokens: ids, Text: rendered, Messages: p.Messages}
 	if p.Ending != ContinueFinalMessage {
-		out.Thinking = endsInThought(m, ids)
+		out.Thinking = EndsInThought(m, ids)
 		return out, nil
 	}
 	last := &p.Messages[len(p.Messages)-1]
@@ -47,7 +47,7 @@ func renderPrompt(ctx context.Context, m *Model, p *Prompt, limit int) (*Prepare
 	case last.ReasoningContent != "":
 		out.ContinuesText, out.Thinking = true, true
 	default:
-		out.Thinking = endsInThought(m, ids)
+		out.Thinking = EndsInThought(m, ids)
 	}
 	return out, nil
 }

@@ -56,19 +56,19 @@ type Listing struct {
 	TokenIDs    bool // tell of sampled tokens in TokenIDs
 }
 
-// choices returns N with its default.
-func (r *Request) choices() int { return max(r.N, 1) }
+// Choices returns N with its default.
+func (r *Request) Choices() int { return max(r.N, 1) }
 
-// opened tells of the prompt's sequence.
-func (r *Request) opened(prompt *batcher.Sequence) {
+// TellOpened tells of the prompt's sequence.
+func (r *Request) TellOpened(prompt *batcher.Sequence) {
 	if r.Opened != nil {
 		r.Opened(prompt.Timing)
 	}
 }
 
-// prepare makes the prompt ready for m and checks what depends on it, for
+// PrepareFor makes the prompt ready for m and checks what depends on it, for
 // candidates candidates that share it and generate at most generated tokens together.
-func (r *Request) prepare(ctx context.Context, m *Model, candidates, generated int) (*Prepared, error) {
+func (r *Request) PrepareFor(ctx context.Context, m *Model, candidates, generated int) (*Prepared, error) {
 	if err := r.checkFormat(); err != nil {
 		return nil, err
 	}
@@ -116,9 +116,9 @@ func (r *Request) checkLogprobs(m *Model, prompt, candidates, generated int) err
 	return nil
 }
 
-// sampling returns the parameters of every choice, with the model's own ends and
+// ParamsFor returns the parameters of every choice, with the model's own ends and
 // what the request forbids. thinking: answers begin in a thought.
-func (r *Request) sampling(m *Model, thinking bool) sampling.Params {
+func (r *Request) ParamsFor(m *Model, thinking bool) sampling.Params {
 	p := r.Sampling
 	p.Constraint = r.Rules.New(wordsOf(m), r.Sampling.Stop, thinking)
 	if !p.IgnoreEOS {
@@ -150,8 +150,8 @@ func (r *Request) checkFormat() error {
 	return nil
 }
 
-// chatStops returns the model's texts that end an answer.
-func (r *Request) chatStops(m *Model) []string {
+// ChatStops returns the model's texts that end an answer.
+func (r *Request) ChatStops(m *Model) []string {
 	if r.Prompt.Messages == nil {
 		return nil
 	}

@@ -29,7 +29,7 @@ func (s Single) Run(ctx context.Context, req *Request) iter.Seq2[Event, error] {
 
 // Prepare implements Strategy.
 func (s Single) Prepare(ctx context.Context, req *Request) (*Prepared, error) {
-	return req.prepare(ctx, s.Model, req.choices(), math.MaxInt)
+	return req.PrepareFor(ctx, s.Model, req.Choices(), math.MaxInt)
 }
 
 // run opens the prompt, echoes it, and generates. It returns the error that is still to be
@@ -50,15 +50,15 @@ func (s Single) run(ctx context.Context, req *Request, yield func(Event, error) 
 		return err
 	}
 	defer root.Close()
-	req.opened(root)
-	if !yield(prepared.opening(), nil) {
+	req.TellOpened(root)
+	if !yield(prepared.Opening(), nil) {
 		return nil
 	}
 	if goes, err := s.beforehand(ctx, root, prepared, req, yield); !goes {
 		return err
 	}
 	if req.NoTokens {
-		for i := range req.choices() {
+		for i := range req.Choices() {
 			if !yield(Event{Choice: i, What: End{Finish: FinishLength}}, nil) {
 				return nil
 			}
@@ -87,7 +87,7 @@ func (s Single) run(ctx context.Context, req *Request, yield func(Event, error) 
 // choices starts the generation of all choices, which are forks of root. cancel ends all of
 // them when the first has ended.
 func (s Single) choices(ctx context.Context, cancel func(), root *batcher.Sequence, prepared *Prepared, req *Request) ([]func(context.Context) iter.Seq2[Event, error], error) {
-	n := req.choices()
+	n := req.Choices()
 	seqs := []*batcher.Sequence{root}
 	if n > 1 {
 		var err error
@@ -96,27 +96,27 @@ func (s Single) choices(ctx context.Context, cancel func(), root *batcher.Sequen
 		}
 		root.Close()
 	}
-	params := slices.Repeat([]sampling.Params{req.sampling(s.Model, prepared.Thinking)}, n)
+	params := slices.Repeat([]sampling.Params{req.ParamsFor(s.Model, prepared.Thinking)}, n)
 	for i := range params {
 		params[i].Candidate = i
 		if len(req.Delimiters) > 0 {
-			params[i].Stop = sampling.NewTokenSet(params[i].Stop, delimitersOf(s.Model, req.Delimiters))
+			params[i].Stop = sampling.NewTokenSet(params[i].Stop, DelimitersOf(s.Model, req.Delimiters))
 		}
 	}
 	req.continued(seqs, params)
-	dec := newDecoder(s.Model, req)
+	dec := NewDecoder(s.Model, req)
 	sources := make([]func(context.Context) iter.Seq2[Event, error], n)
 	for i, run := range batcher.GenerateAll(ctx, seqs, params) {
 		sources[i] = func(inner context.Context) iter.Seq2[Event, error] {
 			context.AfterFunc(inner, cancel) // the first to end ends what was begun with it
-			return s.choice(req, run, root, seqs[i], i, dec.clone())
+			return s.choice(req, run, root, seqs[i], i, dec.Clone())
 		}
 	}
 	return sources, nil
 }
 
 // choice reads what one sequence, which is root or a fork of it, generates.
-func (s Single) choice(req *Request, run iter.Seq2[sampling.Token, error], root, seq *batcher.Sequence, i int, dec *decoder) iter.Seq2[Event, error] {
+func (s Single) choice(req *Request, run iter.Seq2[sampling.Token, error], root, seq *batcher.Sequence, i int, dec *Decoder) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		defer seq.Close()
 		for tok, err := range run {
@@ -130,12 +130,12 @@ func (s Single) choice(req *Request, run iter.Seq2[sampling.Token, error], root,
 			if req.TokenIDs && !yield(Event{Choice: i, More: true, What: TokenIDs{tok.ID}}, nil) {
 				return
 			}
-			text, end := dec.push(tok)
+			text, end := dec.Push(tok)
 			if !yield(Event{Choice: i, More: text.Last || seq.Unread() > 0, What: text}, nil) {
 				return
 			}
 			if text.Last {
-				end.Timing = timing(root.Timing(), seq.Timing())
+				end.Timing = TimingOf(root.Timing(), seq.Timing())
 				yield(Event{Choice: i, What: end}, nil)
 				return
 			}
@@ -172,7 +172,7 @@ func (s Single) beforehand(ctx context.Context, root *batcher.Sequence, prepared
 		first := &echo.Tokens[0]
 		first.Hidden = !strings.HasPrefix(echo.Text, string(first.Bytes)) && s.Model.Hidden(first.ID) // a BOS that was added
 	}
-	for i := range req.choices() {
+	for i := range req.Choices() {
 		if !yield(Event{Choice: i, More: true, What: echo}, nil) {
 			return false, nil
 		}

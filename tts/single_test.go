@@ -1,7 +1,6 @@
 package tts_test
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -17,55 +16,6 @@ import (
 	. "github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/ttstest"
 )
-
-// says makes a toy model that follows a prompt of the given length with text
-// and ends its turn.
-func says(t *testing.T, prompt []int32, text string) *toy.Model {
-	tok := ttstest.Words(t)
-	end, _ := tok.EOS()
-	reply := append(tok.Encode(nil, text, tokenizer.Options{ParseSpecial: true}), end)
-	return &toy.Model{Logits: func(tokens []int32, row []float32) {
-		clear(row)
-		if i := len(tokens) - len(prompt); i >= 0 && i < len(reply) {
-			row[reply[i]] = 50
-		}
-	}}
-}
-
-// result is a run's events put together.
-type result struct {
-	text   []string
-	tokens [][]Token
-	finish []Finish
-	usage  Usage
-}
-
-func collect(t *testing.T, n int, events iter.Seq2[Event, error]) (r result) {
-	t.Helper()
-	r.text, r.tokens, r.finish = make([]string, n), make([][]Token, n), make([]Finish, n)
-	first := true
-	for e, err := range events {
-		if err != nil {
-			t.Fatal(err)
-		}
-		d := flatten(e)
-		if first != (len(d.Opening.Prompt) > 0) {
-			t.Errorf("event %+v, want an opening at the beginning and no other", e)
-		}
-		first = false
-		if r.finish[d.Choice] != "" && d.Text+string(d.Finish) != "" {
-			t.Errorf("choice %d goes on after its end: %+v", d.Choice, d)
-		}
-		r.text[d.Choice] += d.Text
-		r.tokens[d.Choice] = append(r.tokens[d.Choice], d.Tokens...)
-		r.finish[d.Choice] = cmp.Or(d.Finish, r.finish[d.Choice])
-		r.usage.Add(d.Usage)
-	}
-	if slices.Contains(r.finish, "") {
-		t.Errorf("finish = %q, want a reason for every choice", r.finish)
-	}
-	return r
-}
 
 func TestSingleEndsWhereTheModelOrAStopStringDoes(t *testing.T) {
 	prompt := []int32{5, 6, 7}
@@ -85,14 +35,14 @@ func TestSingleEndsWhereTheModelOrAStopStringDoes(t *testing.T) {
 		{says: "1234567", max: 3, stops: []string{"345"}, want: "123", why: FinishLength},
 		{says: "one<|im_start|>two", want: "onetwo", why: FinishStop},
 	} {
-		m := ttstest.Run(t, says(t, prompt, c.says))
+		m := ttstest.Run(t, ttstest.Says(t, prompt, c.says))
 		req := &Request{Prompt: Prompt{Tokens: prompt}, Stop: c.stops, Sampling: sampling.Params{MaxTokens: c.max}}
-		r := collect(t, 1, Single{m}.Run(t.Context(), req))
-		if r.text[0] != c.want || r.finish[0] != c.why {
-			t.Errorf("says %q, stops %q: %q (%s), want %q (%s)", c.says, c.stops, r.text[0], r.finish[0], c.want, c.why)
+		r := ttstest.Collect(t, 1, Single{m}.Run(t.Context(), req))
+		if r.Text[0] != c.want || r.Finish[0] != c.why {
+			t.Errorf("says %q, stops %q: %q (%s), want %q (%s)", c.says, c.stops, r.Text[0], r.Finish[0], c.want, c.why)
 		}
-		if r.usage.Prompt != 3 || r.usage.Completion == 0 {
-			t.Errorf("usage = %+v", r.usage)
+		if r.Usage.Prompt != 3 || r.Usage.Completion == 0 {
+			t.Errorf("usage = %+v", r.Usage)
 		}
 	}
 }
@@ -106,42 +56,42 @@ func TestSingleComputesThePromptOnceForAllChoices(t *testing.T) {
 	}
 	const n = 8
 	req := &Request{Prompt: Prompt{Tokens: prompt}, N: n, Sampling: sampling.Params{MaxTokens: 5, Temperature: 1, Seed: 3}}
-	r := collect(t, n, Single{model}.Run(t.Context(), req))
-	if r.usage.Prompt != 100 || r.usage.Completion != n*5 {
-		t.Errorf("usage = %+v, want 100 and %d", r.usage, n*5)
+	r := ttstest.Collect(t, n, Single{model}.Run(t.Context(), req))
+	if r.Usage.Prompt != 100 || r.Usage.Completion != n*5 {
+		t.Errorf("usage = %+v, want 100 and %d", r.Usage, n*5)
 	}
 	// A fork computes its parent's last position again, to sample from it.
 	if most := 100 + n + n*5; m.Computed() > most {
 		t.Errorf("%d tokens computed, want at most %d", m.Computed(), most)
 	}
-	slices.Sort(r.text)
-	if len(slices.Compact(r.text)) < 2 {
+	slices.Sort(r.Text)
+	if len(slices.Compact(r.Text)) < 2 {
 		t.Error("all choices are the same")
 	}
-	again := collect(t, n, Single{model}.Run(t.Context(), req))
-	slices.Sort(again.text)
-	if !slices.Equal(slices.Compact(again.text), slices.Compact(r.text)) {
+	again := ttstest.Collect(t, n, Single{model}.Run(t.Context(), req))
+	slices.Sort(again.Text)
+	if !slices.Equal(slices.Compact(again.Text), slices.Compact(r.Text)) {
 		t.Error("the same seed gave other choices")
 	}
-	if again.usage.Cached == 0 {
+	if again.Usage.Cached == 0 {
 		t.Error("the second run took nothing from the prefix cache")
 	}
 }
 
 func TestLogprobsGoWithTheTextTheyBeginIn(t *testing.T) {
 	prompt := []int32{5}
-	m := ttstest.Run(t, says(t, prompt, "Twelve apples, pears"))
+	m := ttstest.Run(t, ttstest.Says(t, prompt, "Twelve apples, pears"))
 	req := &Request{Prompt: Prompt{Tokens: prompt}, Stop: []string{"ples"}, Sampling: sampling.Params{Logprobs: true, TopLogprobs: 2}}
-	r := collect(t, 1, Single{m}.Run(t.Context(), req))
+	r := ttstest.Collect(t, 1, Single{m}.Run(t.Context(), req))
 	var spelled []byte
-	for _, tok := range r.tokens[0] {
+	for _, tok := range r.Tokens[0] {
 		spelled = append(spelled, tok.Bytes...)
 		if !tok.Known || len(tok.Top) != 2 || tok.Top[0].ID != tok.ID || tok.Logprob > 0 {
 			t.Errorf("token %+v", tok)
 		}
 	}
-	if r.text[0] != "Twelve ap" || !strings.HasPrefix(string(spelled), "Twelve ap") || strings.Contains(string(spelled), "pears") {
-		t.Errorf("text %q with tokens %q, want tokens no further than the one the text ends in", r.text[0], spelled)
+	if r.Text[0] != "Twelve ap" || !strings.HasPrefix(string(spelled), "Twelve ap") || strings.Contains(string(spelled), "pears") {
+		t.Errorf("text %q with tokens %q, want tokens no further than the one the text ends in", r.Text[0], spelled)
 	}
 }
 
@@ -149,12 +99,12 @@ func TestEchoBeginsWithThePromptAndItsLogprobs(t *testing.T) {
 	m := ttstest.Run(t, &toy.Model{})
 	prompt := m.Tokenizer.Encode(nil, "Twelve apples", tokenizer.Options{})
 	req := &Request{Prompt: Prompt{Tokens: prompt}, Echo: true, NoTokens: true, Sampling: sampling.Params{Logprobs: true, TopLogprobs: 1}}
-	r := collect(t, 1, Single{m}.Run(t.Context(), req))
-	if r.text[0] != "Twelve apples" || r.finish[0] != FinishLength || r.usage.Completion != 0 {
-		t.Errorf("echo = %q (%s), usage %+v", r.text[0], r.finish[0], r.usage)
+	r := ttstest.Collect(t, 1, Single{m}.Run(t.Context(), req))
+	if r.Text[0] != "Twelve apples" || r.Finish[0] != FinishLength || r.Usage.Completion != 0 {
+		t.Errorf("echo = %q (%s), usage %+v", r.Text[0], r.Finish[0], r.Usage)
 	}
-	if len(r.tokens[0]) != len(prompt) || r.tokens[0][0].Known || !r.tokens[0][1].Known {
-		t.Errorf("tokens = %+v, want the prompt's, the first without a log-probability", r.tokens[0])
+	if len(r.Tokens[0]) != len(prompt) || r.Tokens[0][0].Known || !r.Tokens[0][1].Known {
+		t.Errorf("tokens = %+v, want the prompt's, the first without a log-probability", r.Tokens[0])
 	}
 }
 
@@ -209,9 +159,9 @@ func TestAModelsOwnStopsEndConversationsAlone(t *testing.T) {
 		{Prompt{Messages: []template.Message{{Role: "user", Content: "Hi"}}}, "", FinishStop},
 		{Prompt{Text: "Hi"}, strings.Repeat(said, 5), FinishLength},
 	} {
-		r := collect(t, 1, Single{m}.Run(t.Context(), &Request{Prompt: c.prompt, Sampling: sampling.Params{MaxTokens: 5}}))
-		if r.text[0] != c.want || r.finish[0] != c.finish {
-			t.Errorf("%+v: %q (%s), want %q (%s)", c.prompt, r.text[0], r.finish[0], c.want, c.finish)
+		r := ttstest.Collect(t, 1, Single{m}.Run(t.Context(), &Request{Prompt: c.prompt, Sampling: sampling.Params{MaxTokens: 5}}))
+		if r.Text[0] != c.want || r.Finish[0] != c.finish {
+			t.Errorf("%+v: %q (%s), want %q (%s)", c.prompt, r.Text[0], r.Finish[0], c.want, c.finish)
 		}
 	}
 }

@@ -55,11 +55,11 @@ type Run struct {
 
 // Ends reports whether a job ends with a token, its n-th.
 func (w *Work) Ends(job *Job, id int32, n int) bool {
-	return w.finish(job, id, n) != sampling.Unfinished
+	return w.Finish(job, id, n) != sampling.Unfinished
 }
 
-// finish returns how the engine would mark a token, the n-th of a job.
-func (w *Work) finish(job *Job, id int32, n int) sampling.Finish {
+// Finish returns how the engine would mark a token, the n-th of a job.
+func (w *Work) Finish(job *Job, id int32, n int) sampling.Finish {
 	switch {
 	case w.Until.Has(id):
 		return sampling.FinishStop
@@ -69,8 +69,8 @@ func (w *Work) finish(job *Job, id int32, n int) sampling.Finish {
 	return sampling.Unfinished
 }
 
-// check reports tokens that no machine can have generated.
-func (w *Work) check(job *Job, n int, tokens []sampling.Token, vocab int) error {
+// Check reports tokens that no machine can have generated.
+func (w *Work) Check(job *Job, n int, tokens []sampling.Token, vocab int) error {
 	for i, t := range tokens {
 		switch {
 		case t.ID < 0 || int(t.ID) >= vocab:

@@ -25,7 +25,7 @@ func (d dry) Alternatives(s grammar.Symbol) [][]grammar.Symbol {
 }
 
 func TestAFormatThatLeadsToADeadEndIsNoFaultOfTheRequest(t *testing.T) {
-	m := ttstest.Run(t, eager(t))
+	m := ttstest.Run(t, ttstest.Eager(t))
 	a := regex.New()
 	g, err := grammar.New(a, dry{a.Repeat(a.Byte('a'), 1, 2)}, 0)
 	if err != nil {

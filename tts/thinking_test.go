@@ -40,7 +40,7 @@ func divided(t *testing.T, m *Model, s saying) (reasoning, text string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d := flatten(e)
+		d := ttstest.Flatten(e)
 		if d.Reasoning != "" && text != "" && !m.ThoughtMarks().Again {
 			t.Errorf("%q: reasoning %q after the answer has begun", s.parts, d.Reasoning)
 		}
@@ -100,7 +100,7 @@ func TestThoughtsAreSetApartHoweverTheTextIsCut(t *testing.T) {
 }
 
 func TestAPromptThatBeginsAThoughtIsKnown(t *testing.T) {
-	m := ttstest.Run(t, thinks(t))
+	m := ttstest.Run(t, ttstest.Thinks(t))
 	for text, want := range map[string]bool{
 		"Hi": false, "Hi <think>": true, "Hi\n<think>\n\n": true, "<think>\n\n</think>\n\n": false, "": false,
 	} {

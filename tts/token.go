@@ -60,8 +60,8 @@ type Timing struct {
 	First, Last time.Time // tokens, by the engine's clock: whoever reads them may come later
 }
 
-// timing of a sequence whose prompt root computed.
-func timing(root, seq batcher.Timing) Timing {
+// TimingOf returns the timing of a sequence whose prompt root computed.
+func TimingOf(root, seq batcher.Timing) Timing {
 	if root.Started.IsZero() || seq.FirstToken.IsZero() {
 		return Timing{}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/lutra-lm/lutra/internal/usage"
 	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/scaling"
+	"github.com/lutra-lm/lutra/tts/search"
 )
 
 // NoScaling stands for no search plan.
@@ -125,5 +126,5 @@ func (o *Options) strategy(r *engines.Runtime, limits scaling.Limits) (tts.Strat
 	if err != nil {
 		return nil, err
 	}
-	return tts.Search{Model: model, Plan: plan, Limits: limits, Verifiers: r.Verifiers(model)}, nil
+	return search.Search{Model: model, Plan: plan, Limits: limits, Verifiers: r.Verifiers(model)}, nil
 }

@@ -26,6 +26,7 @@ import (
 	"github.com/lutra-lm/lutra/server/registry"
 	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/scaling"
+	"github.com/lutra-lm/lutra/tts/search"
 	"github.com/lutra-lm/lutra/tts/ttstest"
 )
 
@@ -127,7 +128,7 @@ func find(t *testing.T, m *tts.Model, written string, seed uint64) string {
 		t.Fatal(err)
 	}
 	text, out := "", (*tts.Outcome)(nil)
-	for e, err := range (tts.Search{Model: m, Plan: plan}).Run(t.Context(), ttstest.Request(seed, 1)) {
+	for e, err := range (search.Search{Model: m, Plan: plan}).Run(t.Context(), ttstest.Request(seed, 1)) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -194,7 +195,7 @@ func TestWorkersAreToldTheSaltOfASearch(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, salt := range []string{"", "mine"} {
-		for _, err := range (tts.Search{Model: r.Model, Plan: plan}).Run(batcher.WithSalt(t.Context(), salt), ttstest.Request(1, 1)) {
+		for _, err := range (search.Search{Model: r.Model, Plan: plan}).Run(batcher.WithSalt(t.Context(), salt), ttstest.Request(1, 1)) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -488,7 +489,7 @@ func TestAnEndedSearchEndsItsRequests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range (tts.Search{Model: r.Model, Plan: plan}).Run(ctx, ttstest.Request(1, 1)) {
+	for range (search.Search{Model: r.Model, Plan: plan}).Run(ctx, ttstest.Request(1, 1)) {
 	}
 	<-left
 	if c := r.counts(); c.Requests[Left] != 1 || c.Redone > 0 || c.Resting || r.log.String() != "" {

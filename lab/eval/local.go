@@ -10,6 +10,7 @@ import (
 	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/probe"
 	"github.com/lutra-lm/lutra/tts/scaling"
+	"github.com/lutra-lm/lutra/tts/search"
 )
 
 // Asking has the settings by which models are asked, at all points alike.
@@ -34,7 +35,7 @@ func Local(models map[string]Searcher, a Asking) Solve {
 		if !ok {
 			return Solution{}, fmt.Errorf("eval: there is no model %q", p.Model)
 		}
-		plan, search, err := p.Plan()
+		plan, searches, err := p.Plan()
 		if err != nil {
 			return Solution{}, err
 		}
@@ -42,12 +43,12 @@ func Local(models map[string]Searcher, a Asking) Solve {
 			return Solution{}, fmt.Errorf("eval: the chat template of %s cannot switch thinking on or off", p.Model)
 		}
 		var s tts.Strategy = tts.Single{Model: m.Model}
-		if search {
+		if searches {
 			limits := scaling.DefaultLimits()
 			limits.N = max(limits.N, p.N)
 			limits.Tokens = max(limits.Tokens, p.N*a.MaxTokens) // other candidates must not cut one short
 			limits.Time = 24 * time.Hour                        // nor a slow machine
-			s = tts.Search{Model: m.Model, Plan: plan, Limits: limits, Verifiers: m.Verifiers}
+			s = search.Search{Model: m.Model, Plan: plan, Limits: limits, Verifiers: m.Verifiers}
 		}
 		req := a.request(q)
 		if req.Sampling.Temperature, err = p.Temperature(a.Temperature); err != nil {

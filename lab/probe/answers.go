@@ -17,6 +17,7 @@ import (
 	"github.com/lutra-lm/lutra/models/tokenizer"
 	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/scaling"
+	"github.com/lutra-lm/lutra/tts/search"
 )
 
 // answer is one of the different answers to a problem.
@@ -96,8 +97,8 @@ func (t *Trainer) Sample(ctx context.Context, m eval.Searcher, problems []eval.P
 			return err
 		}
 		p.prompt = prepared.Tokens
-		search := tts.Search{Model: m.Model, Plan: plan, Limits: limits, Verifiers: m.Verifiers}
-		for e, err := range search.Run(ctx, req) {
+		strategy := search.Search{Model: m.Model, Plan: plan, Limits: limits, Verifiers: m.Verifiers}
+		for e, err := range strategy.Run(ctx, req) {
 			if err != nil {
 				return err
 			}

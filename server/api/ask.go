@@ -10,6 +10,7 @@ import (
 	"github.com/lutra-lm/lutra/tts/embed"
 	"github.com/lutra-lm/lutra/tts/profile"
 	"github.com/lutra-lm/lutra/tts/scaling"
+	"github.com/lutra-lm/lutra/tts/search"
 )
 
 // PerID is about how many bytes are held for a token's id: itself, and as text.
@@ -23,7 +24,7 @@ type Ask struct {
 	Requests []*tts.Request  // one a prompt; choice i of prompt p is choice p*n+i of the answer
 	Asked    *ScalingRequest // the search that the request asks for, as it does; nil: none
 	Choice   *profile.Choice // what was chosen for the quality or the deadline of a request; nil: nothing was
-	Search   *tts.Search     // nil: each choice is one sample
+	Search   *search.Search  // nil: each choice is one sample
 	Applied  bool            // the answer's header names the search
 	Filters  []tts.Filter    // which the answer's events pass
 	Encoder  Encoder

@@ -11,6 +11,7 @@ import (
 	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/profile"
 	"github.com/lutra-lm/lutra/tts/scaling"
+	"github.com/lutra-lm/lutra/tts/search"
 )
 
 // Generator finds the model that writes the answer to a request, and the search that it asks
@@ -67,8 +68,8 @@ func choose(c *api.Call, a *api.Ask, plan scaling.Plan) error {
 // CandidateOf describes a model that may answer a request for so many choices.
 func CandidateOf(c *api.Call, m *registry.Model, choices int) profile.Candidate {
 	return profile.Candidate{Name: m.Name, Curve: m.Curve, Pace: m.Engine.Pace, Forecast: m.Forecast, Works: func(p scaling.Plan) bool {
-		search := tts.Search{Model: m.Model, Plan: p, Limits: c.Limits, Verifiers: c.Verifiers(m)}
-		_, err := search.Check(c.Context(), &tts.Request{N: choices, Sampling: sampling.Params{Temperature: 1}})
+		s := search.Search{Model: m.Model, Plan: p, Limits: c.Limits, Verifiers: c.Verifiers(m)}
+		_, err := s.Check(c.Context(), &tts.Request{N: choices, Sampling: sampling.Params{Temperature: 1}})
 		return err == nil
 	}}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/lutra-lm/lutra/server/report"
 	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/scaling"
+	"github.com/lutra-lm/lutra/tts/search"
 )
 
 // Scaling finds the plan that a request asks for. The first of these counts: the object in its body, the value
@@ -102,9 +103,9 @@ func PlanFault(err error, param string) error {
 }
 
 // newSearch checks a plan for a request.
-func newSearch(c *api.Call, a *api.Ask, req *tts.Request, plan scaling.Plan) (*tts.Search, error) {
-	search, err := tts.Search{Model: a.Model.Model, Plan: plan, Limits: c.Limits, Verifiers: c.Verifiers(a.Model), Start: c.Start}.Check(c.Context(), req)
-	return &search, err
+func newSearch(c *api.Call, a *api.Ask, req *tts.Request, plan scaling.Plan) (*search.Search, error) {
+	s, err := search.Search{Model: a.Model.Model, Plan: plan, Limits: c.Limits, Verifiers: c.Verifiers(a.Model), Start: c.Start}.Check(c.Context(), req)
+	return &s, err
 }
 
 // Scale decides whether a request is answered by a search, and by which. The candidates are
@@ -129,7 +130,7 @@ func (f Reader) Scale(c *api.Call, a *api.Ask, req *tts.Request, named sampling.
 		}
 		return nil
 	}
-	var search *tts.Search
+	var chosen *search.Search
 	var err error
 	sampled := *req
 	named.Or(tts.SearchDefaults()).Apply(&sampled.Sampling)
@@ -144,14 +145,14 @@ func (f Reader) Scale(c *api.Call, a *api.Ask, req *tts.Request, named sampling.
 		return nil
 	case asked == nil:
 		// A default is not a demand: a request that it does not suit gets a plain answer.
-		if search, err = newSearch(c, a, &sampled, inForce(*standard)); err != nil {
+		if chosen, err = newSearch(c, a, &sampled, inForce(*standard)); err != nil {
 			return nil
 		}
 	case a.Search != nil:
 		f.Fail(jsonread.CodeValue, "best_of", "it is a search of its own; leave it out.")
 		return nil
 	default:
-		if search, err = newSearch(c, a, &sampled, inForce(*asked.Plan)); err != nil {
+		if chosen, err = newSearch(c, a, &sampled, inForce(*asked.Plan)); err != nil {
 			if asked.Plan.Temperature == nil && scaling.CodeOf(err) == scaling.CodeTemperatureZero {
 				asked.Param = "temperature" // the request's own
 			}
@@ -159,15 +160,15 @@ func (f Reader) Scale(c *api.Call, a *api.Ask, req *tts.Request, named sampling.
 			return nil
 		}
 	}
-	a.Search, a.Applied = search, true
+	a.Search, a.Applied = chosen, true
 	req.Sampling = sampled.Sampling
-	if p := search.Plan.Temperature; p != nil {
+	if p := chosen.Plan.Temperature; p != nil {
 		req.Sampling.Temperature = *p
 	}
 	if a.Choice != nil {
 		a.Filters = append(a.Filters, learns(c, a))
 	}
-	return report.NewSearch(&search.Plan, &req.Sampling, a.Choice, c.Start)
+	return report.NewSearch(&chosen.Plan, &req.Sampling, a.Choice, c.Start)
 }
 
 // BestOf reads best_of, the search of the completions API: the likeliest choices of
@@ -181,11 +182,11 @@ func (f Reader) BestOf(c *api.Call, a *api.Ask, req *tts.Request) {
 	}
 	if given && req.Sampling.Temperature > 0 {
 		plan := scaling.Plan{Method: scaling.BestOfN, N: n, Verifier: scaling.VerifierLogprob, Select: scaling.SelectMax}
-		search, err := newSearch(c, a, req, plan)
+		likeliest, err := newSearch(c, a, req, plan)
 		if err != nil {
 			f.Err = PlanFault(err, "best_of")
 			return
 		}
-		a.Search = search
+		a.Search = likeliest
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/lutra-lm/lutra/server/registry"
 	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/scaling"
+	"github.com/lutra-lm/lutra/tts/search"
 )
 
 // beginReceipt begins the receipt that a request wants, if it wants one. The first of a model
@@ -75,7 +76,7 @@ func receiptModel(ctx context.Context, m *tts.Model) (receipt.Model, error) {
 }
 
 // receiptSearch describes a search, with the verifier that judges in it.
-func receiptSearch(ctx context.Context, s *tts.Search) (*receipt.Search, error) {
+func receiptSearch(ctx context.Context, s *search.Search) (*receipt.Search, error) {
 	plan := s.Plan
 	votes := plan.Method == scaling.SelfConsistency && plan.Select != scaling.SelectWeightedVote || plan.Method == scaling.DeepConfidence
 	if plan.Verifier == "" && plan.Verify.Kind() == "" && !votes {

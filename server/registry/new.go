@@ -12,6 +12,7 @@ import (
 	"github.com/lutra-lm/lutra/tts/profile"
 	"github.com/lutra-lm/lutra/tts/reward"
 	"github.com/lutra-lm/lutra/tts/scaling"
+	"github.com/lutra-lm/lutra/tts/search"
 )
 
 // New registers models. The first generator answers for "default" and for
@@ -83,8 +84,8 @@ func (r *Registry) offer(m *Model, set *Settings) *offer {
 		if p.Unchosen() {
 			return m.Curve != nil
 		}
-		search := tts.Search{Model: m.Model, Plan: p, Limits: set.Limits, Verifiers: m.Verifiers}
-		_, err := search.Check(context.Background(), &tts.Request{Sampling: sampling.Params{Temperature: 1}})
+		s := search.Search{Model: m.Model, Plan: p, Limits: set.Limits, Verifiers: m.Verifiers}
+		_, err := s.Check(context.Background(), &tts.Request{Sampling: sampling.Params{Temperature: 1}})
 		return err == nil
 	}
 	for _, method := range scaling.Methods() {

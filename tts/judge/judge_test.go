@@ -17,6 +17,7 @@ import (
 	"github.com/lutra-lm/lutra/models/toy"
 	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/scaling"
+	"github.com/lutra-lm/lutra/tts/search"
 	"github.com/lutra-lm/lutra/tts/ttstest"
 )
 
@@ -72,8 +73,8 @@ func thinksSo(prompt, said string) (string, map[string]float32) {
 	return "", map[string]float32{" Yes": odds, " No": 0}
 }
 
-// search carries out a written plan with a judge of these options.
-func search(t testing.TB, m *tts.Model, written string, opts ...Options) tts.Search {
+// searchFor carries out a written plan with a judge of these options.
+func searchFor(t testing.TB, m *tts.Model, written string, opts ...Options) search.Search {
 	p, err := scaling.Parse(written)
 	if err != nil {
 		t.Fatal(err)
@@ -85,11 +86,11 @@ func search(t testing.TB, m *tts.Model, written string, opts ...Options) tts.Sea
 		}
 		v.ByName[o.Name] = New(o, nil)
 	}
-	return tts.Search{Model: m, Plan: p, Verifiers: v}
+	return search.Search{Model: m, Plan: p, Verifiers: v}
 }
 
 // carryOut returns the outcome of a search with what it has cost.
-func carryOut(t testing.TB, s tts.Search, req *tts.Request) (out *tts.Outcome, u tts.Usage) {
+func carryOut(t testing.TB, s search.Search, req *tts.Request) (out *tts.Outcome, u tts.Usage) {
 	t.Helper()
 	for e, err := range s.Run(t.Context(), req) {
 		if err != nil {
@@ -105,7 +106,7 @@ func carryOut(t testing.TB, s tts.Search, req *tts.Request) (out *tts.Outcome, u
 
 func TestTheGeneratorChecksItsOwnCandidates(t *testing.T) {
 	m := ttstest.Run(t, critic(t, thinksSo))
-	out, used := carryOut(t, search(t, m, "bon8;verifier=self;select=max;include=critiques"), ttstest.Request(1, 1))
+	out, used := carryOut(t, searchFor(t, m, "bon8;verifier=self;select=max;include=critiques"), ttstest.Request(1, 1))
 	distinct := map[string]int{}
 	for _, c := range out.Candidates {
 		digit := c.Text[strings.Index(c.Text, "Answer: ")+len("Answer: ")]
@@ -143,7 +144,7 @@ func TestSeveralCritiquesAreCombined(t *testing.T) {
 		return writes("\nIs the solution correct?", said[len("Let's verify step by step: a"):]), nil
 	}))
 	for _, combine := range []string{"mean", "majority"} {
-		out, _ := carryOut(t, search(t, m, "bon1;verifier=self;judge.critiques=5;judge.temperature=1;judge.combine="+combine), ttstest.Request(3, 1))
+		out, _ := carryOut(t, searchFor(t, m, "bon1;verifier=self;judge.critiques=5;judge.temperature=1;judge.combine="+combine), ttstest.Request(3, 1))
 		c := out.Candidates[0]
 		good, sum := 0, float32(0)
 		for _, critique := range c.Critiques {
@@ -181,14 +182,14 @@ func TestARubricsScoreIsExpectedOverItsNumbers(t *testing.T) {
 	_ = common
 	lean := map[string]float32{" 1": 0, " 3": 0}
 	m := ttstest.Run(t, critic(t, byRubric(lean)))
-	out, _ := carryOut(t, search(t, m, "bon2;verifier=strict", rubric), ttstest.Request(1, 1))
+	out, _ := carryOut(t, searchFor(t, m, "bon2;verifier=strict", rubric), ttstest.Request(1, 1))
 	for _, c := range out.Candidates {
 		if c.Score < 0.4 || c.Score > 0.6 || !strings.HasPrefix(c.Critiques[0].Text, `{"reason": "it is \"fine\"", "score":`) || !strings.HasSuffix(c.Verdict, "of 4") {
 			t.Errorf("score %v, %q, %s", c.Score, c.Critiques[0].Text, c.Verdict)
 		}
 	}
 	rubric.Scale = 10 // 1 and 10 begin alike
-	if out, _ = carryOut(t, search(t, m, "bon2;verifier=strict", rubric), ttstest.Request(1, 1)); !strings.HasSuffix(out.Candidates[0].Critiques[0].Text, `}`) {
+	if out, _ = carryOut(t, searchFor(t, m, "bon2;verifier=strict", rubric), ttstest.Request(1, 1)); !strings.HasSuffix(out.Candidates[0].Critiques[0].Text, `}`) {
 		t.Errorf("it says %q", out.Candidates[0].Critiques[0].Text)
 	}
 }
@@ -247,7 +248,7 @@ func TestSolutionStepsAreJudgedWithinABeamSearch(t *testing.T) {
 		return "", map[string]float32{"Yes": float32(strings.Count(last, "3")) * 3, "No": 1}
 	}))
 	for _, written := range []string{"beam4x2;verifier=gen", "beam4x2;verifier=self", "dvts4x2;verifier=gen;judge.critiques=2", "pf4;verifier=gen", "auto;n=8;verifier=gen"} {
-		out, used := carryOut(t, search(t, m, written, gen), ttstest.Request(2, 1))
+		out, used := carryOut(t, searchFor(t, m, written, gen), ttstest.Request(2, 1))
 		for _, c := range out.Candidates {
 			if strings.Contains(written, "gen") && out.Method != scaling.SelfConsistency && len(c.StepScores) < 2 || len(c.Critiques) < len(c.StepScores) {
 				t.Errorf("%s: %q has scores %v of %d critiques", written, c.Text, c.StepScores, len(c.Critiques))
@@ -268,7 +269,7 @@ func TestASeedsCritiquesAreTheSameInACrowd(t *testing.T) {
 	}), 300, batcher.DefaultOptions())
 	for _, written := range []string{"bon4;verifier=self;judge.critiques=3;judge.max_tokens=20", "beam4x2;verifier=self;judge.max_tokens=9"} {
 		ask := func(seed int) string {
-			out, used := carryOut(t, search(t, m, written), ttstest.Request(uint64(seed), 1))
+			out, used := carryOut(t, searchFor(t, m, written), ttstest.Request(uint64(seed), 1))
 			all := fmt.Sprint(used.Completion, used.Critiques, used.Verifier)
 			for _, c := range out.Candidates {
 				all += fmt.Sprint(c.Index, c.Text, c.StepScores, c.Critiques)
@@ -302,7 +303,7 @@ func TestCritiquesEndWithTheirBudget(t *testing.T) {
 		"bon4;verifier=self;judge.critiques=2;judge.total_tokens=9":     8,
 		"bon4;verifier=self;judge.critiques=16;judge.total_tokens=4096": 4096,
 	} {
-		out, used := carryOut(t, search(t, m, written), ttstest.Request(1, 1))
+		out, used := carryOut(t, searchFor(t, m, written), ttstest.Request(1, 1))
 		if used.Critiques > most || len(out.Candidates) == 0 {
 			t.Errorf("%s: %d tokens of critiques, want at most %d", written, used.Critiques, most)
 		}
@@ -329,7 +330,7 @@ func TestACancelledJudgementLeavesNothing(t *testing.T) {
 			ctx, end := context.WithCancel(t.Context())
 			cancel.Store(end)
 			left.Store(after)
-			for _, err := range search(t, m, written).Run(ctx, ttstest.Request(1, 1)) {
+			for _, err := range searchFor(t, m, written).Run(ctx, ttstest.Request(1, 1)) {
 				if err != nil && ctx.Err() == nil {
 					t.Errorf("%s: %v", written, err)
 				}
@@ -361,7 +362,7 @@ func TestWhatCannotBeJudgedIsRefusedByName(t *testing.T) {
 	} {
 		p, err := scaling.Parse(written)
 		if err == nil {
-			s := search(t, m, "bon8", rubric)
+			s := searchFor(t, m, "bon8", rubric)
 			s.Plan = p
 			_, err = s.Check(t.Context(), ttstest.Request(1, 1))
 		}

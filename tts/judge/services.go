@@ -6,6 +6,7 @@ import (
 
 	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/scaling"
+	"github.com/lutra-lm/lutra/tts/search"
 	"github.com/lutra-lm/lutra/tts/verify"
 )
 
@@ -57,7 +58,7 @@ func (s *Services) Scorers() map[string]tts.Scorer {
 	}
 	scorers := map[string]tts.Scorer{}
 	for _, w := range s.Webhooks {
-		scorers[w.Name] = tts.ByWebhook(verify.NewWebhook(w))
+		scorers[w.Name] = search.ByWebhook(verify.NewWebhook(w))
 	}
 	for _, j := range s.Judges {
 		scorers[j.Name] = New(j, nil)

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/lutra-lm/lutra/tts"
+	"github.com/lutra-lm/lutra/tts/search"
 )
 
 // Scorer judges by a probe that the generator's engine reads for.
@@ -26,7 +27,7 @@ func (*Scorer) ReadsStates() bool { return true }
 
 // Open implements tts.Scorer.
 func (s *Scorer) Open(context.Context, *tts.Model, *tts.Request, []int32) (tts.Judge, error) {
-	return tts.ByOwn(func(c *tts.Candidate) float64 {
+	return search.ByOwn(func(c *tts.Candidate) float64 {
 		if c.Finish == "" {
 			return s.Step.score(&c.Readings, s.at+lineChannels)
 		}
