@@ -119,13 +119,13 @@ func (h *head) chunk(at, begun, n int) {
 		dots(h.keys[:(token+1)*width], q, k, &m)
 		decays := h.decays[:Chunk]
 		for j := range token {
-			r := decays[j] * decay
+			r := faded(decays[j] * decay)
 			decays[j] = r
 			m.key[j] *= r
 			m.query[j] *= r
 		}
 		decays[token] = 1
-		h.decays[Chunk] *= decay
+		h.decays[Chunk] = faded(h.decays[Chunk] * decay)
 		m.before, m.beta = h.decays[Chunk], t.Beta[(at+i)*t.Gates]
 		correct(h.correct, token, &m, h.products[2*i*width:][:2*width], t.V[(at+i)*t.Stride:][:width])
 	}
@@ -136,6 +136,18 @@ func (h *head) chunk(at, begun, n int) {
 		vector.ScaleInto(h.correct[i*width:][:width], r)
 	}
 	fold(h.state, h.keys, h.correct, h.decays[Chunk], width)
+}
+
+// leastDecay bounds the decays that count, far below what float32 shows of a sum. Products with smaller ones would be
+// subnormal, which costs some processors a hundred times as long.
+const leastDecay = 1.0 / (1 << 63)
+
+// faded returns a decay, or 0 for one that is too small to count.
+func faded(decay float32) float32 {
+	if decay < leastDecay {
+		return 0
+	}
+	return decay
 }
 
 // products multiplies n keys and queries, stride apart, with the columns of a state: to

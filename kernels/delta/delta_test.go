@@ -73,6 +73,52 @@ func TestOutputsAgreeWithTheDefinition(t *testing.T) {
 	})
 }
 
+// Decays that fade within a chunk, to what float32 holds with fewer bits or not at all.
+func TestHeadsThatForgetFastHaveNoSubnormalNumbers(t *testing.T) {
+	kerneltest.OnEachISA(t, func(t *testing.T) {
+		const width, n = 32, 75
+		r := rand.New(rand.NewPCG(5, 6))
+		_, tokens := example(r, width, n)
+		for i := range n {
+			tokens.Decay[i*tokens.Gates] = []float32{1e-9, 3e-5, 0.02, 0.9}[i/20]
+		}
+		want, state, scratch := reference(width, tokens), make([]float32, Size(width)), make([]float32, Scratch(width))
+		for at := range n {
+			from := at * tokens.Stride
+			Update(state, width, &Tokens{N: 1, Position: at, Q: tokens.Q[from:], K: tokens.K[from:], V: tokens.V[from:], Decay: tokens.Decay[from:], Beta: tokens.Beta[from:]}, scratch)
+			for i, x := range state {
+				if abs := math.Abs(float64(x)); abs > 0 && abs < 0x1p-126 {
+					t.Fatalf("number %d of the state after %d tokens is %v", i, at+1, x)
+				}
+			}
+		}
+		for i, x := range want {
+			if got := tokens.V[i/width*tokens.Stride+i%width]; !kerneltest.Near(got, x, 2e-5) {
+				t.Fatalf("output %d of token %d is %v, want %v", i%width, i/width, got, x)
+			}
+		}
+	})
+}
+
+func BenchmarkUpdate(b *testing.B) {
+	const width, n = 128, 4 * Chunk
+	for _, decay := range []float32{0.95, 1e-9} {
+		b.Run(fmt.Sprintf("decay %v", decay), func(b *testing.B) {
+			before, tokens := example(rand.New(rand.NewPCG(1, 1)), width, n)
+			for i := range n {
+				tokens.Decay[i*tokens.Gates] = decay
+			}
+			x, state, scratch := slices.Clone(before), make([]float32, Size(width)), make([]float32, Scratch(width))
+			b.ReportAllocs()
+			for b.Loop() {
+				copy(before, x) // outputs have taken the place of values
+				Update(state, width, &tokens, scratch)
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/token")
+		})
+	}
+}
+
 func TestTokensInPiecesHaveTheBitsOfAllAtOnce(t *testing.T) {
 	kerneltest.OnEachISA(t, func(t *testing.T) {
 		const width, n = 48, 83
