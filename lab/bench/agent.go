@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,6 +22,7 @@ import (
 type AgentOptions struct {
 	URL, Key, Model string
 	Turns           int // calls of a tool and their results
+	From            int // the first turn that is asked for; others have been, of a server that has kept them
 	Words           int // of the last prompt, about
 	MaxTokens       int // of an answer
 	Seed            int // another one has another session
@@ -37,6 +39,7 @@ func DefaultAgentOptions() AgentOptions {
 type agentRequest struct {
 	openai.ChatCompletionRequest
 	known float64 // the share of its text that an earlier request began with
+	turn  int
 }
 
 // titleEvery counts the turns between two requests for a title of the conversation.
@@ -61,17 +64,17 @@ func (o *AgentOptions) session() (list []agentRequest) {
 	}
 	task := message(openai.ChatMessageRoleUser, text(2, max(1, part/10)))
 	chat := []openai.ChatCompletionMessage{message(openai.ChatMessageRoleSystem, text(1, part)), task}
-	ask := func(messages []openai.ChatCompletionMessage, tools []openai.Tool, most int) {
-		list = append(list, agentRequest{ChatCompletionRequest: openai.ChatCompletionRequest{Messages: messages, Tools: tools,
+	ask := func(turn int, messages []openai.ChatCompletionMessage, tools []openai.Tool, most int) {
+		list = append(list, agentRequest{turn: turn, ChatCompletionRequest: openai.ChatCompletionRequest{Messages: messages, Tools: tools,
 			MaxTokens: most, //lint:ignore SA1019 every server knows it, not all know its successor
 		}})
 	}
 	for turn := range o.Turns {
 		if turn%titleEvery == 0 {
-			ask([]openai.ChatCompletionMessage{message(openai.ChatMessageRoleSystem, "Say in six words what the user wants."), task}, nil, min(16, o.MaxTokens))
+			ask(turn, []openai.ChatCompletionMessage{message(openai.ChatMessageRoleSystem, "Say in six words what the user wants."), task}, nil, min(16, o.MaxTokens))
 		}
 		reminder := fmt.Sprintf("It is %d minutes past the hour. Open files: %s", turn, text(1000+turn, 1+part/100))
-		ask(append(chat[:len(chat):len(chat)], message(openai.ChatMessageRoleUser, reminder)), all, o.MaxTokens)
+		ask(turn, append(chat[:len(chat):len(chat)], message(openai.ChatMessageRoleUser, reminder)), all, o.MaxTokens)
 		id := fmt.Sprintf("call_%d", turn)
 		call := message(openai.ChatMessageRoleAssistant, text(2000+turn, 1+part/100))
 		call.ToolCalls = []openai.ToolCall{{ID: id, Type: openai.ToolTypeFunction, Function: openai.FunctionCall{Name: fmt.Sprintf("tool_%d", turn%tools), Arguments: fmt.Sprintf(`{"path": "file_%d.go"}`, turn)}}}
@@ -80,7 +83,7 @@ func (o *AgentOptions) session() (list []agentRequest) {
 		chat = append(chat, call, result)
 	}
 	o.weigh(list)
-	return list
+	return slices.DeleteFunc(list, func(r agentRequest) bool { return r.turn < o.From })
 }
 
 // weigh finds out how much of each request an earlier one began with.
@@ -129,8 +132,8 @@ type (
 
 // Agent has servers answer a session, one after the other.
 func Agent(ctx context.Context, o AgentOptions, errOut io.Writer) (Report, error) {
-	if o.Turns < 1 || o.Turns > 1000 || o.Words < 1 || o.Words > 1<<20 || o.MaxTokens < 1 || o.Seed < 0 || o.Seed > 1<<16 || o.Timeout <= 0 {
-		return nil, usage.Errorf("--turns must be from 1 to 1000, --words from 1 to %d, --seed from 0 to %d, --max-tokens and --timeout positive", 1<<20, 1<<16)
+	if o.Turns < 1 || o.Turns > 1000 || o.From < 0 || o.From >= o.Turns || o.Words < 1 || o.Words > 1<<20 || o.MaxTokens < 1 || o.Seed < 0 || o.Seed > 1<<16 || o.Timeout <= 0 {
+		return nil, usage.Errorf("--turns must be from 1 to 1000, --from less, --words from 1 to %d, --seed from 0 to %d, --max-tokens and --timeout positive", 1<<20, 1<<16)
 	}
 	peers, err := (&PeerOptions{Compare: o.Compare}).peers()
 	if err != nil {

@@ -37,6 +37,11 @@ func TestASessionIsThatOfAnAgent(t *testing.T) {
 	if titles != 3 || longest != 2+2*(o.Turns-1)+1 {
 		t.Errorf("%d titles, %d messages at the end", titles, longest)
 	}
+	o.From = 5
+	if rest := o.session(); len(rest) == 0 || !reflect.DeepEqual(rest, list[len(list)-len(rest):]) || rest[0].turn != 5 {
+		t.Errorf("from turn 5 on there are %d requests", len(rest))
+	}
+	o.From = 0
 	if o.Seed++; reflect.DeepEqual(list, o.session()) {
 		t.Error("another seed has the same session")
 	}
@@ -83,7 +88,7 @@ func TestWhatAnAgentsServerComputesAgainIsCounted(t *testing.T) {
 			t.Errorf("%s, %v", text.String(), err)
 		}
 	}
-	for _, o := range []AgentOptions{{}, {Turns: 1 << 20, Words: 1, MaxTokens: 1, Timeout: 1}, {Turns: 1, Words: 1 << 30, MaxTokens: 1, Timeout: 1}} {
+	for _, o := range []AgentOptions{{}, {Turns: 1 << 20, Words: 1, MaxTokens: 1, Timeout: 1}, {Turns: 2, From: 2, Words: 1, MaxTokens: 1, Timeout: 1}, {Turns: 1, Words: 1 << 30, MaxTokens: 1, Timeout: 1}} {
 		if _, err := Agent(t.Context(), o, io.Discard); err == nil {
 			t.Errorf("%+v is accepted", o)
 		}

@@ -21,7 +21,7 @@ tokens were computed again that an earlier prompt began with, by the cached_toke
 a prompt that is known is measured in bytes), the time to first token (TTFT), and the total.
 
 --compare has another server answer the same session afterwards. A server that has been started anew shows with
-the same --seed what it has kept.
+the same --seed what it has kept, and with --from how the session goes on.
 
 LUTRA_URL and LUTRA_API_KEY are the defaults of --url and --api-key.`,
 		Example: `  lutra-lab bench agent --url http://127.0.0.1:8080/v1 --model lutra-tiny-l --turns 4 --words 24 --max-tokens 8`,
@@ -39,6 +39,7 @@ LUTRA_URL and LUTRA_API_KEY are the defaults of --url and --api-key.`,
 	s.Register(f, "ask the server", o.URL)
 	f.StringVar(&o.Model, "model", o.Model, "server's model to ask for, by its `NAME`; "+apiclient.DefaultModel+" is its first")
 	f.IntVar(&o.Turns, "turns", o.Turns, "calls of a tool")
+	f.IntVar(&o.From, "from", 0, "ask from this turn on, as if the server had answered those before it")
 	f.IntVar(&o.Words, "words", o.Words, "words of the last prompt, about; a word is a token or a little more")
 	f.IntVar(&o.MaxTokens, "max-tokens", o.MaxTokens, "tokens to generate at most")
 	f.IntVar(&o.Seed, "seed", 0, "another seed has another session")
