@@ -62,7 +62,7 @@ func New(name string, open Opener, opt Options) *Backend {
 	if opt.Path == "" {
 		opt.Path = PathAuto
 	}
-	p := &plan{arena: arena{device.TCMBytes}, refused: map[matrix.Packing]bool{}}
+	p := &plan{arena: arena{end: device.TCMBytes}, refused: map[matrix.Packing]bool{}}
 	s := &session{name: name, opt: &opt, request: request{tables: &p.tables}}
 	q := &s.request
 	k, tcm := &keys{q: q}, &attentionTCM{longest: longestChunk}
@@ -115,6 +115,9 @@ func (b *Backend) load(w *matrix.Matrix) (kernels.Linear, error) {
 	if err != nil {
 		return nil, err
 	}
+	if n := mapped(l); n > device.MappingBytes {
+		return nil, fmt.Errorf("%w: %d bytes of a matrix, of which a device maps %d at once", matrix.ErrUnsupported, n, device.MappingBytes)
+	}
 	l.size(p, b.opt)
 	p.matrices, p.mostK = append(p.matrices, l), max(p.mostK, l.K)
 	if p.end > math.MaxUint32 {
@@ -152,8 +155,8 @@ func (b *Backend) Start() error {
 	if p.mixture != nil {
 		p.mixture.regions(p, b.opt)
 	}
-	if p.end > math.MaxUint32 {
-		return fmt.Errorf("hexagon: %d bytes are more than a device can address", p.end)
+	if p.end > math.MaxUint32 || p.largest > device.MappingBytes {
+		return fmt.Errorf("hexagon: %d bytes, of one operand %d, are more than a device can address, or map at once", p.end, p.largest)
 	}
 	p.end = (p.end + pageBytes - 1) &^ (pageBytes - 1)
 	dev, err := b.open(int(p.end))

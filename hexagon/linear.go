@@ -50,6 +50,14 @@ func (l *linear) size(p *plan, opt *Options) {
 	}
 }
 
+// mapped returns the size of a matrix's largest part, all of which lies in one mapping.
+func mapped(l *linear) int {
+	if t := l.inTiles(); t != nil {
+		return len(*t)
+	}
+	return max(len(l.Codes), 2*len(l.Scales))
+}
+
 // inTiles returns the weights that lie in the order of tiles: they are multiplied by tiles
 // alone. Nil: they lie in strips.
 func (l *linear) inTiles() *[]byte {

@@ -60,15 +60,21 @@ type Work struct {
 type region struct{ at, size uint32 }
 
 // arena lays out the shared memory, after TCM.
-type arena struct{ end uint64 }
+type arena struct {
+	end     uint64
+	largest int // of what is reserved
+}
 
-// reserve lays out n bytes, 0 for none.
+// reserve lays out n bytes in one mapping, 0 for none.
 func (a *arena) reserve(n int) uint32 {
 	if n == 0 {
 		return 0
 	}
-	at := a.end
-	a.end += (uint64(n) + device.Align - 1) &^ (device.Align - 1)
+	at, size := a.end, (uint64(n)+device.Align-1)&^(device.Align-1)
+	if at/device.MappingBytes != (at+size-1)/device.MappingBytes {
+		at = (at + device.MappingBytes - 1) / device.MappingBytes * device.MappingBytes
+	}
+	a.end, a.largest = at+size, max(a.largest, n)
 	return uint32(min(at, math.MaxUint32))
 }
 

@@ -25,6 +25,7 @@ const (
 	Scratch Rule = 1 << 30   // what is left in it means nothing
 	Keeps   Rule = 1 << 29   // it is written, and what was there matters
 	Words   Rule = 1 << 28   // shards of the operation write words of it, not vectors
+	Mapped  Rule = 1 << 27   // it lies in any number of mappings, others in one
 	InOrder Rule = 1 << 31   // of two transfers, or two products, that have it the later one does not wait
 )
 
@@ -53,9 +54,9 @@ func (os *Operands) add(number int, name string, offset uint32, rows, bytes, str
 	o := &os.list[os.n]
 	*o = Operand{name, number, offset, rows, bytes, stride, rule}
 	os.n++
-	end, align := uint64(offset)+o.Size(), uint32(rule&(Words-1))&^15
+	end, align := uint64(offset)+o.Size(), uint32(rule&(Mapped-1))&^15
 	inTCM := offset < TCMBytes
-	if offset&(align-1) != 0 || end > os.size || inTCM && (end > TCMBytes || rule&InDDR != 0) || !inTCM && rule&InTCM != 0 ||
+	if offset&(align-1) != 0 || end > os.size || rule&Mapped == 0 && uint64(offset)/MappingBytes != (end-1)/MappingBytes || inTCM && (end > TCMBytes || rule&InDDR != 0) || !inTCM && rule&InTCM != 0 ||
 		rule&Apart != 0 && o.meets(&os.list[0]) {
 		os.status = StatusRange
 	}
@@ -85,10 +86,13 @@ func (p *Packet) Operands(memory int) ([]Operand, Status) {
 func (p Packet) Check(memory []byte) Status {
 	os, status := p.Operands(len(memory))
 	if p.Op == OpCollect && status == StatusOK {
+		from := func(i uint32) uint64 {
+			return uint64(binary.LittleEndian.Uint32(memory[p.Args[1]+4*i:])) + uint64(p.Args[4])
+		}
 		for i := range p.Args[2] {
-			at := uint64(binary.LittleEndian.Uint32(memory[p.Args[1]+4*i:])) + uint64(p.Args[4])
+			at := from(i)
 			piece := Operands{size: uint64(len(memory)), list: [8]Operand{os[0]}, n: 1}
-			if piece.add(1, "", uint32(at), 1, uint64(p.Args[3]), 0, Align|InDDR|Apart); at > math.MaxUint32 || piece.status != StatusOK {
+			if piece.add(1, "", uint32(at), 1, uint64(p.Args[3]), 0, Align|InDDR|Apart); at > math.MaxUint32 || piece.status != StatusOK || at/MappingBytes != from(0)/MappingBytes {
 				return StatusRange
 			}
 		}

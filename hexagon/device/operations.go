@@ -159,7 +159,7 @@ var operations = [numOps]func(a *[15]uint32, o *Operands) Status{
 		}
 		o.add(0, "dst", a[0], 1, n*stride, 0, Align|Writes|InOrder)
 		o.add(1, "table", a[1], 1, 4*n, 0, Align|InDDR|Apart)
-		o.add(2, "", TCMBytes, 1, o.size-TCMBytes, 0, Align|InDDR|InOrder)
+		o.add(2, "", TCMBytes, 1, o.size-TCMBytes, 0, Align|InDDR|InOrder|Mapped)
 		return StatusOK
 	},
 	OpRMSNorm: func(a *[15]uint32, o *Operands) Status {

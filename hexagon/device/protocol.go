@@ -51,8 +51,8 @@ const (
 	// OpCopy moves n bytes, a multiple of Align: what DMA does between DDR and TCM, the
 	// first TCMBytes of the memory. The host must neither read nor write TCM, which on a
 	// chip it cannot see, and which holds nothing that means anything when a run begins:
-	// between runs others may have it. An operand lies wholly in TCM or wholly behind it. What
-	// DMA or the tile unit writes shares no byte with what the packet reads.
+	// between runs others may have it. An operand lies wholly in TCM or wholly behind it, and in
+	// one of the mappings of MappingBytes. What DMA or the tile unit writes shares no byte with what the packet reads.
 	//
 	//	dst, src, n
 	OpCopy
@@ -144,7 +144,7 @@ const (
 
 	// OpCollect copies n pieces that lie apart: piece i, of bytes bytes, from table[i] + add
 	// to dst + i·stride. It is how keys and values of a context that grew in pieces come to
-	// TCM. table [n]uint32 and the pieces lie in DDR, and the device writes neither; bytes,
+	// TCM. Pieces lie in one mapping. table [n]uint32 and the pieces lie in DDR, and the device writes neither; bytes,
 	// stride and all offsets are multiples of Align, n at most MaxTiles, stride at least bytes.
 	//
 	//	dst, table, n, bytes, add, stride
@@ -298,6 +298,7 @@ const (
 const (
 	Align         = 128
 	TCMBytes      = 8 << 20 // the first bytes of the memory: see OpCopy
+	MappingBytes  = 1 << 30 // of the memory that are mapped at once; no operand lies in two mappings
 	MaxActivation = layout.MaxActivation
 	MaxDim        = 1 << 17 // of M and K
 	MaxB          = 255

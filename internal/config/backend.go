@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/lutra-lm/lutra/hexagon"
+	"github.com/lutra-lm/lutra/hexagon/device"
 	"github.com/lutra-lm/lutra/hexagon/experts"
 	"github.com/lutra-lm/lutra/internal/output"
 )
@@ -61,10 +62,10 @@ func (h Hexagon) Options() (hexagon.Options, error) {
 // BackendOf returns the name of the backend that computes m.
 func (c *Config) BackendOf(m Model) string { return cmp.Or(m.Backend, c.Backend, CPU) }
 
-// Bounds of Hexagon.Timeout, and of Hexagon.Keys: addresses of a device have 32 bits.
+// Bounds of Hexagon.Timeout, and of Hexagon.Keys, which lie in one mapping of a device.
 const (
 	longestTimeout = time.Hour
-	mostKeys       = 3 << 30
+	mostKeys       = device.MappingBytes
 )
 
 // checkBackends adds the faults of the settings of backends.

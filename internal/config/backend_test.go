@@ -41,7 +41,7 @@ func TestBackendsThatThereAreNotAreFaults(t *testing.T) {
 		"hexagon:\n  fallback: gpu\n":                                     "hexagon.fallback: \"gpu\" is none of none, cpu",
 		"hexagon:\n  timeout: 0s\n":                                       "hexagon.timeout",
 		"hexagon:\n  timeout: 2h\n":                                       "hexagon.timeout",
-		"hexagon:\n  keys: 4GiB\n":                                        "hexagon.keys: 4.00 GiB is more than 3.00 GiB",
+		"hexagon:\n  keys: 4GiB\n":                                        "hexagon.keys: 4.00 GiB is more than 1.00 GiB",
 		"hexagon:\n  keys: some\n":                                        "hexagon.keys: \"some\" is not a size",
 		"hexagon:\n  placement: gpu\n":                                    "hexagon.placement: \"gpu\" is none of cpu, naive, attention, all",
 		"hexagon:\n  decode: gpu\n":                                       "hexagon.decode: \"gpu\" is none of cpu, npu",

@@ -33,6 +33,9 @@ func New(seed uint64, memory []byte) *Generator {
 	return &Generator{rand.New(rand.NewPCG(seed, 5)), device.ExpTableBytes, device.TCMBytes, memory}
 }
 
+// Memory is where the operands lie.
+func (g *Generator) Memory() []byte { return g.memory }
+
 // Ends returns where the last packet's operands end in TCM, after the table, and in DDR.
 func (g *Generator) Ends() (tcm, ddr uint32) { return g.tcm, g.ddr }
 

@@ -51,7 +51,7 @@ var tries = map[string]string{
 }
 
 // MaxMemory is the most that a session maps: of a DSP's 4 GiB of addresses its own code and TCM take some, and ggml-hexagon maps
-// 3.2 GB. A library without rpcmem_alloc2 gives less than 2 GiB.
+// 3.2 GB. Mappings are of device.MappingBytes at most, which rpcmem_alloc can say: phones lack rpcmem_alloc2.
 const MaxMemory = 3_200_000_000 &^ 4095
 
 // MostMemory is the most that a session maps on chips of an architecture, such as V75; "": nobody knows which. 8 Gen 2 (V73)

@@ -4,7 +4,6 @@ package fastrpc
 
 import (
 	"fmt"
-	"math"
 	"unsafe"
 
 	"github.com/ebitengine/purego"
@@ -29,7 +28,6 @@ type library struct {
 	// These are nil where a library has none.
 	handleControl   func(request uint32, data unsafe.Pointer, n uint32) int32
 	handle64Control func(handle uint64, request uint32, data unsafe.Pointer, n uint32) int32
-	rpcmemAlloc2    func(heap int32, flags uint32, size uintptr) unsafe.Pointer
 	queueRead       func(queue unsafe.Pointer, flags *uint32, maxBuffers uint32, buffers *uint32, b unsafe.Pointer, max uint32, n *uint32, message *byte, us uint32) int32
 }
 
@@ -53,23 +51,12 @@ func load(path string) (*library, error) {
 		}
 		purego.RegisterFunc(fn, symbol)
 	}
-	for name, fn := range map[string]any{"remote_handle_control": &l.handleControl, "remote_handle64_control": &l.handle64Control, "rpcmem_alloc2": &l.rpcmemAlloc2} {
+	for name, fn := range map[string]any{"remote_handle_control": &l.handleControl, "remote_handle64_control": &l.handle64Control} {
 		if symbol, err := purego.Dlsym(handle, name); err == nil {
 			purego.RegisterFunc(fn, symbol)
 		}
 	}
 	return l, nil
-}
-
-// alloc returns memory that the DSP can map, or nil. rpcmem_alloc cannot say more than 2 GiB.
-func (l *library) alloc(size int) unsafe.Pointer {
-	switch {
-	case l.rpcmemAlloc2 != nil:
-		return l.rpcmemAlloc2(heap, uncached, uintptr(size))
-	case size > math.MaxInt32:
-		return nil
-	}
-	return l.rpcmemAlloc(heap, uncached, int32(size))
 }
 
 // codes are names of errors, as AEEStdErr.h numbers them; errors of the DSP's side have remote added.

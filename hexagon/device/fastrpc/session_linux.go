@@ -7,10 +7,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"runtime"
 	"time"
 	"unsafe"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/lutra-lm/lutra/hexagon/device"
 )
@@ -35,8 +36,7 @@ type Device struct {
 	lib    *library
 	limit  time.Duration
 	memory []byte
-	buffer unsafe.Pointer // memory, of rpcmem
-	fd     int32
+	files  [mappings]int32 // of rpcmem, one for each mapping
 	handle uint64
 	queue  unsafe.Pointer
 	number uint32   // of the last request
@@ -90,29 +90,18 @@ func (d *Device) start(size int) error {
 	if arch := d.Describe().Arch; size > MostMemory(arch) {
 		return fmt.Errorf("hexagon: %d bytes of memory are beyond the %d that a session of %s maps", size, MostMemory(arch), arch)
 	}
-	if d.buffer = l.alloc(size); d.buffer == nil {
-		if l.rpcmemAlloc2 == nil && size > math.MaxInt32 {
-			return fmt.Errorf("hexagon: FastRPC: %d bytes of memory for the DSP are beyond 2 GiB, which take a library with rpcmem_alloc2", size)
-		}
-		return fmt.Errorf("hexagon: FastRPC: no %d bytes of memory for the DSP (rpcmem_alloc gives no code)", size)
-	}
-	d.undo = append(d.undo, func() { l.rpcmemFree(d.buffer) })
-	d.memory = unsafe.Slice((*byte)(d.buffer), size)
-	clear(d.memory)
-	d.fd = l.rpcmemToFD(d.buffer)
-	if err := check(d.begin(StepMap), l.mmap(domain, d.fd, d.buffer, 0, uintptr(size), mapFD)); err != nil {
+	if err := d.allocate(size); err != nil {
 		return err
 	}
-	d.undo = append(d.undo, func() { l.munmap(domain, d.fd, d.buffer, uintptr(size)) })
 	if err := check(d.begin(StepQueue), l.queueCreate(domain, 0, queueBytes, queueBytes, 0, 0, 0, &d.queue)); err != nil {
 		return err
 	}
 	d.undo = append(d.undo, func() { l.queueClose(d.queue) })
 	begin := struct {
 		queue uint64
-		fd    int32
-		size  uint32
-	}{0, d.fd, uint32(size)}
+		files [mappings]int32
+		size  uint64
+	}{0, d.files, uint64(size)}
 	if err := check(d.begin(StepExport), l.queueExport(d.queue, &begin.queue)); err != nil {
 		return err
 	}
@@ -124,6 +113,40 @@ func (d *Device) start(size int) error {
 			d.invoke(methodStop, nil, 0)
 		}
 	})
+	return nil
+}
+
+// mappings is the most that a session has (hexagon/dsp/dispatch).
+const mappings = 4
+
+// allocate makes the memory of mappings, each of memory from rpcmem. The DSP maps them where it has room. Here each lies behind
+// the one before, so offsets are the same on both sides.
+func (d *Device) allocate(size int) error {
+	l := d.lib
+	room, err := unix.MmapPtr(-1, 0, nil, uintptr(size), unix.PROT_NONE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_NORESERVE)
+	if err != nil {
+		return fmt.Errorf("hexagon: FastRPC: addresses for %d bytes: %w", size, err)
+	}
+	d.undo = append(d.undo, func() { _ = unix.MunmapPtr(room, uintptr(size)) })
+	for i := 0; i*device.MappingBytes < size; i++ {
+		d.begin(StepMemory)
+		n := min(device.MappingBytes, size-i*device.MappingBytes)
+		p := l.rpcmemAlloc(heap, uncached, int32(n))
+		if p == nil {
+			return fmt.Errorf("hexagon: FastRPC: no %d bytes of memory for the DSP, of %d (rpcmem_alloc gives no code)", n, size)
+		}
+		d.undo = append(d.undo, func() { l.rpcmemFree(p) })
+		fd := l.rpcmemToFD(p)
+		if err := check(d.begin(StepMap), l.mmap(domain, fd, p, 0, uintptr(n), mapFD)); err != nil {
+			return err
+		}
+		d.undo = append(d.undo, func() { l.munmap(domain, fd, p, uintptr(n)) })
+		if _, err := unix.MmapPtr(int(fd), 0, unsafe.Add(room, i*device.MappingBytes), uintptr(n), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_FIXED); err != nil {
+			return fmt.Errorf("hexagon: FastRPC: mapping memory for the host: %w", err)
+		}
+		d.files[i] = fd
+	}
+	d.memory = unsafe.Slice((*byte)(room), size)
 	return nil
 }
 

@@ -34,9 +34,10 @@ const (
 	scratch = " | Writes | Scratch" // what is left there means nothing
 	inTCM   = " | InTCM"
 	inDDR   = " | InDDR"
-	apart   = " | Apart" // it shares no byte with the first operand
-	keeps   = " | Keeps" // with writes: what was there matters
-	words   = " | Words" // of shards each writes words of its own, not vectors
+	apart   = " | Apart"  // it shares no byte with the first operand
+	keeps   = " | Keeps"  // with writes: what was there matters
+	words   = " | Words"  // of shards each writes words of its own, not vectors
+	mapped  = " | Mapped" // it lies in any number of mappings
 
 	// An engine carries out transfers in their order, and the tile unit products. So a transfer does not wait for
 	// another one, nor a product for a product, that has such an operand where this one is.
@@ -141,7 +142,7 @@ var operations = []operation{
 	{name: "Collect", args: "dst, table, n, bytes, add, stride",
 		sizes: all(within("n", "1", "MaxTiles"), "bytes > 0 && bytes%Align == 0 && stride%Align == 0 && stride >= bytes && stride <= TCMBytes"),
 		// Pieces are where the table says, which the thread reads itself.
-		operands: []operand{write("dst", "n*stride", inOrder), reads("table", "4*n", inDDR+apart), reads("", "size - TCMBytes", inDDR+inOrder)}},
+		operands: []operand{write("dst", "n*stride", inOrder), reads("table", "4*n", inDDR+apart), reads("", "size - TCMBytes", inDDR+inOrder+mapped)}},
 	{name: "RMSNorm", args: "dst, src, weight (0: none), n, parts, width, to, from, inverse, eps", sizes: rows("n", "parts", "width"),
 		operands: []operand{floats("dst", "n", "parts*width", "to", writes), floats("src", "n", "parts*width", "from", ""), reads("weight", "4*width", "").orNone()}},
 	{name: "Quantize", args: "dst, scales [n]float32, src, n, K, width, from", sizes: all(rows("n", "1", "width"), dim("K", "256"), "width <= K"),

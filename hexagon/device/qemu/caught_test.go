@@ -155,6 +155,13 @@ func TestSeededFaultsAreCaught(t *testing.T) {
 			return !passes(t, d.build(t, strict), concerns[f.file]...)
 		})
 	}
+	for _, f := range seededMappings {
+		with(program, f.file, f.from, f.to, func(t *testing.T, d tree) bool {
+			err := mappingsDiffer(t, open(t, Options{Program: d.build(t, program), Memory: MaxMemory, KeepTCM: true, Limit: patient}))
+			t.Log(err)
+			return err != nil
+		})
+	}
 	for _, f := range seededQfloat {
 		with(qfloatProgram, f.file, f.from, f.to, func(t *testing.T, d tree) bool {
 			dev := open(t, Options{Program: d.build(t, qfloatProgram), KeepTCM: true, Limit: patient})

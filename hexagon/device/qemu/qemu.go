@@ -38,7 +38,7 @@ type Options struct {
 // DefaultWorkers is the number of vector threads of the phone that the T-MAN paper measures.
 const DefaultWorkers = 4
 
-// MaxMemory bounds the memory that a child of 32 bits can share.
+// MaxMemory bounds the memory that a child of 32 bits can share: qemu maps no part of a file beyond.
 const MaxMemory = 2 << 30
 
 // EmulatorEnv names the environment variable of Options.Emulator.

@@ -126,7 +126,7 @@ var seeded = []struct{ file, from, to string }{
 	{"dispatch/flow.c", "l->pending[(end - 1) % DEPTH].number", "l->pending[l->ended % DEPTH].number"},
 	{"kernels/dma.c", "r->ended = number;", ""},
 	{"kernels/dma.c", "r->pushed == r->ended ? 0 :", ""},
-	{"dispatch/dispatch.c", "ALIGN | IN_DDR | APART", "ALIGN | APART"},
+	{"dispatch/dispatch.c", "begin ? begin : TCM_BYTES", "begin"},
 	// Several rows of activations: sums in TCM that another operation left, those of the row
 	// before, a store that is not aligned, the tables of another row, a buffer that DMA fills.
 	{"kernels/gemv.c", "i < g->rows * (g->M / 32)", "i < g->M / 32"},
@@ -148,7 +148,6 @@ var seeded = []struct{ file, from, to string }{
 	{"kernels/precompute.c", "to[1] = HI(words)", "*(V *)((uint8_t *)to + 64) = HI(words)"},
 	{"dispatch/operations.c", "(n > 0) && ((n % ALIGN) == 0)", "n > 0"},
 	{"dispatch/dispatch.c", "n++, to += a[5]", "n++, to += a[3]"},
-	{"dispatch/operands.h", "end > o->size || ", ""},
 	{"dispatch/operands.h", "end > TCM_BYTES || (rule & IN_DDR)", "rule & IN_DDR"},
 	{"dispatch/operations.c", "((n - 1) * table_row(K, in_bytes)) + table(K, in_bytes)", "table(K, in_bytes)"},
 	// Shards: another's buffers, sums, vector of sums, units, rows; with several rows of activations,
@@ -183,6 +182,15 @@ var seededGathers = []struct{ file, from, to string }{
 	{"kernels/softmax.c", "V e = gathered(s + t * 16);", "V e = s[t * 16];"},
 	{"kernels/softmax.c", "const V decay = gathered(p->diag);", "const V decay = *p->diag;"},
 	{"kernels/cap.c", "gathered(s + i), signs[i]", "s[i], signs[i]"},
+}
+
+// seededMappings are operands across the end of a mapping, or looked for in another one: of memory with several.
+var seededMappings = []struct{ file, from, to string }{
+	{"dispatch/operands.h", "(!(rule & (MAPPED | IN_TCM)) && (from ^ (uint32_t)(end - 1)) >> MAPPING_BITS) || ", ""},
+	{"dispatch/operands.h", "end > o->size || ", ""},
+	{"dispatch/dispatch.h", "m->base[offset >> MAPPING_BITS]", "m->base[0]"},
+	{"dispatch/dispatch.c", "(uint64_t)begin + (1u << MAPPING_BITS)", "o->size"},
+	{"dispatch/dispatch.c", "m->base[where.from >> MAPPING_BITS]", "m->base[0]"},
 }
 
 // seededQfloat are faults of what chips round, which V75's program shows.

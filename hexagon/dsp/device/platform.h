@@ -25,10 +25,10 @@ int dspqueue_read_noblock(dspqueue_t queue, uint32_t *flags, uint32_t max_buffer
 int dspqueue_write(dspqueue_t queue, uint32_t flags, uint32_t buffers, struct dspqueue_buffer *b, uint32_t length,
                    const uint8_t *message, uint32_t timeout_us);
 
-// platform_open finds the buffer of file fd and TCM, and votes for power. It returns 0
-// or an error of FastRPC's.
-int platform_open(int fd, struct memory *m);
-void platform_close(int fd);
+// platform_open finds the mappings of a memory, each of a file, and TCM, and votes for power. It returns 0
+// or an error of FastRPC's. platform_close gives all back.
+int platform_open(const int32_t files[MAPPINGS], struct memory *m);
+void platform_close(const int32_t files[MAPPINGS], const struct memory *m);
 
 // Threads with vectors: how many there may be; one, below THREADS, with a stack of its own that runs f(p), and
 // the end of that one; and the vectors, or the tile unit, of the thread that asks. They return 0 or an error.

@@ -69,18 +69,23 @@ static int vote(int on) {
 enum { STAGE = 1 << 16, POWER = 1, MEMORY, TCM_QUERY, TCM, FAILED = 1, ENOMEMORY = 2 };
 static int failed(int stage, int error) { return stage * STAGE | (error & (STAGE - 1) ? error & (STAGE - 1) : FAILED); }
 
-int platform_open(int fd, struct memory *m) {
-  void *base, *tcm = 0;
-  uint64_t physical;
+int platform_open(const int32_t files[MAPPINGS], struct memory *m) {
+  void *tcm = 0;
   unsigned size = 0;
   int error = vote(1);
   if (error) return failed(POWER, error);
-  if ((error = HAP_mmap_get(fd, &base, &physical))) {
-    vote(0);
-    return failed(MEMORY, error);
+  for (int i = 0; mapping(m->size, i); i++) {
+    void *begin;
+    uint64_t physical;
+    if ((error = HAP_mmap_get(files[i], &begin, &physical))) {
+      m->size = (uint64_t)i << MAPPING_BITS; // what there is
+      platform_close(files, m);
+      return failed(MEMORY, error);
+    }
+    m->base[i] = (uint8_t *)begin - ((uint32_t)i << MAPPING_BITS);
   }
   if ((error = HAP_compute_res_query_VTCM(0, &size, 0, 0, 0)) || size < TCM_BYTES) {
-    platform_close(fd);
+    platform_close(files, m);
     return failed(TCM_QUERY, error ? error : ENOMEMORY);
   }
   compute_res_attr_t attr;
@@ -91,17 +96,17 @@ int platform_open(int fd, struct memory *m) {
   HAP_compute_res_attr_set_release_callback(&attr, on_release, 0);
   HAP_compute_res_attr_set_hmx_param(&attr, 1);
   if (!(unit.context = HAP_compute_res_acquire(&attr, 1000000)) || (error = HAP_compute_res_attr_get_vtcm_ptr_v2(&attr, &tcm, &size)) || size < TCM_BYTES) {
-    platform_close(fd);
+    platform_close(files, m);
     return failed(TCM, error ? error : ENOMEMORY);
   }
-  m->base = base, m->tcm = tcm;
+  m->tcm = tcm;
   return 0;
 }
 
-void platform_close(int fd) {
+void platform_close(const int32_t files[MAPPINGS], const struct memory *m) {
   if (unit.context) HAP_compute_res_release(unit.context);
   unit.context = 0, unit.held = unit.asked = unit.running = 0;
-  HAP_mmap_put(fd);
+  for (int i = 0; mapping(m->size, i); i++) HAP_mmap_put(files[i]);
   vote(0);
 }
 

@@ -1,7 +1,7 @@
 // The library that FastRPC loads on the DSP. Its methods, called by the host:
 //
 //	0  open, 1 close          as FastRPC has them for every handle
-//	2  start(queue, fd, size) the memory is fd's, packets come through the queue
+//	2  start(queue, files, size) the memory's mappings are the files', packets come through the queue
 //	3  stop()
 //
 // The emulator runs this file against a stand-in; no chip has run it yet.
@@ -13,13 +13,13 @@ enum { EFAILED = 1, EBADPARM = 14, EUNSUPPORTED = 20, BATCH = 256 };
 
 struct start {
   uint64_t queue;
-  int32_t fd;
-  uint32_t size;
+  int32_t files[MAPPINGS];
+  uint64_t size;
 };
 
 static struct {
   dspqueue_t queue;
-  int fd;
+  int32_t files[MAPPINGS];
   struct memory memory;
 } session;
 
@@ -61,17 +61,17 @@ static int stop(void) {
     dspqueue_close(session.queue);
     queue_close();
     workers_close();
-    platform_close(session.fd);
+    platform_close(session.files, &session.memory);
     session.queue = 0;
   }
   return 0;
 }
 
 static int start(const struct start *s) {
-  if (session.queue || s->size % ALIGN || s->size < TCM_BYTES) return EBADPARM;
-  session.memory.size = s->size;
-  session.fd = s->fd;
-  int error = platform_open(s->fd, &session.memory);
+  if (session.queue || s->size % ALIGN || s->size < TCM_BYTES || s->size > (uint64_t)MAPPINGS << MAPPING_BITS) return EBADPARM;
+  session.memory = (struct memory){.size = s->size};
+  for (int i = 0; i < MAPPINGS; i++) session.files[i] = s->files[i];
+  int error = platform_open(session.files, &session.memory);
   if (error) return error;
   session.memory.workers = workers_open(MAX_WORKERS), session.memory.enough = SHARD_PACKETS, session.memory.share = workers_share, session.memory.ahead = 1;
   session.memory.tiles = queue_open();
@@ -80,7 +80,7 @@ static int start(const struct start *s) {
     session.queue = 0;
     queue_close();
     workers_close();
-    platform_close(s->fd);
+    platform_close(session.files, &session.memory);
   }
   return error;
 }

@@ -8,21 +8,31 @@
 uint32_t blind;
 #endif
 
-// piece says whether an OP_COLLECT may collect one from there.
-static int piece(const struct operands *all, uint32_t from, const uint32_t *a) {
-  const uint64_t at = (uint64_t)from + a[4];
-  struct operands one;
-  one.size = all->size, one.status = STATUS_OK, one.n = 1, one.span[0] = all->span[OF_COLLECT_DST];
-  operand(&one, 1, (uint32_t)at, a[3], ALIGN | IN_DDR | APART);
-  return at <= 0xffffffffu && !one.status;
+// pieces says where pieces of an OP_COLLECT, the first of which the table has at first, may begin: from an offset on at so many
+// in the mapping of that one, behind TCM, and not where they meet what is written.
+struct pieces {
+  uint32_t add, from, n, meets, met;
+};
+static struct pieces pieces(const struct operands *o, const uint32_t *a, uint32_t first) {
+  const struct span *dst = &o->span[OF_COLLECT_DST];
+  const uint32_t begin = (first + a[4]) >> MAPPING_BITS << MAPPING_BITS, from = begin ? begin : TCM_BYTES;
+  uint64_t end = (uint64_t)begin + (1u << MAPPING_BITS);
+  if (end > o->size) end = o->size;
+  return (struct pieces){a[4], from, end < (uint64_t)from + a[3] ? 0 : (uint32_t)end - from - a[3] + 1, dst->from - a[3] + 1, dst->end - dst->from + a[3] - 1};
+}
+static inline int piece(const struct pieces *p, uint32_t from) {
+  const uint32_t at = from + p->add;
+  return at >= p->add && !(at & (ALIGN - 1)) && at - p->from < p->n && at - p->meets >= p->met;
 }
 
 // check says whether a packet is right, whose operands have been listed: those are, but pieces of an OP_COLLECT.
 static uint32_t check(const struct packet *p, const struct operands *o, const struct memory *m) {
   const uint32_t *a = p->args;
   if (p->op != OP_COLLECT || o->status) return o->status;
+  const uint32_t *table = at(m, a[1]);
+  const struct pieces where = pieces(o, a, *table);
   for (uint32_t i = 0; i < a[2]; i++)
-    if (!piece(o, ((const uint32_t *)(m->base + a[1]))[i], a)) return STATUS_RANGE;
+    if (!piece(&where, table[i])) return STATUS_RANGE;
   return STATUS_OK;
 }
 
@@ -36,16 +46,17 @@ static float number(uint32_t bits) {
 // meanwhile. Pieces may be what the device has written: they come through the caches.
 static uint32_t collect(const struct memory *m, const struct packet *p, const struct operands *o) {
   const uint32_t *a = p->args;
-  const volatile uint32_t *table = (const volatile uint32_t *)(m->base + a[1]);
-  uint8_t *to = at(m, a[0]);
+  const volatile uint32_t *table = at(m, a[1]);
+  const struct pieces where = pieces(o, a, *table);
+  uint8_t *to = at(m, a[0]), *base = m->base[where.from >> MAPPING_BITS];
   uint32_t number = 0, status = STATUS_OK;
   for (uint32_t n = 0; n < a[2]; n++, to += a[5]) {
     const uint32_t from = *table++;
-    if (!piece(o, from, a)) {
+    if (!piece(&where, from)) {
       status = STATUS_RANGE;
       break;
     }
-    number = dma_push(0, to, m->base + (from + a[4]), a[3], 0);
+    number = dma_push(0, to, base + (from + where.add), a[3], 0);
   }
   if (number) flow_add(o, FLOW_DMA, number, m);
   return status;
@@ -59,10 +70,10 @@ static struct gemv product(const struct operation *o, int shard) {
   const uint32_t unit = gemv_strips(a) * 128, left = a[6] - from * unit; // rows
   const uint32_t codes = unit / 8 * a[8] * a[7], scales = unit * 2 * (a[7] >> group_shift(a[9])), tile = (uint32_t)gemv_buffer(a);
 #define MOVED(i, bytes) ((void *)((uint8_t *)at(m, a[i]) + (uint64_t)from * (bytes)))
-  return (struct gemv){MOVED(0, 4 * unit), 4 * a[6], MOVED(1, codes), at(m, a[2]), MOVED(4, scales), a[5] ? MOVED(5, scales) : 0,
+  return (struct gemv){MOVED(0, 4 * unit), 4 * a[6], MOVED(1, codes), in_tcm(m, a[2]), MOVED(4, scales), a[5] ? MOVED(5, scales) : 0,
                        (int)(left < n * unit ? left : n * unit), (int)a[7], (int)a[8], (int)a[9], listed ? 1 : (int)a[10], listed ? BYTE_ZERO : (int)a[11], (int)a[3],
                        table(a[7], bytes), table_row(a[7], bytes), listed ? at(m, a[11]) : 0, MOVED(12, 4 * unit * a[3]),
-                       (uint8_t *)at(m, a[12]) + pages((uint64_t)4 * a[6] * a[3]) + (uint32_t)shard * GEMV_BUFFERS * tile, tile, (int)gemv_strips(a), (int)a[14], shard};
+                       (uint8_t *)in_tcm(m, a[12]) + pages((uint64_t)4 * a[6] * a[3]) + (uint32_t)shard * GEMV_BUFFERS * tile, tile, (int)gemv_strips(a), (int)a[14], shard};
 #undef MOVED
 }
 
@@ -105,12 +116,12 @@ uint32_t run_packet(const struct packet *p, const struct packet *end, const stru
   case OP_COPY: flow_add(&o, FLOW_DMA, dma_push(0, at(m, a[0]), at(m, a[1]), a[2], 0), m); return STATUS_OK;
   case OP_COLLECT: return collect(m, p, &o);
   case OP_TILE_MUL:
-    flow_add(&o, FLOW_TILES, m->tiles->push(&(struct tile_mul){at(m, a[0]), at(m, a[1]), at(m, a[2]), (int)a[3], at(m, a[4]), at(m, a[5]), (int)a[6], (int)a[7],
-                                                              (int)a[8], (uint16_t)a[9], 0, at(m, a[10])}), m);
+    flow_add(&o, FLOW_TILES, m->tiles->push(&(struct tile_mul){in_tcm(m, a[0]), in_tcm(m, a[1]), in_tcm(m, a[2]), (int)a[3], in_tcm(m, a[4]), in_tcm(m, a[5]), (int)a[6], (int)a[7],
+                                                              (int)a[8], (uint16_t)a[9], 0, in_tcm(m, a[10])}), m);
     return STATUS_OK;
   case OP_TILE_MUL_BYTES:
-    flow_add(&o, FLOW_TILES, m->tiles->push(&(struct tile_mul){.out = at(m, a[0]), .act0 = at(m, a[1]), .wgt0 = at(m, a[2]), .k0 = (int)a[3], .rows = (int)a[4],
-                                                              .cols = (int)a[5], .columns = at(m, a[6]), .bytes = 1}), m);
+    flow_add(&o, FLOW_TILES, m->tiles->push(&(struct tile_mul){.out = in_tcm(m, a[0]), .act0 = in_tcm(m, a[1]), .wgt0 = in_tcm(m, a[2]), .k0 = (int)a[3], .rows = (int)a[4],
+                                                              .cols = (int)a[5], .columns = in_tcm(m, a[6]), .bytes = 1}), m);
     return STATUS_OK;
   }
   const struct operation all = cut(p, m);

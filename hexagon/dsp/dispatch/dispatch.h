@@ -12,6 +12,7 @@ enum {
   OP_GATES, OP_DELTA,
   STATUS_OK = 0, STATUS_OP, STATUS_SIZE, STATUS_RANGE, STATUS_NUMBER,
   ALIGN = 128, TILE_BYTES = 2048, LANES_BYTES = 1024, PLANES = 3, PAGE = 1 << 16, TCM_BYTES = 8 << 20, MAX_DIM = 1 << 17, MAX_WORKERS = 8,
+  MAPPING_BITS = 30, MAPPINGS = 4, // offsets of a mapping, and how many there are at most
   COLUMNS_BYTES = 256, BYTE_COLUMNS_BYTES = 512, MAX_TILES = TCM_BYTES / TILE_BYTES, EXP_TABLE_BYTES = 1 << 16, STATE_BYTES = 24,
   MAX_B = 255, MAX_TAPS = 8, MAX_ROWS = 1 << 10, MAX_STRIDE = 1 << 22, BYTE_ZERO = 128,
   SHARD_PACKETS = 1024, // which are worth a worker: a barrier is about as long
@@ -62,8 +63,9 @@ static inline uint32_t wgt_bytes(const struct tile_mul *t, int k) { return (uint
 
 struct operation;
 struct memory {
-  uint8_t *base, *tcm; // tcm is base where the host sees it
-  uint64_t size;       // of base; a multiple of ALIGN
+  uint8_t *base[MAPPINGS]; // of each mapping where it would begin if its first offset were 0
+  uint8_t *tcm;            // base[0] where the host sees it
+  uint64_t size;           // of all mappings; a multiple of ALIGN
   const struct tile_unit *tiles; // 0 where there is none
   int workers;     // threads with vectors, this one among them; at most MAX_WORKERS
   uint32_t enough; // packets that are worth a shard
@@ -71,7 +73,14 @@ struct memory {
   void (*share)(const struct operation *o); // has all shards run, one a worker, and waits; with one worker never called
 };
 
-static inline void *at(const struct memory *m, uint32_t offset) { return (offset < TCM_BYTES ? m->tcm : m->base) + offset; }
+// mapping is how many bytes of a memory its mapping i has.
+static inline uint32_t mapping(uint64_t size, int i) {
+  const uint64_t from = (uint64_t)i << MAPPING_BITS, rest = size > from ? size - from : 0;
+  return rest >> MAPPING_BITS ? 1u << MAPPING_BITS : (uint32_t)rest;
+}
+
+static inline void *in_tcm(const struct memory *m, uint32_t offset) { return m->tcm + offset; }
+static inline void *at(const struct memory *m, uint32_t offset) { return (offset < TCM_BYTES ? m->tcm : m->base[offset >> MAPPING_BITS]) + offset; }
 
 // An operation is cut into shards of whole units: its rows, tiles, heads or vectors. What one
 // shard writes no other reads or writes.

@@ -12,6 +12,7 @@ enum {
   APART = 8,       // it shares no byte with the first operand
   KEEPS = 1 << 29, // with WRITES: what was there matters
   WORDS = 1 << 28, // shards write words of it, not vectors
+  MAPPED = 1 << 27, // it lies in any number of mappings
 #define IN_ORDER (1u << 31) // of two transfers, or two products, that have it the later one does not wait
 };
 
@@ -41,11 +42,11 @@ static inline int overlap(const struct span *a, const struct span *b) { return a
 // operand adds one of n bytes, and holds it against its rule, most of which a compiler knows.
 static inline __attribute__((always_inline)) void operand(struct operands *o, int i, uint32_t from, uint64_t n, uint32_t rule) {
   const uint64_t end = from + n;
-  const uint32_t align = rule & (uint32_t)(WORDS - 1) & ~15u;
+  const uint32_t align = rule & (uint32_t)(MAPPED - 1) & ~15u;
   while (o->n < i) o->span[o->n++] = (struct span){0, 0, 0};
   const struct span s = {from, end < ~0u ? (uint32_t)end : ~0u, rule};
   o->span[o->n++] = s;
-  if ((from & (align - 1)) || end > o->size || (from < TCM_BYTES ? end > TCM_BYTES || (rule & IN_DDR) : rule & IN_TCM) || ((rule & APART) && overlap(&s, o->span)))
+  if ((from & (align - 1)) || end > o->size || (!(rule & (MAPPED | IN_TCM)) && (from ^ (uint32_t)(end - 1)) >> MAPPING_BITS) || (from < TCM_BYTES ? end > TCM_BYTES || (rule & IN_DDR) : rule & IN_TCM) || ((rule & APART) && overlap(&s, o->span)))
     o->status = STATUS_RANGE;
 }
 

@@ -116,7 +116,7 @@ uint32_t operands_of(const struct packet *p, uint64_t size, struct operands *o) 
     if (!((n >= 1) && (n <= MAX_TILES) && (bytes > 0) && ((bytes % ALIGN) == 0) && ((stride % ALIGN) == 0) && (stride >= bytes) && (stride <= TCM_BYTES))) return STATUS_SIZE;
     operand(o, 0, a[0], n * stride, ALIGN | WRITES | IN_ORDER);
     operand(o, 1, a[1], 4 * n, ALIGN | IN_DDR | APART);
-    operand(o, 2, TCM_BYTES, size - TCM_BYTES, ALIGN | IN_DDR | IN_ORDER);
+    operand(o, 2, TCM_BYTES, size - TCM_BYTES, ALIGN | IN_DDR | IN_ORDER | MAPPED);
     return o->status;
   }
   case OP_RMS_NORM: {

@@ -1,4 +1,4 @@
-// The device's program under qemu-hexagon. It maps the shared memory, file 3, and
+// The device's program under qemu-hexagon. It maps the shared memory, file 3, in as many mappings as on a chip, and
 // answers runs of packets: a request on file 0, its packets after it, and an answer
 // on file 1. It ends when file 0 does.
 #include "../dispatch/operands.h"
@@ -84,6 +84,17 @@ static void tell(struct answer *r) {
   machine.counts = (struct machine_counts){0};
 }
 
+// map maps a memory of so many bytes, and says whether it is there.
+static int map(struct memory *m) {
+  for (int i = 0; mapping(m->size, i); i++) {
+    uint8_t *begin = rt_map(3, (uint32_t)i << MAPPING_BITS, mapping(m->size, i));
+    if (!begin) return 0;
+    m->base[i] = begin - ((uint32_t)i << MAPPING_BITS);
+  }
+  m->tcm = m->base[0];
+  return 1;
+}
+
 int main(void) {
   static const struct tile_unit tiles = {unit_push, unit_wait};
   static struct packet packets[BATCH];
@@ -92,12 +103,11 @@ int main(void) {
   while (read_all(&q, sizeof q)) {
     if (q.magic != MAGIC) return 1;
     struct answer r = {.magic = MAGIC, .number = q.number};
-    if (!memory.base) {
-      uint8_t *base = rt_map(3, q.count);
-      memory = (struct memory){.base = base, .tcm = base, .size = q.count, .tiles = &tiles, .workers = (int)(q.begins & 255)};
+    if (!memory.size) {
+      memory = (struct memory){.size = q.count, .tiles = &tiles, .workers = (int)(q.begins & 255)};
+      r.status = map(&memory) ? STATUS_OK : STATUS_RANGE;
       shards_open(&memory, q.begins >> 8);
-      r.status = memory.base ? STATUS_OK : STATUS_RANGE;
-      machine_open(base);
+      machine_open(memory.tcm);
     } else {
       unit.request = q.number;
 #ifdef LUTRA_STRICT
@@ -111,7 +121,7 @@ int main(void) {
       tell(&r);
     }
     if (rt_write(1, &r, sizeof r) != sizeof r) return 0;
-    if (!memory.base) return 1;
+    if (!memory.tcm) return 1;
   }
   return 0;
 }

@@ -39,7 +39,7 @@ static struct machine_claim product(uint8_t *out) {
 }
 
 static char mistake;
-static struct memory memory = {.base = ddr - TCM_BYTES, .tcm = tcm, .size = TCM_BYTES + sizeof ddr};
+static struct memory memory = {.base = {ddr - TCM_BYTES}, .tcm = tcm, .size = TCM_BYTES + sizeof ddr};
 
 // run_shard stands for an operation's: vector i of its output is shard i's.
 void run_shard(const struct operation *o, int shard) {

@@ -32,15 +32,18 @@ static long call(long n, long a, long b, long c, long d, long e, long f) {
 long rt_read(int fd, void *p, size_t n) { return call(63, fd, (long)p, (long)n, 0, 0, 0); }
 long rt_write(int fd, const void *p, size_t n) { return call(64, fd, (long)p, (long)n, 0, 0, 0); }
 
-void *rt_map(int fd, size_t n) {
-  long r = call(222, 0, (long)n, 3 /* read and write */, 1 /* shared */, fd, 0);
-  return (unsigned long)r > (unsigned long)-4096 ? 0 : (void *)r;
+enum { PAGE = 1 << 16, MMAP = 222, PRIVATE = 2, THERE = 16, ANONYMOUS = 32, NO_RESERVE = 1 << 14 };
+static void *mapped(long r) { return (unsigned long)r > (unsigned long)-4096 ? 0 : (void *)r; }
+
+void *rt_map(int fd, uint32_t from, size_t n) {
+  uint8_t *room = mapped(call(MMAP, 0, (long)(n + 2 * PAGE), 0 /* no access */, PRIVATE | ANONYMOUS | NO_RESERVE, -1, 0));
+  return room ? mapped(call(MMAP, (long)(room + PAGE), (long)n, 3 /* read and write */, THERE | 1 /* shared */, fd, (long)(from / 4096))) : 0;
 }
 
 void *rt_memory(size_t n) {
-  long r = call(222, 0, (long)n, 3, 0x22 /* private, of no file */, -1, 0);
-  return (unsigned long)r > (unsigned long)-4096 ? 0 : (void *)r;
+  return mapped(call(MMAP, 0, (long)n, 3, PRIVATE | ANONYMOUS, -1, 0));
 }
+void *rt_own(void *p, size_t n) { return mapped(call(MMAP, (long)p, (long)n, 3, PRIVATE | ANONYMOUS | THERE, -1, 0)); }
 void rt_free(void *p, size_t n) { call(215, (long)p, (long)n, 0, 0, 0, 0); }
 
 void rt_protect(void *p, size_t n, int on) { call(226, (long)p, (long)n, on ? 0 : 3, 0, 0, 0); }

@@ -5,8 +5,11 @@
 
 long rt_read(int fd, void *p, size_t n);
 long rt_write(int fd, const void *p, size_t n);
-void *rt_map(int fd, size_t n); // shared, to read and write; 0 if it fails
-void *rt_memory(size_t n); // of this process; 0 if there is none
+// rt_map maps n bytes of a file from an offset on, shared, to read and write, between pages that nobody may touch, and
+// rt_memory memory of this process; 0 if it fails.
+void *rt_map(int fd, uint32_t from, size_t n);
+void *rt_memory(size_t n);
+void *rt_own(void *p, size_t n); // has pages be of this process, in place of what is mapped there
 void rt_free(void *p, size_t n);
 void rt_protect(void *p, size_t n, int on); // pages that nobody may touch, or all may
 void rt_on_segmentation(void (*f)(uint32_t address)); // f does not return

@@ -16,35 +16,51 @@ struct frame {
 static uint8_t payload[LONGEST] __attribute__((aligned(128))), reply[LONGEST];
 static uint32_t payload_length, reply_length; // of a message; 0: taken, none written
 static uint8_t tcm[TCM_BYTES] __attribute__((aligned(1 << 16)));
-// What the host and the DSP see of memory: the DSP's lines are old until they are invalidated, and the host does not see
-// what is in them until they are flushed.
-static uint8_t *shared, *cached;
-static uint32_t shared_size;
+// What the host and the DSP see of each mapping: the DSP's lines are old until they are invalidated, and the host does not see
+// what is in them until they are flushed. Behind its first bytes both see the same.
+enum { CACHED = 1 << 24 };
+static struct window {
+  uint8_t *shared, *seen;
+  uint32_t size;
+} windows[MAPPINGS];
+static int mapped;
 static dspqueue_callback_t on_message;
 
 int lutra_skel_handle_invoke(uint64_t handle, uint32_t scalars, remote_arg *args);
 
-int platform_open(int fd, struct memory *m) {
-  (void)fd;
-  if (!shared || m->size != shared_size) return EFAILED;
-  if (!cached && !(cached = rt_memory(shared_size))) return EFAILED;
-  m->base = cached, m->tcm = tcm;
+// The stand-in's files have numbers from 3 on, in the order of the mappings.
+static int map(int file, uint32_t size) {
+  struct window *w = &windows[mapped];
+  if (mapped == MAPPINGS) return EFAILED;
+  w->shared = rt_map(file, 0, size), w->seen = rt_map(file, 0, size), w->size = size < CACHED ? size : CACHED;
+  if (!w->shared || !w->seen || !rt_own(w->seen, w->size)) return EFAILED;
+  mapped++;
+  return 0;
+}
+
+int platform_open(const int32_t files[MAPPINGS], struct memory *m) {
+  (void)files;
+  for (int i = 0; mapping(m->size, i); i++) {
+    if (i == mapped) return EFAILED;
+    m->base[i] = windows[i].seen - ((uint32_t)i << MAPPING_BITS);
+  }
+  m->tcm = tcm;
   machine_open(tcm);
   return 0;
 }
-void platform_close(int fd) { (void)fd; }
-static void copy(uint8_t *d, const uint8_t *s) {
-  for (uint32_t at = TCM_BYTES; at < shared_size; at += sizeof(V)) *(V *)(d + at) = *(const V *)(s + at);
+void platform_close(const int32_t files[MAPPINGS], const struct memory *m) { (void)files, (void)m; }
+static void copy(uint8_t *d, const uint8_t *s, uint32_t from, uint32_t end) {
+  for (; from < end; from += sizeof(V)) *(V *)(d + from) = *(const V *)(s + from);
 }
 void platform_begin(const struct memory *m, int run) {
   (void)m;
-  copy(cached, shared);
+  for (int i = 0; i < mapped; i++) copy(windows[i].seen, windows[i].shared, i ? 0 : TCM_BYTES, windows[i].size);
   if (run) machine_poison();
 }
 void platform_end(const struct memory *m, int run) {
   (void)m, (void)run;
   machine_idle();
-  copy(shared, cached);
+  for (int i = 0; i < mapped; i++) copy(windows[i].shared, windows[i].seen, i ? 0 : TCM_BYTES, windows[i].size);
 }
 
 int dspqueue_import(uint64_t id, dspqueue_callback_t packet, dspqueue_callback_t error, void *context, dspqueue_t *queue) {
@@ -100,10 +116,7 @@ int main(void) {
       payload_length = f.length;
       if (on_message) on_message((dspqueue_t)&on_message, 0, 0);
       break;
-    case MAP:
-      shared = rt_map(3, f.argument), shared_size = f.argument;
-      result = shared ? 0 : EFAILED;
-      break;
+    case MAP: result = map(3 + mapped, f.argument); break;
     default: return 1;
     }
     struct frame out = {f.kind, (uint32_t)result, reply_length};

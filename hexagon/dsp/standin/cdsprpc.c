@@ -19,9 +19,12 @@ struct frame {
   uint32_t kind, argument, length;
 };
 
-static void *memory;
-static size_t memory_size;
-static int memory_fd = -1, to = -1, from = -1;
+static struct memory {
+  void *at;
+  size_t size;
+  int fd, mapped;
+} memories[4];
+static int to = -1, from = -1;
 static pid_t dsp;
 
 static int fault(const char *name) {
@@ -29,20 +32,29 @@ static int fault(const char *name) {
   return f && !strcmp(f, name);
 }
 
-void *rpcmem_alloc2(int heap, uint32_t flags, size_t size) {
-  (void)flags;
-  if (heap != 25 || memory || fault("memory")) return 0;
-  memory_fd = memfd_create("rpcmem", MFD_CLOEXEC), memory_size = size;
-  if (memory_fd < 0 || ftruncate(memory_fd, (off_t)size)) return 0;
-  void *p = mmap(0, memory_size, PROT_READ | PROT_WRITE, MAP_SHARED, memory_fd, 0);
-  return memory = p == MAP_FAILED ? 0 : p;
+static struct memory *find(void *p) {
+  for (struct memory *m = memories; m < memories + 4; m++)
+    if (m->at == p) return m;
+  return 0;
 }
-void *rpcmem_alloc(int heap, uint32_t flags, int size) { return rpcmem_alloc2(heap, flags, (size_t)size); }
-int rpcmem_to_fd(void *p) { return p == memory ? memory_fd : -1; }
+void *rpcmem_alloc(int heap, uint32_t flags, int size) {
+  (void)flags;
+  struct memory *m = find(0);
+  if (heap != 25 || size <= 0 || !m || fault("memory") || (m > memories && fault("second memory"))) return 0;
+  m->fd = memfd_create("rpcmem", MFD_CLOEXEC), m->size = (size_t)size, m->mapped = 0;
+  if (m->fd < 0 || ftruncate(m->fd, size)) return 0;
+  void *p = mmap(0, m->size, PROT_READ | PROT_WRITE, MAP_SHARED, m->fd, 0);
+  return m->at = p == MAP_FAILED ? 0 : p;
+}
+int rpcmem_to_fd(void *p) {
+  struct memory *m = p ? find(p) : 0;
+  return m ? m->fd : -1;
+}
 void rpcmem_free(void *p) {
-  if (p != memory) return;
-  munmap(memory, memory_size), close(memory_fd);
-  memory = 0, memory_fd = -1;
+  struct memory *m = p ? find(p) : 0;
+  if (!m) return;
+  munmap(m->at, m->size), close(m->fd);
+  m->at = 0, m->mapped = 0;
 }
 
 static int read_all(void *p, size_t n) {
@@ -85,7 +97,7 @@ int remote_handle64_control(uint64_t handle, uint32_t request, void *data, uint3
   return handle == 7 && request == 1 && n == 8 && l[0] == 1 && !fault("latency") ? 0 : EBADPARM;
 }
 
-// start_dsp runs the DSP's program with the memory as file 3.
+// start_dsp runs the DSP's program with what is mapped as files from 3 on, and has it map them.
 static int start_dsp(void) {
   char line[512] = "", *argv[8] = {0}, *rest = line;
   if (getenv("LUTRA_STANDIN_DSP")) strncpy(line, getenv("LUTRA_STANDIN_DSP"), sizeof line - 1);
@@ -93,13 +105,18 @@ static int start_dsp(void) {
   int a[2], b[2];
   if (pipe2(a, O_CLOEXEC) || pipe2(b, O_CLOEXEC)) return EFAILED;
   if (!(dsp = fork())) {
-    int fd = dup(memory_fd); // without its flag to close
-    dup2(a[0], 0), dup2(b[1], 1), dup2(fd, 3);
+    int files[4];
+    for (int i = 0; i < 4; i++) files[i] = memories[i].mapped ? fcntl(memories[i].fd, F_DUPFD, 64) : -1; // without its flag to close
+    dup2(a[0], 0), dup2(b[1], 1);
+    for (int i = 0; i < 4; i++)
+      if (files[i] >= 0) dup2(files[i], 3 + i);
     execvp(argv[0], argv);
     _exit(127);
   }
   close(a[0]), close(b[1]);
   to = a[1], from = b[0];
+  for (struct memory *m = memories; m < memories + 4 && m->mapped; m++)
+    if (call(MAP, (uint32_t)m->size, 0, 0)) return EFAILED;
   return 0;
 }
 int remote_handle64_close(uint64_t handle) {
@@ -112,15 +129,19 @@ int remote_handle64_close(uint64_t handle) {
 }
 int remote_handle64_invoke(uint64_t handle, uint32_t scalars, void *args) {
   struct { void *p; size_t n; } none = {0, 0}, *in = args ? args : &none;
-  if (handle != 7 || !dsp || fault("invoke")) return EBADPARM;
+  if (handle != 7 || fault("invoke")) return EBADPARM;
+  if (!dsp && start_dsp()) return EFAILED;
   return call(INVOKE, scalars, in->p, (uint32_t)in->n);
 }
 int fastrpc_mmap(int domain, int fd, void *addr, int offset, size_t n, int flags) {
-  if (domain != CDSP || fd != memory_fd || addr != memory || offset || n != memory_size || flags != 2 || dsp || fault("mmap")) return EBADPARM;
-  return start_dsp() ? EFAILED : call(MAP, (uint32_t)n, 0, 0);
+  struct memory *m = addr ? find(addr) : 0;
+  if (domain != CDSP || !m || fd != m->fd || offset || n != m->size || flags != 2 || dsp || fault("mmap")) return EBADPARM;
+  m->mapped = 1;
+  return 0;
 }
 int fastrpc_munmap(int domain, int fd, void *addr, size_t n) {
-  return domain == CDSP && fd == memory_fd && addr == memory && n == memory_size ? 0 : EBADPARM;
+  struct memory *m = addr ? find(addr) : 0;
+  return domain == CDSP && m && fd == m->fd && n == m->size ? 0 : EBADPARM;
 }
 int dspqueue_create(int domain, uint32_t flags, uint32_t requests, uint32_t responses, void *packet, void *error, void *context, void **queue) {
   (void)flags, (void)packet, (void)error, (void)context;
