@@ -89,7 +89,7 @@ var layers = map[string][]string{
 	// The floors of models (docs/adr/0001-layers.md). hexagon is a backend, which
 	// internal/engines hands to the loader; models/recurrent is to the states of
 	// recurrent layers, which kv holds, what attention is to blocks.
-	"hexagon":                {"models", "kernels"},
+	"hexagon":                {"models", "kernels", "internal/parallel"},
 	"hexagon/pipeline":       {},
 	"hexagon/experts":        {},
 	"hexagon/device":         {"hexagon/layout", "hexagon/ref", "hexagon/hmx", "kernels"},

@@ -71,6 +71,7 @@ func New(name string, open Opener, opt Options) *Backend {
 	b.attention = &attention{s: s, q: q, plan: p, device: k, tcm: tcm}
 	b.experts = &expertRuns{s: s, q: q, products: b.products}
 	b.experts.gated = &gatedRuns{s: s, q: q, work: &b.experts.work}
+	b.experts.beside = &gatedRuns{s: s, q: &request{hosted: true, tables: &p.tables}, work: new(chunkWork)}
 	b.layers = &layerRuns{s: s, q: q, plan: p, gated: b.experts.gated, step: newStep(q, k, tcm)}
 	return b
 }
@@ -169,7 +170,7 @@ func (b *Backend) Start() error {
 	}
 	p.place(q.mem)
 	if p.mixture != nil {
-		s.host = device.NewBeside(dev, b.opt.Pool)
+		s.host, b.experts.beside.q.mem = device.NewBeside(dev, b.opt.Pool), q.mem
 	}
 	q.add(device.OpPing)
 	q.add(device.OpExpTable, expTable)

@@ -178,3 +178,99 @@ func TestAFaultOfEitherSideEndsTheStepWhenBothHaveEnded(t *testing.T) {
 		}
 	}
 }
+
+// firstLaunch is a device whose first launch of experts ends when the host has ended a task that it began before, or meanwhile.
+type firstLaunch struct {
+	device.Device
+	first           sync.Once
+	submitted, done chan bool
+	alone           bool // one of both did not come
+}
+
+func (d *firstLaunch) wait(event chan bool) {
+	select {
+	case <-event:
+	case <-time.After(never):
+		d.alone = true
+	}
+}
+
+func (d *firstLaunch) Run(ctx context.Context, packets []device.Packet) (device.Counts, error) {
+	if slices.ContainsFunc(packets, func(p device.Packet) bool { return p.Op == device.OpGLU }) {
+		d.first.Do(func() {
+			close(d.submitted)
+			d.wait(d.done)
+		})
+	}
+	return d.Device.Run(ctx, packets)
+}
+
+func TestTheHostComputesWhatExpertsHaveNoRoomForWhileALaunchIsUnderWay(t *testing.T) {
+	for name, c := range map[string]struct{ capacity, more int }{"beyond a capacity": {16, 0}, "of no chunk": {256, 1}} {
+		t.Run(name, func(t *testing.T) {
+			p := newPool(t)
+			step := func(open Opener, opt Options) []float32 {
+				b := New("test", open, opt)
+				f, err := coldFile()
+				if err != nil {
+					t.Fatal(err)
+				}
+				bundle, err := models.LoadFile(f, models.LoadOptions{Pool: p, Backend: b})
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer bundle.Close()
+				if err := b.Start(); err != nil {
+					t.Fatal(err)
+				}
+				feeder, tokens := newFeeder(t, bundle.Model), someTokens(2*leastChunk)
+				feeder.batch.Reset()
+				for i, n := range []int{len(tokens), c.more} {
+					if n == 0 {
+						continue
+					}
+					seq := feeder.seq
+					if i > 0 {
+						seq = feeder.cache.Open(nil)
+						defer seq.Release()
+					}
+					if err := seq.Grow(n); err != nil {
+						t.Fatal(err)
+					}
+					feeder.batch.Add(seq, 0, n, tokens[:n]...)
+				}
+				if err := bundle.Model.Forward(&feeder.batch, feeder.cache); err != nil {
+					t.Fatal(err)
+				}
+				if n := b.Counts(); (n.Overflow > 0) != (c.more == 0) || n.Decoded > 0 != (c.more > 0) || n.Launches == 0 {
+					t.Fatalf("%+v", n)
+				}
+				return slices.Clone(feeder.batch.Logits)
+			}
+			opt := Options{Path: PathLookup, Plan: capacityPlan(256, 4, c.capacity, allHot), Timeout: 2 * never}
+			want := step(func(bytes int) (device.Device, error) { return device.NewGo(nil, bytes) }, opt)
+			d := &firstLaunch{submitted: make(chan bool), done: make(chan bool)}
+			ended := sync.OnceFunc(func() {
+				d.wait(d.submitted)
+				close(d.done)
+			})
+			p.Observe(func(t pool.Task, _ int, _ time.Duration) {
+				if fmt.Sprintf("%T", t) == "device.task" {
+					ended()
+				}
+			})
+			opt.Pool = p
+			got := step(func(bytes int) (dev device.Device, err error) {
+				d.Device, err = device.NewGo(nil, bytes)
+				return d, err
+			}, opt)
+			p.Observe(nil)
+			if d.alone {
+				t.Error("launch and host have not been under way together")
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("NMSE %.3g, want the same bits", nmse(got, want))
+			}
+		})
+	}
+}

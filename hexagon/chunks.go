@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/lutra-lm/lutra/hexagon/experts"
+	"github.com/lutra-lm/lutra/internal/parallel"
 	"github.com/lutra-lm/lutra/kernels"
 	"github.com/lutra-lm/lutra/models"
 )
@@ -20,10 +21,17 @@ type chunkWork struct {
 	of       []int32 // [rows] the chunk of each, from 1 on; none: no chunk
 	chunks   int32
 	ints     []int32   // memory of lists
-	parts    []share   // of the group under way
 	products []product // of a launch
 	acts     kernels.Acts
 	in, out  []float32 // rows of a matrix that the CPU has
+}
+
+// groupWork is the rows of a chunk for a group's experts: whole ones have a list, others parts, with rows beyond a capacity.
+type groupWork struct {
+	*experts.Group
+	list   []gatedRows
+	parts  []share
+	beyond []share
 }
 
 // share is the part of an expert's rows that a launch computes.
@@ -40,8 +48,10 @@ type expertRuns struct {
 	q        *request
 	products *products
 	mixture  *mixturePlan
-	gated    *gatedRuns
+	gated    *gatedRuns // on the device
+	beside   *gatedRuns // on the host, perhaps meanwhile
 	work     chunkWork
+	groups   []groupWork
 }
 
 // Begin implements models.Accelerator: the host computes steps without chunks.
@@ -100,15 +110,14 @@ func (er *expertRuns) run(x *models.Experts) {
 	routed := int64(w.divide(x.Rows, er.mixture.plan.Chunk)) * int64(len(x.RowAt)/max(1, len(x.Rows)))
 	before := *c
 	groups := er.mixture.plan.Layers[x.Layer].Groups
+	rest := slices.Contains(w.of, none)
+	er.beside.work.of, er.beside.work.ints = w.of, er.beside.work.ints[:0]
 	for chunk := range w.chunks {
-		er.gated.writeChunk(x, chunk+1, 0)
-		er.gated.all = er.gated.sharedRows(er.gated.all[:0], x, chunk+1, 0, len(x.Rows))
-		for i := range groups {
-			er.runGroup(x, &groups[i], chunk+1)
-		}
-		er.gated.run(x, er.gated.all) // where no group is whole
+		er.runChunk(x, groups, chunk+1, rest && chunk == 0 && !er.s.opt.Decode)
 	}
-	er.runRest(x)
+	if rest {
+		er.runRest(x)
+	}
 	c.Routed += routed
 	c.Cold += routed - (c.Computed - before.Computed) - (c.Overflow - before.Overflow)
 	if er.s.err() != nil {
@@ -152,88 +161,132 @@ func (w *chunkWork) placesOf(x *models.Experts, e, chunk int32) []int32 {
 	return w.ints[from:len(w.ints):len(w.ints)]
 }
 
-// runRest computes the rows of no chunk.
-func (er *expertRuns) runRest(x *models.Experts) {
-	w, g := &er.work, er.gated
-	hosted := er.q.hosted
-	er.on(!er.s.opt.Decode)
+// runRest computes the rows of no chunk of experts that are whole.
+func (gr *gatedRuns) runRest(x *models.Experts) {
 	for lo, hi := 0, 0; lo < len(x.Rows); lo = hi {
-		hi = er.gated.writeChunk(x, none, lo)
-		g.list = er.gated.sharedRows(g.list[:0], x, none, lo, hi)
+		hi = gr.writeChunk(x, none, lo)
+		gr.list = gr.sharedRows(gr.list[:0], x, none, lo, hi)
 		for _, e := range x.List {
-			places := w.placesOf(x, e, none)
-			if lo == 0 {
-				er.s.counts.Decoded += int64(len(places))
-			}
-			if of := er.mixture.gated.of[x.Layer][e]; of != nil {
+			if of := gr.mixture.gated.of[x.Layer][e]; of != nil {
+				places := gr.work.placesOf(x, e, none)
 				room := len(places)
 				places = slices.DeleteFunc(places, func(p int32) bool { return x.RowAt[p] < int32(lo) || x.RowAt[p] >= int32(hi) })
-				g.list = er.mixture.gated.split(g.list, of, places, len(places), room)
-			} else if lo == 0 && len(places) > 0 {
-				er.runHere(x, e, places, 0)
+				gr.list = gr.mixture.gated.split(gr.list, of, places, len(places), room)
 			}
 		}
-		er.gated.run(x, g.list)
+		gr.run(x, gr.list)
+	}
+}
+
+// runRest computes the rows of no chunk that are not computed yet.
+func (er *expertRuns) runRest(x *models.Experts) {
+	hosted := er.q.hosted
+	er.on(!er.s.opt.Decode)
+	switch {
+	case er.s.opt.Decode:
+		er.gated.runRest(x)
+	case er.work.chunks == 0:
+		er.beside.runRest(x)
+	}
+	for _, e := range x.List {
+		places := er.work.placesOf(x, e, none)
+		er.s.counts.Decoded += int64(len(places))
+		if er.mixture.gated.of[x.Layer][e] == nil && len(places) > 0 {
+			er.runHere(x, e, places, 0)
+		}
 	}
 	er.on(hosted)
 }
 
-// runGroup launches a group's experts for the rows of a chunk that chose them. The host
-// computes what they have no room for.
-func (er *expertRuns) runGroup(x *models.Experts, g *experts.Group, chunk int32) {
-	if g.Placement != experts.NPU || er.s.err() != nil {
+// runChunk launches the groups for a chunk. Meanwhile the host computes what they have no room for and, with rest, the rows
+// of no chunk.
+func (er *expertRuns) runChunk(x *models.Experts, groups []experts.Group, chunk int32, rest bool) {
+	gr, beside := er.gated, er.beside
+	gr.writeChunk(x, chunk, 0)
+	gr.all = gr.sharedRows(gr.all[:0], x, chunk, 0, len(x.Rows))
+	er.groups, gr.list, beside.beyond = er.groups[:0], gr.list[:0], beside.beyond[:0]
+	for i := range groups {
+		er.divideGroup(x, &groups[i], chunk)
+	}
+	var host parallel.Group
+	defer host.Wait()
+	if rest || len(beside.beyond) > 0 {
+		host.Go(func() {
+			if rest {
+				beside.runRest(x)
+			}
+			beside.writeChunk(x, chunk, 0)
+			beside.run(x, beside.beyond)
+		})
+	}
+	for i := range er.groups {
+		er.launchGroup(x, &er.groups[i])
+	}
+	gr.run(x, gr.all) // where no group is whole
+}
+
+// divideGroup divides the rows of a chunk that chose a group's experts into those that a launch computes, and those that the
+// experts have no room for.
+func (er *expertRuns) divideGroup(x *models.Experts, g *experts.Group, chunk int32) {
+	if g.Placement != experts.NPU {
 		return
 	}
-	w, c, of := &er.work, er.s.counts, er.gated
-	w.parts, of.list, of.beyond = w.parts[:0], append(of.list[:0], of.all...), of.beyond[:0]
-	rows := 0
+	gated, beside := &er.mixture.gated, er.beside
+	er.groups = slices.Grow(er.groups, 1)[:len(er.groups)+1]
+	work, rows := &er.groups[len(er.groups)-1], 0
+	work.Group, work.list, work.parts, work.beyond = g, work.list[:0], work.parts[:0], work.beyond[:0]
 	for _, e := range g.Experts {
-		part, whole := share{expert: int32(e)}, er.mixture.gated.of[x.Layer][e]
-		var beyond []int32
+		part, whole := share{expert: int32(e)}, gated.of[x.Layer][e]
+		over := share{expert: int32(e)}
 		if slices.Contains(x.List, int32(e)) { // else it is an empty slice, or a matrix that the CPU has
-			part.places = w.placesOf(x, int32(e), chunk)
+			part.places = er.work.placesOf(x, int32(e), chunk)
 			rows += len(part.places)
 			room := min(g.Capacity, len(part.places))
-			part.places, beyond = part.places[:room], part.places[room:]
-			c.Overflow += int64(len(beyond))
+			part.places, over.places = part.places[:room], part.places[room:]
+			er.s.counts.Overflow += int64(len(over.places))
 		}
-		switch {
-		case whole != nil:
-			of.list = er.mixture.gated.split(of.list, whole, part.places, g.Capacity, g.Capacity)
-			of.beyond = er.mixture.gated.split(of.beyond, whole, beyond, len(beyond), g.Capacity)
-		default:
-			w.parts = append(w.parts, part)
-			if len(beyond) > 0 {
-				er.runHere(x, int32(e), beyond, g.Capacity)
-			}
+		if whole != nil {
+			work.list = gated.split(work.list, whole, part.places, g.Capacity, g.Capacity)
+			beside.beyond = gated.split(beside.beyond, whole, over.places, len(over.places), g.Capacity)
+			continue
+		}
+		if work.parts = append(work.parts, part); len(over.places) > 0 {
+			work.beyond = append(work.beyond, over)
 		}
 	}
 	if rows == 0 {
+		er.groups = er.groups[:len(er.groups)-1]
+	}
+}
+
+// launchGroup launches a group's experts.
+func (er *expertRuns) launchGroup(x *models.Experts, g *groupWork) {
+	if er.s.err() != nil {
 		return
 	}
-	for _, r := range of.list[len(of.all):] {
+	for _, over := range g.beyond {
+		er.runHere(x, over.expert, over.places, g.Capacity)
+	}
+	for _, r := range g.list {
 		er.computed(r.places, r.n)
 	}
-	if len(of.list) > len(of.all) {
-		er.gated.run(x, of.list)
-		of.all = of.all[:0]
+	if len(g.list) > 0 {
+		er.gated.list = append(append(er.gated.list[:0], er.gated.all...), g.list...)
+		er.gated.run(x, er.gated.list)
+		er.gated.all = er.gated.all[:0]
 	}
-	hosted := er.q.hosted
-	er.on(true)
-	er.gated.run(x, of.beyond)
-	er.on(hosted)
-	if len(w.parts) == 0 {
+	if len(g.parts) == 0 {
 		return
 	}
 	er.launchPart(x, g, gateUp)
-	for _, part := range w.parts {
+	for _, part := range g.parts {
 		er.computed(part.places, g.Capacity)
 		for _, p := range part.places {
 			x.GLU(part.expert, int(p))
 		}
 	}
 	er.launchPart(x, g, down)
-	for _, part := range w.parts {
+	for _, part := range g.parts {
 		for _, p := range part.places {
 			x.AddBias(part.expert, int(p))
 		}
@@ -272,10 +325,10 @@ func (w *chunkWork) product(x *models.Experts, e int32, which matrixOf, places [
 
 // launchPart launches one of the matrices of each of a group's experts. Those that the
 // device does not hold the CPU multiplies.
-func (er *expertRuns) launchPart(x *models.Experts, g *experts.Group, which matrixOf) {
+func (er *expertRuns) launchPart(x *models.Experts, g *groupWork, which matrixOf) {
 	w, c := &er.work, er.s.counts
 	w.products = w.products[:0]
-	for _, part := range w.parts {
+	for _, part := range g.parts {
 		p, lin := w.product(x, part.expert, which, part.places)
 		if p.linear == nil {
 			w.multiply(x, &p, lin, which)

@@ -23,31 +23,38 @@ type gatedExpert struct {
 	unit         unit
 }
 
-// gatedPlan holds the gated experts of all layers, and the memory that their launches share: the rows of a chunk,
-// from which experts collect theirs, and the result of each row of a launch.
+// gatedPlan holds the gated experts of all layers, and the memory of their launches.
 type gatedPlan struct {
 	of     [][]*gatedExpert // [layer][expert] nil: the host has what is between its products
 	shared []*gatedExpert   // [layer]
 	vectors
-	rowBuffers
 	hidden int
-	width  int  // of the widest
-	h      span // chunk rows, and one of zeros
-	chunk  int
+	width  int // of the widest
+	chunk  int // rows
+	most   int // rows of an expert
+
+	device, host launchMemory // the host computes beside the device
+}
+
+// launchMemory is where launches of one after the other lie: the rows of a chunk, from which experts collect theirs, and the
+// result of each row of a launch.
+type launchMemory struct {
+	rowBuffers
+	h      span   // of the chunk, and a row of zeros
 	table  uint32 // of the rows in h that are collected
-	x      span   // most rows of an expert
-	most   int
-	rows   int // of a launch
+	x      span   // of an expert
+	rows   int    // of a launch
 	gateUp span
 	gated  span
 	out    span
 }
 
-// gatedRuns makes launches of gated experts, has the session run them, and takes in the results.
+// gatedRuns makes launches of gated experts, has the device or the host run them, and takes in the results.
 type gatedRuns struct {
 	s       *session
 	q       *request
 	mixture *mixturePlan
+	mem     *launchMemory
 	work    *chunkWork
 	slots   []int32 // of the step's rows those in h
 	list    []gatedRows
@@ -129,7 +136,8 @@ func (g *gatedPlan) begin(p *experts.Plan) {
 // reserve lays out launches of the plan's groups, and of rows of no chunk.
 func (g *gatedPlan) reserve(a *arena, p *experts.Plan) {
 	gateUp, out, k, outs, lookups, shared := 0, 0, 0, 0, 0, 0
-	g.chunk, g.most, g.rows = p.Chunk, tileRows, tileRows
+	g.chunk, g.most = p.Chunk, tileRows
+	launched := tileRows
 	for i, layer := range g.of {
 		if g.shared[i] != nil {
 			shared = roundUp(p.Chunk, layout.Tile)
@@ -153,25 +161,29 @@ func (g *gatedPlan) reserve(a *arena, p *experts.Plan) {
 		for j := range p.Layers[i].Groups {
 			if of := &p.Layers[i].Groups[j]; of.Placement == experts.NPU {
 				g.most = max(g.most, min(of.Capacity, device.MaxTiles)) // which OpCollect brings
-				g.rows = max(g.rows, len(of.Experts)*roundUp(of.Capacity, layout.Tile))
+				launched = max(launched, len(of.Experts)*roundUp(of.Capacity, layout.Tile))
 			}
 		}
 	}
 	if gateUp == 0 {
 		return
 	}
-	g.rows += shared
 	rows := func(n, width int) span { return span{a.reserve(4 * width * n), uint32(4 * width)} }
-	g.h, g.x, g.table = rows(g.chunk+1, p.Shape.Hidden), rows(g.most, p.Shape.Hidden), a.reserve(4*g.rows)
-	g.gateUp, g.gated, g.out = rows(g.rows, gateUp), rows(g.rows, g.width), rows(g.rows, out)
-	g.rowBuffers = a.rowBuffers(k, outs, lookups, tileRows)
+	g.device.rows, g.host.rows = launched+shared, roundUp(g.most, layout.Tile)
+	for _, m := range []*launchMemory{&g.device, &g.host} {
+		m.h, m.x, m.table = rows(g.chunk+1, p.Shape.Hidden), rows(g.most, p.Shape.Hidden), a.reserve(4*m.rows)
+		m.gateUp, m.gated, m.out = rows(m.rows, gateUp), rows(m.rows, g.width), rows(m.rows, out)
+		m.rowBuffers = a.rowBuffers(k, outs, lookups, tileRows)
+	}
 }
 
 // start puts into the memory what does not change.
 func (g *gatedPlan) start(mem []byte) {
 	g.place(mem)
-	if g.x.stride > 0 {
-		clear(mem[g.h.row(g.chunk).at:][:g.h.stride])
+	for _, m := range []*launchMemory{&g.device, &g.host} {
+		if m.rows > 0 {
+			clear(mem[m.h.row(g.chunk).at:][:m.h.stride])
+		}
 	}
 }
 
@@ -179,13 +191,13 @@ func (g *gatedPlan) start(mem []byte) {
 // returns the row that is next.
 func (gr *gatedRuns) writeChunk(x *models.Experts, chunk int32, lo int) int {
 	g, n := &gr.mixture.gated, 0
-	if g.x.stride == 0 {
+	if gr.mem.rows == 0 {
 		return len(x.Rows)
 	}
 	gr.slots = slices.Grow(gr.slots[:0], len(x.Rows))[:len(x.Rows)]
 	for ; lo < len(x.Rows) && (n < g.chunk || gr.work.of[lo] != chunk); lo++ {
 		if gr.work.of[lo] == chunk {
-			copy(device.View[float32](gr.q.mem, g.h.row(n).at, g.hidden), x.H[lo*g.hidden:])
+			copy(device.View[float32](gr.q.mem, gr.mem.h.row(n).at, g.hidden), x.H[lo*g.hidden:])
 			gr.slots[lo], n = int32(n), n+1
 		}
 	}
@@ -219,7 +231,7 @@ func (gr *gatedRuns) run(x *models.Experts, list []gatedRows) {
 	for len(list) > 0 {
 		gr.q.spilled = spilled{} // what a launch asks depends on nothing before it
 		n := gr.queue(x, list)
-		if gr.s.run() != nil {
+		if gr.s.compute(gr.q) != nil {
 			return // RunExperts sees to it
 		}
 		for i := range list[:n] {
@@ -234,7 +246,7 @@ func (gr *gatedRuns) run(x *models.Experts, list []gatedRows) {
 
 // queue queues a launch of the first n of a list, for which there is room.
 func (gr *gatedRuns) queue(x *models.Experts, list []gatedRows) (n int) {
-	for rows := 0; n < len(list) && rows+list[n].n <= gr.mixture.gated.rows; n++ {
+	for rows := 0; n < len(list) && rows+list[n].n <= gr.mem.rows; n++ {
 		list[n].first, rows = rows, rows+roundUp(list[n].n, layout.Tile)
 		gr.queueExpert(x, &list[n])
 	}
@@ -255,10 +267,10 @@ func (r *gatedRows) rowAt(x *models.Experts, i int) int32 {
 
 // queueExpert queues what the device does for rows of an expert.
 func (gr *gatedRuns) queueExpert(x *models.Experts, r *gatedRows) {
-	g := &gr.mixture.gated
+	g, chunk := gr.mem, gr.mixture.gated.chunk
 	at := g.table + uint32(4*r.first)
 	for i, table := 0, device.View[uint32](gr.q.mem, at, r.n); i < r.n; i++ {
-		slot := g.chunk
+		slot := chunk
 		if i < len(r.places) {
 			slot = int(gr.slots[r.rowAt(x, i)])
 		}
@@ -283,8 +295,8 @@ func (gr *gatedRuns) queueExpert(x *models.Experts, r *gatedRows) {
 
 // take takes in the results, which the CPU's down may read.
 func (gr *gatedRuns) take(x *models.Experts, r *gatedRows) {
-	g := &gr.mixture.gated
-	from, to, width := g.out, x.Out, g.hidden
+	g := gr.mem
+	from, to, width := g.out, x.Out, gr.mixture.gated.hidden
 	switch {
 	case r.number == models.SharedExpert:
 		to = x.Shared
@@ -306,15 +318,18 @@ func (gr *gatedRuns) take(x *models.Experts, r *gatedRows) {
 
 // probe has one of the device's products looked at: what it read and made is still there.
 func (gr *gatedRuns) probe(x *models.Experts, list []gatedRows) error {
-	g := &gr.mixture.gated
+	if gr.q.hosted {
+		return nil
+	}
+	g, hidden := gr.mem, gr.mixture.gated.hidden
 	r := &list[gr.s.probes%uint64(len(list))]
-	if gr.q.hosted || len(r.places) == 0 {
+	if len(r.places) == 0 {
 		gr.s.probes++
 		return nil
 	}
 	turn := gr.s.probes / uint64(len(list))
 	i, part := int(turn%uint64(len(r.places))), int(turn/2)
-	s, read, made := r.gateUp, x.H[int(r.rowAt(x, i))*g.hidden:][:g.hidden], g.gateUp.row(r.first+i)
+	s, read, made := r.gateUp, x.H[int(r.rowAt(x, i))*hidden:][:hidden], g.gateUp.row(r.first+i)
 	if turn%2 == 0 && r.down != nil {
 		s, read, made = r.down, device.View[float32](gr.q.mem, g.gated.row(r.first+i).at, r.width), g.out.row(r.first+i)
 	}

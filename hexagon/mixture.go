@@ -53,7 +53,9 @@ func (b *Backend) Mixtures(s models.MixtureShape) error {
 		p.plan = uniform(shape, chunk, defaultGroup, (chunk*shape.Chosen+shape.Experts-1)/shape.Experts)
 	}
 	p.gated.begin(p.plan)
-	b.plan.mixture, b.experts.mixture, b.experts.gated.mixture, b.session.counts = p, p, p, &experts.Counts{}
+	b.plan.mixture, b.experts.mixture, b.session.counts = p, p, &experts.Counts{}
+	b.experts.gated.mixture, b.experts.gated.mem = p, &p.gated.device
+	b.experts.beside.mixture, b.experts.beside.mem = p, &p.gated.host
 	return nil
 }
 

@@ -20,6 +20,7 @@ type session struct {
 	mu      sync.Mutex
 	dev     device.Device // nil: not started
 	host    *device.Go    // beside dev, of models with experts
+	hosting sync.Mutex    // of host
 	request request
 	probes  uint64
 	weights []float32       // of the row that is probed
@@ -127,9 +128,11 @@ func (s *session) fail(format string, args ...any) error {
 	return err
 }
 
-// run has the device compute the queued packets. A failure is the session's fault.
-func (s *session) run() error {
-	q := &s.request
+// run has the device, or the host, compute the queued packets. A failure is the session's fault.
+func (s *session) run() error { return s.compute(&s.request) }
+
+// compute is run with another request.
+func (s *session) compute(q *request) error {
 	if err := s.err(); err != nil || len(q.packets) == 0 {
 		q.packets = q.packets[:0]
 		return err
@@ -137,7 +140,7 @@ func (s *session) run() error {
 	ctx, cancel := context.WithTimeout(context.Background(), s.opt.Timeout)
 	defer cancel()
 	if q.hosted {
-		return s.runBeside(ctx)
+		return s.runBeside(ctx, q)
 	}
 	counts, err := s.dev.Run(ctx, q.packets)
 	switch {
@@ -157,13 +160,15 @@ func (s *session) run() error {
 	return err
 }
 
-// runBeside runs the packets on the host.
-func (s *session) runBeside(ctx context.Context) error {
-	_, err := s.host.Run(ctx, s.request.packets)
+// runBeside runs the packets on the host, perhaps while the device runs others.
+func (s *session) runBeside(ctx context.Context, q *request) error {
+	s.hosting.Lock()
+	defer s.hosting.Unlock()
+	_, err := s.host.Run(ctx, q.packets)
 	if err != nil {
 		err = s.fail("what the host computes beside it: %w", err)
 	}
-	s.request.packets = s.request.packets[:0]
+	q.packets = q.packets[:0]
 	return err
 }
 

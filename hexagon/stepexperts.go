@@ -30,13 +30,13 @@ func (gr *gatedRuns) joins(s *models.DenseStep, most int, t *tails) bool {
 	for i := range gr.list {
 		rows += roundUp(gr.list[i].n, layout.Tile)
 	}
-	return len(gr.list) > 0 && rows <= g.rows
+	return len(gr.list) > 0 && rows <= gr.mem.rows
 }
 
 // addExperts queues the experts of joins, and adds to the stream what the rows make of them: the sums, in the order, of
 // rows whose experts are a launch of their own.
 func (r *step) addExperts(gr *gatedRuns, x *models.Experts) {
-	g, y := &gr.mixture.gated, r.plan.at.y
+	g, y := gr.mem, r.plan.at.y
 	if r.last > r.s.First {
 		r.q.addPowers() // of the attention behind them
 	}
@@ -60,7 +60,7 @@ func (r *step) addExperts(gr *gatedRuns, x *models.Experts) {
 		add := func(out uint32, weight float32) {
 			r.q.add(device.OpAdd, to, out, 1, uint32(r.plan.m.Hidden), y.stride, g.out.stride, math.Float32bits(weight))
 		}
-		r.q.add(device.OpCopy, to, g.h.row(g.chunk).at, uint32(4*r.plan.m.Hidden))
+		r.q.add(device.OpCopy, to, g.h.row(gr.mixture.gated.chunk).at, uint32(4*r.plan.m.Hidden))
 		if x.Shared != nil {
 			add(gr.outs[len(x.RowAt)+i], x.SharedWeights[i])
 		}
