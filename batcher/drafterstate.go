@@ -24,10 +24,11 @@ const (
 	lookupForget  = 0.15 // texts differ more in repetitions than in what models know of them
 	streamForget  = 1.0 / 16
 	drafterForget = 0.02
-	trust         = 4    // judgements of a stream that weigh as much as all of its drafter
+	trust         = 16   // judgements of a stream that weigh as much as all of its drafter
+	remembered    = 31   // judgements that own is made of at most, since it forgets
 	worthwhile    = 1.03 // least gain of speed
 	worthDrafting = 1.05 // likewise where drafting takes time, of which less is known
-	trials        = 0.02 // share of the time that goes to trying a drafter that does not pay
+	trials        = 0.01 // share of the time that goes to trying a drafter that does not pay
 	pauseMost     = 64   // steps between two trials
 	balanceShift  = 1.0 / 512
 )
@@ -78,7 +79,7 @@ func (dr *drafterState) judge(g *guess, right bool) {
 	dr.judged++
 	learn(&dr.rate, max(drafterForget, 1/float64(dr.judged+2)), right)
 	learn(&g.own, max(streamForget, 1/float64(g.judged+2)), right)
-	g.rate = g.own + (dr.rate-g.own)*trust/float64(trust+g.judged)
+	g.rate = g.own + (dr.rate-g.own)*trust/float64(trust+min(g.judged, remembered))
 }
 
 // learn moves a rate to what has just been seen.

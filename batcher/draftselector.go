@@ -27,7 +27,16 @@ type draftSelector struct {
 	options  draftOptions
 	taken    []int         // scratch of options
 	spent    time.Duration // on the drafts of the step under way
+	drafted  int           // steps in a row with guesses that took time
+	period   int           // such steps until one without shows again what that takes
 }
+
+// periodLeast and periodMost bound period. It doubles as long as steps without guesses take what was expected.
+const (
+	periodLeast = 4
+	periodMost  = 32
+	unexpected  = 0.25 // how far off a step's time is, as a logarithm
+)
 
 func newDraftSelector(c *setup, cache *kv.Cache, cost *schedule.CostModel) draftSelector {
 	d := draftSelector{now: c.opt.Now, onError: c.opt.OnDraftError, slowdown: c.opt.PrefillSlowdown, vocab: c.bounds.vocab, ahead: c.bounds.ahead, steps: cost, kv: cache}
@@ -44,8 +53,8 @@ func newDraftSelector(c *setup, cache *kv.Cache, cost *schedule.CostModel) draft
 // kind returns how the guesses that a span computes were made.
 func (d *draftSelector) kind(p *span) DraftKind { return d.drafters[p.drafter].Kind() }
 
-// extend adds guesses to the planned streams. In a probe, drafters that take time are not
-// asked, so that it stays known what steps take without.
+// extend adds guesses to the planned streams. In a probe, and after a period, drafters that take time are
+// not asked, so that it stays known what steps take without.
 func (d *draftSelector) extend(spans []span, l *schedule.Limits, probe bool) {
 	d.spent = 0
 	if d.most == 0 {
@@ -70,8 +79,12 @@ func (d *draftSelector) extend(spans []span, l *schedule.Limits, probe bool) {
 			p.asked = d.prepare(p.s, min(room, d.most))
 		}
 	}
+	probe = probe || d.drafted >= d.period
 	for by := range d.drafters {
 		d.consult(spans, by, n, room, probe)
+	}
+	if d.drafted++; !slices.ContainsFunc(d.drafters, func(dr drafterState) bool { return dr.price > 0 }) {
+		d.drafted = 0
 	}
 	d.options = offers(d.options[:0], spans)
 	d.taken = d.options.take(d.taken, n, room, d.cost, worthwhile, free)
@@ -261,8 +274,13 @@ func (d *draftSelector) judge(p *span, i int, id int32) {
 	}
 }
 
-// settle notes what the guesses of a step have saved.
+// settle notes what the guesses of a step have saved, or what it took without.
 func (d *draftSelector) settle(st *step) {
+	if st.Drafted == [DraftKinds]int{} && d.steps.Known() {
+		if d.period = min(2*max(d.period, 1), periodMost); math.Abs(math.Log(st.computing()/d.steps.Time(st.Tokens))) > unexpected {
+			d.period = max(d.period/4, periodLeast)
+		}
+	}
 	for i := range d.drafters {
 		k := d.drafters[i].Kind()
 		d.drafters[i].settle(st.shares.streams, st.Drafted[k], st.Accepted[k], d.steps)

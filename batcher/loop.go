@@ -268,8 +268,8 @@ func (l *loop) account() {
 	st := &l.step
 	if len(st.spans) > 0 {
 		st.Duration, st.Drafting = l.setup.opt.Now().Sub(st.began), l.drafts.spent
-		l.planner.cost.Observe(st.Tokens, st.computing()-st.waited.Seconds())
 		l.drafts.settle(st)
+		l.planner.cost.Observe(st.Tokens, st.computing()-st.waited.Seconds())
 	}
 	l.tenant.account(st.usage(), &l.planner.cost, l.planner.scheduler.Need)
 	l.publish()

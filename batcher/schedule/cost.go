@@ -10,8 +10,8 @@ import "math/bits"
 //
 // Every measurement also moves all of them a little, so that contexts that
 // grow and machines that slow down are followed at the sizes not seen lately.
-// Slow steps count for less than quick ones, so that the model learns how long a
-// step takes when nothing else uses the processors.
+// Slow steps count for less than quick ones, and much quicker ones for more, so that the
+// model learns how long a step takes when nothing else uses the processors.
 type CostModel struct {
 	knots [24]knot // knots[i]: steps of 2^i tokens
 	known bool     // there has been a measurement
@@ -19,8 +19,9 @@ type CostModel struct {
 
 // knot is the time of a step of one size in seconds; 0: none of about that size was seen.
 type knot struct {
-	time float64
-	seen int
+	time  float64
+	seen  int
+	since int // steps since one of about that size
 }
 
 const (
@@ -50,11 +51,12 @@ func (m *CostModel) Observe(n int, took float64) {
 	if far > 0.5 {
 		nearest++
 	}
-	if k := &m.knots[nearest]; k.seen == 0 {
-		k.time, k.seen = m.first(nearest, n, took), 1
+	if k := &m.knots[nearest]; k.seen == 0 || k.seen <= tried && took < m.Time(n) {
+		k.time, k.seen = m.first(nearest, n, took), max(k.seen, 1)
 		m.known = true
 	}
 	off := min(max(took/m.Time(n), 1/Outlier), Outlier) - 1
+	least := max(Forget, -off)
 	if off > 0 {
 		off *= SlowWeight
 	}
@@ -69,12 +71,12 @@ func (m *CostModel) Observe(n int, took float64) {
 		if k.seen == 0 {
 			continue
 		}
-		if weight > 0 {
-			k.seen++
+		if k.since++; weight > 0 {
+			k.seen, k.since = k.seen+1, 0
 		}
 		// Divided by the sum of squares, the weights of the two knots correct
 		// what they say together of n by as much as one of them would.
-		k.time *= 1 + off*max(drift, weight*max(Forget, 1/float64(k.seen+1))/(far*far+(1-far)*(1-far)))
+		k.time *= 1 + off*max(drift, weight*max(least, 1/float64(k.seen+1))/(far*far+(1-far)*(1-far)))
 	}
 }
 
@@ -116,19 +118,31 @@ func (m *CostModel) Time(n int) float64 {
 	return a.time + (b.time-a.time)*(float64(n)-at(lo))/(at(hi)-at(lo))
 }
 
-// Optimistic returns Time, except for a size of which too little is known. For that it
-// is the time of the size before, as if further tokens were free: so that size
+// Optimistic returns Time, except for a size of which too little is known, or nothing of late. For that
+// it is the time of the size before, as if further tokens were free: so that size
 // is tried, and then the next.
 func (m *CostModel) Optimistic(n int) float64 {
 	i, far := below(n)
 	if far > 0.5 {
 		i++
 	}
-	if i == 0 || m.knots[i].seen >= tried || m.knots[i-1].seen < tried {
+	if i == 0 || m.knots[i].seen >= tried && m.knots[i].since < stale || m.knots[i-1].seen < tried {
 		return m.Time(n)
 	}
 	return min(m.Time(n), m.knots[i-1].time)
 }
 
+// Tried reports whether enough steps of about n tokens were seen to hold others against them.
+func (m *CostModel) Tried(n int) bool {
+	i, far := below(n)
+	if far > 0.5 {
+		i++
+	}
+	return m.knots[i].seen > tried
+}
+
 // tried steps make a size known: the first may have met cold caches.
 const tried = 2
+
+// stale is the number of steps after which a size is tried again: others may have used the processors.
+const stale = 256

@@ -67,3 +67,34 @@ func TestANewCostModelExpectsNothingAndThenProportion(t *testing.T) {
 		t.Errorf("4 tokens %v s and 16 tokens %v s, want 0.004 and 0.016", half, twice)
 	}
 }
+
+func TestColdFirstStepsAreForgottenAtOnce(t *testing.T) {
+	var m CostModel
+	m.Observe(8, 0.400)
+	if m.Tried(8) {
+		t.Error("one step makes a size known")
+	}
+	for range tried {
+		m.Observe(8, 0.040)
+	}
+	if got := m.Time(8); math.Abs(got-0.040) > 1e-9 || !m.Tried(8) || m.Tried(16) {
+		t.Errorf("%v s after steps of 0.4 and 0.04 s, want 0.04; known: %v, and twice as many tokens: %v", got, m.Tried(8), m.Tried(16))
+	}
+}
+
+func TestASizeThatWasNotSeenForLongIsTriedAgain(t *testing.T) {
+	var m CostModel
+	for range 5 {
+		m.Observe(8, 0.040)
+		m.Observe(16, 0.100)
+	}
+	for i := range stale {
+		if got := m.Optimistic(16); math.Abs(got-m.Time(16)) > 1e-9 {
+			t.Fatalf("after %d other steps %v s are expected of 16 tokens, want %v", i, got, m.Time(16))
+		}
+		m.Observe(8, 0.040)
+	}
+	if got := m.Optimistic(16); got > 0.041 {
+		t.Errorf("after %d other steps %v s are expected of 16 tokens, want those of 8", stale, got)
+	}
+}
