@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lutra-lm/lutra/internal/sweep"
 	"github.com/lutra-lm/lutra/kernels/cpu"
 	"github.com/lutra-lm/lutra/server/receipt"
 )
@@ -186,9 +187,11 @@ func TestInstructionSetsOfAFamilyReplayEachOther(t *testing.T) {
 			files[isa] = []string{keep(t, s.base, plainRequest), keep(t, s.base, searchRequest)}
 		}()
 	}
-	for with := range files {
-		for from, kept := range files {
-			if with == from {
+	all := cpu.Supported()
+	for i, with := range all {
+		for j, from := range all {
+			kept := files[from]
+			if with == from || j != (i+1)%len(all) && sweep.Cases(1, 2) < 2 { // in a ring each is replayed once
 				continue
 			}
 			func() {
