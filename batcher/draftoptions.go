@@ -77,8 +77,8 @@ func offers(options draftOptions, spans []span) draftOptions {
 
 // take takes at most room guesses from the options, likeliest first. With the cost of steps, guesses have to be
 // worth their time. It takes as many as give a step of n tokens the best yield, and none if the gain is less than a
-// factor of least. It takes none either before it is known how long a step of n tokens takes. price is the seconds that drafting the taken
-// ones costs. cost is nil if they need not pay. taken is scratch, and returned.
+// factor of least. It takes none either before it is known how long a step of n tokens takes. price is the seconds
+// that drafting the taken ones costs. cost is nil if they need not pay. taken is scratch, and returned.
 func (o draftOptions) take(taken []int, n, room int, cost *schedule.CostModel, least float64, price func() float64) []int {
 	best, sure := 0.0, float64(n)
 	var alone float64 // no step of more rows takes less time; the first step of all may have met cold caches
