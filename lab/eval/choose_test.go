@@ -157,7 +157,7 @@ func TestTheEvidenceOfAPublicModelIsWhatItsJournalsGive(t *testing.T) {
 		rows  int
 	}{
 		"humaneval-qwen2.5-coder-1.5b":    {"tts-humaneval.csv", []string{"first", "vote", "score", "shortest", "any"}, 14},
-		"gsm-symbolic-qwen2.5-coder-1.5b": {"tts-gsm-symbolic.csv", []string{"first", "vote", "score", "weighted", "shortest", "any"}, 17},
+		"gsm-symbolic-qwen2.5-coder-1.5b": {"tts-gsm-symbolic.csv", []string{"first", "vote", "adaptive", "score", "weighted", "shortest", "any"}, 19},
 	} {
 		t.Run(journal, func(t *testing.T) {
 			made := rowsOfJournal(t, "testdata/"+journal+".jsonl.gz", want.rules)
@@ -209,11 +209,11 @@ func rowsOfJournal(t *testing.T, path string, rules []string) map[string][]strin
 		t.Fatal(err)
 	}
 	low, high := Wilson(greedy, problems)
-	made := map[string][]string{"greedy 1": {percent(float64(greedy) / float64(problems)), percent(low), percent(high), "", "", ""}}
+	made := map[string][]string{"greedy 1": {"1.0", percent(float64(greedy) / float64(problems)), percent(low), percent(high), "", "", ""}}
 	for _, r := range Tally(list, "vote") {
-		row := []string{percent(r.Right), percent(r.Low), percent(r.High), "", "", ""}
+		row := []string{fmt.Sprintf("%.1f", r.Needs), percent(r.Right), percent(r.Low), percent(r.High), "", "", ""}
 		if d := r.Against; d != nil && r.N > 1 {
-			row[3], row[4], row[5] = percent(d.Delta), percent(d.Low), percent(d.High)
+			row[4], row[5], row[6] = percent(d.Delta), percent(d.Low), percent(d.High)
 		}
 		made[fmt.Sprint(r.Rule, " ", r.N)] = row
 	}

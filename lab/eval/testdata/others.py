@@ -7,7 +7,7 @@ what Lutra's vote chooses.
 
 its_hub votes on whole texts unless it is told how an answer is found in a text, and draws lots among equals. optillm
 has patterns of its own, none of which knows \\boxed{}; equals go to the answer that came first. Lutra reads the number
-in \\boxed{}, or the program in a fence, and the greater mean probability decides between equals.
+in \\boxed{} or the last one, or the program in a fence, and the greater mean probability decides between equals.
 """
 
 import collections
@@ -34,13 +34,15 @@ voting = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(voting)
 
 
-def answer(text):
-    """What Lutra votes on: a number in a box, or a program in a fence without white space; empty: there is none."""
-    box = re.findall(r"\\boxed\{([^{}]*)\}", text)
-    if box:
-        return re.sub(r"[,$\s]", "", box[-1])
-    fence = re.search(r"(?s)```[^\n]*\n(.*?)```", text)
+def answer(candidate):
+    """What Lutra votes on: the answer that it has read, or a program in a fence without white space; empty: none."""
+    if candidate.get("answer"):
+        return re.sub(r"[,$\s]", "", candidate["answer"])
+    fence = re.search(r"(?s)```[^\n]*\n(.*?)```", candidate["text"])
     return "".join(fence.group(1).split()) if fence else ""
+
+
+answers = {c["text"]: answer(c) for r in records for c in r["candidates"]}
 
 
 def its_hub(projection):
@@ -62,7 +64,7 @@ def majority_voting(texts):
 
 rows = [
     ("its_hub, its default", its_hub(None)),
-    ("its_hub, told where the answer is", its_hub(answer)),
+    ("its_hub, told what Lutra reads as the answer", its_hub(answers.get)),
     ("optillm, majority_voting", majority_voting),
 ]
 out = csv.writer(sys.stdout, lineterminator="\n")
@@ -72,12 +74,12 @@ for name, choose in rows:
     right = ours = same = equal = fewer = 0
     for r in records:
         texts = [c["text"] for c in r["candidates"]]
-        votes = collections.Counter(map(answer, texts)) - collections.Counter({"": len(texts)})
-        chosen = max(range(len(texts)), key=lambda i: (votes[answer(texts[i])], r["candidates"][i]["score"]))
+        votes = collections.Counter(map(answers.get, texts)) - collections.Counter({"": len(texts)})
+        chosen = max(range(len(texts)), key=lambda i: (votes[answers[texts[i]]], r["candidates"][i]["score"]))
         other = choose(texts)
         right += bool(r["candidates"][other].get("right"))
         ours += bool(r["candidates"][chosen].get("right"))
-        a, b = answer(texts[chosen]), answer(texts[other])
+        a, b = answers[texts[chosen]], answers[texts[other]]
         same += a == b
         equal += a != b and votes[a] == votes[b]
         fewer += a != b and votes[a] != votes[b]
