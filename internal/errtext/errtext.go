@@ -13,7 +13,7 @@ import (
 var packages = []string{
 	"ablation", "admission", "answer", "batcher", "config", "convert", "cpu", "cpulimit", "doctor", "embed", "embedded", "eval", "experts", "gbnf", "gguf", "grammar",
 	"hexagon", "huggingface", "jinja", "jobs", "jsonread", "kernels", "kv", "kvevents", "manual", "matrices", "memory", "models", "moecost", "mutate", "npu", "offload", "probe", "profile", "quantize", "regex",
-	"replay", "residency", "responses", "reward", "sampling", "sandbox", "scaling", "schema", "server", "settings", "soak", "soc", "structure", "synthetic", "template", "ternary",
+	"replay", "residency", "responses", "reward", "sampling", "sandbox", "scaling", "schema", "search", "server", "settings", "soak", "soc", "structure", "synthetic", "template", "ternary",
 	"tiles", "tiling", "timeline", "tokenizer", "toy", "tts", "verify", "web", "weights", "workers", "zmtp",
 }
 

@@ -130,7 +130,7 @@ const checkedTokens = 4
 
 // errUnchecked says that tokens could not be computed again: there is no room for
 // another sequence, or the search has ended.
-var errUnchecked = errors.New("tts: not checked")
+var errUnchecked = errors.New("search: not checked")
 
 // recompute generates some of tokens, which follow b's, and compares.
 func (m *remote) recompute(ctx context.Context, b *beam, tokens []sampling.Token) error {
@@ -151,7 +151,7 @@ func (m *remote) recompute(ctx context.Context, b *beam, tokens []sampling.Token
 			return errUnchecked
 		}
 		if t := tokens[at]; tok.ID != t.ID || tok.Logprob != t.Logprob || tok.Certainty != t.Certainty {
-			return fmt.Errorf("tts: token %d behind %d others is %d with log-probability %v and certainty %v, not %d with %v and %v",
+			return fmt.Errorf("search: token %d behind %d others is %d with log-probability %v and certainty %v, not %d with %v and %v",
 				at, len(m.prompt.ids)+len(b.cand.IDs), tok.ID, tok.Logprob, tok.Certainty, t.ID, t.Logprob, t.Certainty)
 		}
 		at++

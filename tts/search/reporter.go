@@ -141,7 +141,7 @@ func (p *reporter) finish(out *tts.Outcome) error {
 	for i, c := range out.Choices {
 		rest, ok := strings.CutPrefix(c.Text, p.committed)
 		if !ok {
-			panic(fmt.Sprintf("tts: choice %d is %q, but %q was delivered", i, c.Text, p.committed))
+			panic(fmt.Sprintf("search: choice %d is %q, but %q was delivered", i, c.Text, p.committed))
 		}
 		if err := p.send(tts.Event{Choice: i, What: tts.Text{Text: rest, Tokens: c.Tokens, Last: true}}); err != nil {
 			return err

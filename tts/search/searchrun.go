@@ -56,10 +56,10 @@ type decoding struct {
 
 // The reasons for which a search ends its own work.
 var (
-	errDecided  = errors.New("tts: decided")
-	errTime     = errors.New("tts: budget of time spent")
-	errDeadline = errors.New("tts: the deadline has come")
-	errLeft     = errors.New("tts: the reader has left")
+	errDecided  = errors.New("search: decided")
+	errTime     = errors.New("search: budget of time spent")
+	errDeadline = errors.New("search: the deadline has come")
+	errLeft     = errors.New("search: the reader has left")
 )
 
 // timed bounds the work of a search that began at begun. free releases what that takes.
