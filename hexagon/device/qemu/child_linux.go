@@ -114,7 +114,9 @@ func share(size int) (*os.File, []byte, error) {
 		return nil, nil, fmt.Errorf("hexagon: shared memory: %w", err)
 	}
 	f := os.NewFile(uintptr(fd), "lutra-hexagon")
-	if err := f.Truncate(int64(size)); err != nil {
+	// The emulator maps whole pages of its own at a fixed place, and a file that ends within one not at all.
+	const page = 1 << 16
+	if err := f.Truncate(int64(size+page-1) &^ (page - 1)); err != nil {
 		f.Close()
 		return nil, nil, fmt.Errorf("hexagon: shared memory of %d bytes: %w", size, err)
 	}

@@ -103,3 +103,18 @@ func mappingsDiffer(t *testing.T, d *Device) error {
 	}
 	return nil
 }
+
+// A page of the emulator's is 64 KiB.
+func TestAMemoryNeedBeNoWholePagesOfTheEmulator(t *testing.T) {
+	for _, size := range []int{device.TCMBytes + 4096, device.MappingBytes - 4096, device.MappingBytes + 4096} {
+		d := open(t, Options{Memory: size, KeepTCM: true})
+		last := d.Memory()[size-device.Align:]
+		copy(last, "the end")
+		if _, err := d.Run(t.Context(), []device.Packet{{Op: device.OpCopy, Args: [15]uint32{0, uint32(size - device.Align), device.Align}}}); err != nil || !bytes.Equal(d.Memory()[:device.Align], last) {
+			t.Errorf("%d bytes: %v", size, err)
+		}
+		if _, err := d.Run(t.Context(), []device.Packet{{Op: device.OpCopy, Args: [15]uint32{0, uint32(size), device.Align}}}); err == nil {
+			t.Errorf("%d bytes: a copy from behind them is %v", size, err)
+		}
+	}
+}
