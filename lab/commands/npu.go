@@ -106,7 +106,7 @@ downloaded, or a shape: ` + strings.Join(npu.Shapes(), ", ") + `.`,
 				return err
 			}
 			if layers {
-				if p.Host, err = hostLayers(cmd, model); err != nil {
+				if err := loadPlanned(cmd, p, model); err != nil {
 					return err
 				}
 			}
@@ -121,7 +121,7 @@ downloaded, or a shape: ` + strings.Join(npu.Shapes(), ", ") + `.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&tested, "measured", "", "`FILE` of lutra npu selftest, whose times become the constants of --soc")
-	f.BoolVar(&layers, "layers", false, "load the model, and say which of its layers the host computes, and why")
+	f.BoolVar(&layers, "layers", false, "load the model, and say which of its layers the host computes, and why, and what a session maps")
 	f.StringVar(&model, "model", "", "the same as MODEL")
 	cli.WordVar(f, &o.Chip, "soc", o.Chip, planDevices(soc.IDs()), "`SOC` whose tilings, memory and timeline are shown; m2-max and m2-ultra are for --moe")
 	cli.WordVar(f, &route, "route", route, soc.Routes(), "`HOW` weights come from DDR")
@@ -154,16 +154,16 @@ func readSelftest(path string) (*selftest.Report, error) {
 	return r, nil
 }
 
-// hostLayers loads a model on the device in Go, and returns what of it the plan leaves to the host.
-func hostLayers(cmd *cobra.Command, model string) ([]string, error) {
+// loadPlanned loads a model on the device in Go for its plan.
+func loadPlanned(cmd *cobra.Command, p *npu.Plan, model string) error {
 	if _, ok := npu.Shape(model); ok {
-		return nil, usage.Errorf("--layers: %s is a shape, which has no layers to load", model)
+		return usage.Errorf("--layers: %s is a shape, which has no layers to load", model)
 	}
 	shown := cli.Loading{W: cmd.ErrOrStderr()}
 	defer shown.End()
 	o := npu.DefaultRequestsOptions()
 	o.Model, o.Get, o.Loading = model, cli.FromHub(cmd), shown.Show
-	return npu.HostLayers(cmd.Context(), o)
+	return p.Load(cmd.Context(), o)
 }
 
 // plannedModel returns a shape by its name, or a model that is on this machine.

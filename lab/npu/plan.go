@@ -65,6 +65,8 @@ type Plan struct {
 	Timeline Timeline   `json:"timeline"`
 	Chips    []Bounds   `json:"socs"`
 	Host     []string   `json:"on_the_host,omitempty"` // layers, and the reasons; nil: not asked for
+	// Session is the memory that a server opens, in bytes; 0: the model was not loaded.
+	Session int64 `json:"session_bytes,omitempty"`
 }
 
 // Tiled is the tiling of a matrix.
@@ -100,7 +102,7 @@ type Bounds struct {
 	ID      string            `json:"id"`
 	Arch    string            `json:"npu"`
 	Numbers []soc.NamedNumber `json:"constants"`
-	Fits    bool              `json:"fits"` // weights and one context in a session's addresses
+	Fits    bool              `json:"fits"` // Session in what a session maps, or about: weights and one context
 	Prefill Bound             `json:"prefill"`
 	Decode  []Bound           `json:"decode"`
 }
@@ -192,6 +194,14 @@ func timelineOf(m *soc.Machine, x soc.Matrix, t tiling.Tiling) Timeline {
 	l.First, _ = timeline.Simulate(shown, costs, true)
 	l.apart, _ = timeline.Simulate(shown, costs, false)
 	return l
+}
+
+// opens takes in what a session of the model has: the server's own layout, by which the chips' sessions are refused, too.
+func (p *Plan) opens(bytes int64) {
+	p.Session = bytes
+	for i, c := range soc.Chips() {
+		p.Chips[i].Fits = float64(bytes) <= c.Addresses.Value
+	}
 }
 
 func (p *Plan) bounds(m *soc.Machine) Bounds {

@@ -22,7 +22,7 @@ func (p *Plan) Print(w io.Writer) error {
 		fmt.Fprintf(w, "The %d experts of its layers are not in it, neither in memory nor in time: lutra-lab npu plan --moe plans them.\n", p.Model.Experts)
 	}
 	if p.Host != nil {
-		fmt.Fprint(w, "\nLayers on the host\n")
+		fmt.Fprintf(w, "A session of it maps %s.\n\nLayers on the host\n", output.Bytes(p.Session))
 		for _, line := range p.Host {
 			fmt.Fprintf(w, "  %s\n", line)
 		}

@@ -124,17 +124,20 @@ func Requests(ctx context.Context, o RequestsOptions) (r RequestsReport, err err
 	return r, nil
 }
 
-// HostLayers loads a model on a device in Go, and says what of it the device's plan leaves to the host, and why.
-func HostLayers(ctx context.Context, o RequestsOptions) (lines []string, err error) {
+// Load loads a model on a device in Go, and adds to the plan what of it the device leaves to the host, and why, and whether a
+// session of each chip maps the memory that a server would open.
+func (p *Plan) Load(ctx context.Context, o RequestsOptions) (err error) {
 	workers := pool.New(cpu.Cores())
 	defer workers.Close()
 	bundle, err := o.load(ctx, workers)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer func() { err = errors.Join(err, bundle.Close()) }()
-	if lines = hexagon.Reasons(bundle.Backend().(*hexagon.Backend).Refusals()); lines == nil {
-		lines = []string{"none: the device computes all layers"}
+	b := bundle.Backend().(*hexagon.Backend)
+	if p.Host = hexagon.Reasons(b.Refusals()); p.Host == nil {
+		p.Host = []string{"none: the device computes all layers"}
 	}
-	return lines, nil
+	p.opens(b.Memory())
+	return nil
 }
