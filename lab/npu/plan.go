@@ -196,7 +196,7 @@ func timelineOf(m *soc.Machine, x soc.Matrix, t tiling.Tiling) Timeline {
 	return l
 }
 
-// opens takes in what a session of the model has: the server's own layout, by which the chips' sessions are refused, too.
+// opens notes the bytes of the model's session, which are those of the server's own layout, and which chips have room for them.
 func (p *Plan) opens(bytes int64) {
 	p.Session = bytes
 	for i, c := range soc.Chips() {

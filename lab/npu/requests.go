@@ -124,8 +124,8 @@ func Requests(ctx context.Context, o RequestsOptions) (r RequestsReport, err err
 	return r, nil
 }
 
-// Load loads a model on a device in Go, and adds to the plan what of it the device leaves to the host, and why, and whether a
-// session of each chip maps the memory that a server would open.
+// Load loads a model on a device in Go. The plan then says which layers the device leaves to the host, and why. It also says
+// whether a session of each chip maps the memory that a server would open.
 func (p *Plan) Load(ctx context.Context, o RequestsOptions) (err error) {
 	workers := pool.New(cpu.Cores())
 	defer workers.Close()
