@@ -25,37 +25,43 @@ import (
 )
 
 func main() {
-	out := flag.String("o", "dist", "`FOLDER` to write to; it must be empty or not exist")
-	version := flag.String("version", "", "`VERSION` such as v1.2.0 or v1.2.0-rc.1 (default: one made of the commit)")
-	only := flag.String("targets", "", "`OS/ARCH` that are built, with commas (default: all)")
+	var o options
+	flag.StringVar(&o.out, "o", "dist", "`FOLDER` to write to; it must be empty or not exist")
+	flag.StringVar(&o.version, "version", "", "`VERSION` such as v1.2.0 or v1.2.0-rc.1 (default: one made of the commit)")
+	flag.StringVar(&o.targets, "targets", "", "`OS/ARCH` that are built, with commas (default: all)")
+	flag.StringVar(&o.androidCC, "android-cc", "", "C `COMPILER` of the Android NDK: Android's program can then use a phone's NPU")
 	bare := flag.Bool("bare", false, "build the program lutra alone, OS-ARCH/lutra, and pack nothing")
 	flag.Parse()
 	what := run
 	if *bare {
 		what = programs
 	}
-	if err := what(*out, *version, *only); err != nil {
+	if err := what(&o); err != nil {
 		fmt.Fprintln(os.Stderr, "release:", err)
 		os.Exit(1)
 	}
 }
 
-// asked reads what the flags of that name say; out may hold nothing.
-func asked(out, version, only string) (source, []target, error) {
-	targets, err := choose(only)
+// options holds the flags of these names.
+type options struct{ out, version, targets, androidCC string }
+
+// read returns the source and the targets, unless the folder out holds something.
+func (o *options) read() (source, []target, error) {
+	targets, err := choose(o.targets)
 	if err != nil {
 		return source{}, nil, err
 	}
-	if there, err := os.ReadDir(out); err == nil && len(there) > 0 {
-		return source{}, nil, fmt.Errorf("%s is not empty", out)
+	if there, err := os.ReadDir(o.out); err == nil && len(there) > 0 {
+		return source{}, nil, fmt.Errorf("%s is not empty", o.out)
 	}
-	src, err := sourceOf(version)
+	src, err := sourceOf(o.version)
+	src.androidCC = o.androidCC
 	return src, targets, err
 }
 
 // programs builds lutra for the targets, in a folder of out for each.
-func programs(out, version, only string) error {
-	src, targets, err := asked(out, version, only)
+func programs(o *options) error {
+	src, targets, err := o.read()
 	if err != nil {
 		return err
 	}
@@ -64,7 +70,7 @@ func programs(out, version, only string) error {
 		if err != nil {
 			return err
 		}
-		dir := filepath.Join(out, t.os+"-"+t.arch)
+		dir := filepath.Join(o.out, t.os+"-"+t.arch)
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return err
 		}
@@ -76,8 +82,8 @@ func programs(out, version, only string) error {
 }
 
 // run makes all files of the targets in out.
-func run(out, version, only string) error {
-	src, targets, err := asked(out, version, only)
+func run(o *options) error {
+	src, targets, err := o.read()
 	if err != nil {
 		return err
 	}
@@ -117,7 +123,7 @@ func run(out, version, only string) error {
 		}
 		made = append(made, a...)
 	}
-	return write(out, made)
+	return write(o.out, made)
 }
 
 // bundleOf builds a program for a target.

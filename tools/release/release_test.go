@@ -233,6 +233,23 @@ func TestVersionsAreWrittenAsEachPlaceWantsThem(t *testing.T) {
 	}
 }
 
+func TestAndroidsProgramHasFastRPCWhereThereIsACompilerForIt(t *testing.T) {
+	for _, c := range []struct {
+		on       target
+		cc, cgo  string
+		wantTags string
+	}{
+		{target{"android", "arm64"}, "clang", "CGO_ENABLED=1", "fastrpc"},
+		{target{"android", "arm64"}, "", "CGO_ENABLED=0", ""},
+		{target{"linux", "arm64"}, "clang", "CGO_ENABLED=0", ""},
+	} {
+		env, tags := system(c.on, c.cc)
+		if tags != c.wantTags || !slices.Contains(env, c.cgo) || slices.Contains(env, "CC="+c.cc) != (c.wantTags != "") {
+			t.Errorf("%s with %q: %q, tags %q", c.on, c.cc, env, tags)
+		}
+	}
+}
+
 func TestUnknownTargetsAreRefused(t *testing.T) {
 	for _, bad := range []string{"android/amd64", "linux", "linux/amd64,linux/amd64", ","} {
 		if got, err := choose(bad); err == nil || !strings.Contains(err.Error(), "-targets") {

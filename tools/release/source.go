@@ -23,6 +23,8 @@ type source struct {
 	commit  string
 	time    time.Time // of the commit
 	version version
+	// androidCC is a C compiler of the Android NDK; empty: Android's program is built without C.
+	androidCC string
 }
 
 // version is a release's, or made of a commit that is none.
@@ -109,6 +111,16 @@ func git(args ...string) (string, error) {
 	return strings.TrimSpace(string(out)), nil
 }
 
+// system returns the environment and the tags of go build for a target. Android's libraries, of which FastRPC's is one, are
+// loaded by C alone.
+func system(t target, androidCC string) (env []string, tags string) {
+	env = []string{"GOOS=" + t.os, "GOARCH=" + t.arch}
+	if t.os == "android" && androidCC != "" {
+		return append(env, "CGO_ENABLED=1", "CC="+androidCC), "fastrpc"
+	}
+	return append(env, "CGO_ENABLED=0"), ""
+}
+
 // build returns a program for a target. go build keeps what has not changed.
 func build(s source, p program, t target) ([]byte, error) {
 	dir, err := os.MkdirTemp("", "lutra-release-")
@@ -117,11 +129,12 @@ func build(s source, p program, t target) ([]byte, error) {
 	}
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, t.binary(p))
-	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false",
+	env, tags := system(t, s.androidCC)
+	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-tags="+tags,
 		fmt.Sprintf("-ldflags=-s -w -X %[1]s.release=v%[2]s -X '%[1]s.built=%[3]s of %[4]s'", ownModule+"/internal/cli", s.version, s.commit, s.time.Format(time.RFC3339)), "-o", path, ".")
 	cmd.Dir, cmd.Stdout, cmd.Stderr = filepath.Join(s.root, p.module), os.Stdout, os.Stderr
 	// Levels are the lowest: kernels ask the CPU what it has.
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+t.os, "GOARCH="+t.arch, "GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS=", "GOEXPERIMENT=", "GOFIPS140=off")
+	cmd.Env = append(append(os.Environ(), env...), "GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS=", "GOEXPERIMENT=", "GOFIPS140=off")
 	if err := cmd.Run(); err != nil {
 		return nil, fmt.Errorf("go build of %s for %s: %w", p.name, t, err)
 	}
