@@ -59,8 +59,8 @@ func bought(drawn []ballot) int {
 				votes[b.key]++
 			}
 		}
-		counts := append(slices.Sorted(maps.Values(votes)), 0, 0)
-		slices.SortFunc(counts, func(a, b int) int { return b - a })
+		counts := append(slices.Collect(maps.Values(votes)), 0, 0)
+		slices.SortFunc(counts, func(a, b int) int { return b - a }) // the most first
 		if n == len(drawn) || set.Enough(counts[0], counts[1]) {
 			return n
 		}
