@@ -48,7 +48,6 @@ func (b *adapterBuilder) pair(stem string, t *safetensors.Tensor, up bool) {
 
 // allPairs makes the tensors of pairs.
 func (b *adapterBuilder) allPairs() {
-	turn := new(transposer)
 	for _, stem := range slices.Sorted(maps.Keys(b.pairs)) {
 		p := b.pairs[stem]
 		switch {
@@ -61,26 +60,16 @@ func (b *adapterBuilder) allPairs() {
 		case p.a.Shape[0] != p.b.Shape[1] || p.a.DType != p.b.DType:
 			b.fail("tensor %q is %s of shape %v, lora_B %s of shape %v: they have no rank in common", p.a.Name, p.a.DType, p.a.Shape, p.b.DType, p.b.Shape)
 		case strings.HasSuffix(stem, keyValuesName):
-			b.keyValues(strings.TrimSuffix(stem, keyValuesName), p, turn)
+			b.keyValues(strings.TrimSuffix(stem, keyValuesName), p)
 		default:
-			b.allExperts(moduleOf(stem), p, turn)
+			b.allExperts(moduleOf(stem), p)
 		}
 	}
 }
 
-// turned adds a tensor whose row r is what t, of that shape, has with its dimensions in another order
-// from number from(r) on.
-func (b *adapterBuilder) turned(name string, dims []int, t *safetensors.Tensor, turn *transposer, shape, order [3]int, from func(r int) int) {
-	typ := floatTypes[t.DType]
-	out := gguf.Tensor{Name: name, Type: typ, Dims: dims}
-	m := &rows{name: name, n: out.Rows(), size: out.Cols() * typ.BlockBytes()}
-	m.row = func(dst, _ []byte, r int) error { return turn.read(dst, t, shape, order, from(r)*typ.BlockBytes()) }
-	b.tensors = append(b.tensors, out.At(m.source(), 0))
-}
-
 // keyValues makes what adapts Wkey and Wvalue of each head, of which kv_b_proj has [Heads][plain, value]
 // rows. The model's attn_k_b is Wkey turned, so that the two matrices that add to it change places.
-func (b *adapterBuilder) keyValues(layer string, p *pair, turn *transposer) {
+func (b *adapterBuilder) keyValues(layer string, p *pair) {
 	place, _ := b.place(&safetensors.Tensor{Name: layer + ".self_attn.o_proj.weight"})
 	keys, values := strings.Replace(place.name, "attn_output", "attn_k_b", 1), strings.Replace(place.name, "attn_output", "attn_v_b", 1)
 	k, v := b.model.Tensor(keys), b.model.Tensor(values)
@@ -94,14 +83,14 @@ func (b *adapterBuilder) keyValues(layer string, p *pair, turn *transposer) {
 		b.fail("tensor %q has shape %v, lora_B %v, want [%d %d] and [%d %d]", p.a.Name, p.a.Shape, p.b.Shape, rank, latent, heads*each, rank)
 		return
 	}
-	b.turned(keys+".lora_a", []int{plain, rank, heads}, p.b, turn, [3]int{heads, each, rank}, [3]int{0, 2, 1}, func(r int) int { return r * each })
-	b.turned(keys+".lora_b", []int{rank, latent}, p.a, turn, [3]int{1, rank, latent}, [3]int{0, 2, 1}, func(r int) int { return r * rank })
+	b.turned(keys+".lora_a", []int{plain, rank, heads}, p.b, [3]int{heads, each, rank}, [3]int{0, 2, 1}, func(r int) int { return r * each })
+	b.turned(keys+".lora_b", []int{rank, latent}, p.a, [3]int{1, rank, latent}, [3]int{0, 2, 1}, func(r int) int { return r * rank })
 	for _, tensor := range []string{keys, values} {
 		b.alphaOf(tensor, layer+keyValuesName)
 	}
 	down := stack{name: values + ".lora_a", parts: []*safetensors.Tensor{p.a}, dims: []int{latent, rank}}
 	b.tensors = append(b.tensors, down.made(floatTypes[p.a.DType]))
-	b.turned(values+".lora_b", []int{rank, value, heads}, p.b, turn, [3]int{heads, each, rank}, [3]int{0, 1, 2}, func(r int) int { return (r/value*each + plain + r%value) * rank })
+	b.turned(values+".lora_b", []int{rank, value, heads}, p.b, [3]int{heads, each, rank}, [3]int{0, 1, 2}, func(r int) int { return (r/value*each + plain + r%value) * rank })
 }
 
 // expertPair changes a parameter of all experts of a layer.
@@ -114,7 +103,7 @@ type expertPair struct {
 
 // allExperts makes the pair of each expert. A has the rows of one expert after another's, B its columns among
 // the others'. PEFT before 0.19.1 took a parameter's rows for its columns.
-func (b *adapterBuilder) allExperts(experts string, p *pair, turn *transposer) {
+func (b *adapterBuilder) allExperts(experts string, p *pair) {
 	place, _ := b.place(&safetensors.Tensor{Name: experts + ".down_proj"})
 	n, _ := b.model.Metadata.Int(b.arch.name + ".expert_count")
 	t := b.model.Tensor(place.name)
@@ -143,28 +132,28 @@ func (b *adapterBuilder) allExperts(experts string, p *pair, turn *transposer) {
 	e := expertPair{pair: p, experts: int(n), rank: rank, swapped: (oldUp || oldDown) && (b.old || !up && !down), parameter: experts + ".down_proj"}
 	if up || oldUp {
 		e.parameter = experts + ".gate_up_proj"
-		b.expertPart(e, strings.Replace(place.name, "down", "gate", 1), 0, width, turn)
-		b.expertPart(e, strings.Replace(place.name, "down", "up", 1), width, width, turn)
+		b.expertPart(e, strings.Replace(place.name, "down", "gate", 1), 0, width)
+		b.expertPart(e, strings.Replace(place.name, "down", "up", 1), width, width)
 	} else {
-		b.expertPart(e, place.name, 0, hidden, turn)
+		b.expertPart(e, place.name, 0, hidden)
 	}
 }
 
 // expertPart adds what adapts rows [lo, lo+n) of each expert's parameter, by the name of all.
-func (b *adapterBuilder) expertPart(p expertPair, name string, lo, n int, turn *transposer) {
+func (b *adapterBuilder) expertPart(p expertPair, name string, lo, n int) {
 	typ, rank, reads, makes := floatTypes[p.a.DType], p.rank, p.a.Shape[1], p.b.Shape[0]
 	ofB := [3]int{makes, rank, p.experts}
 	for e := range p.experts {
 		to := alone(name, e)
 		b.alphaOf(to, p.parameter)
 		if p.swapped {
-			b.turned(to+".lora_a", []int{makes, rank}, p.b, turn, ofB, [3]int{2, 1, 0}, func(r int) int { return (e*rank + r) * makes })
-			b.turned(to+".lora_b", []int{rank, n}, p.a, turn, [3]int{p.experts, rank, reads}, [3]int{0, 2, 1}, func(r int) int { return (e*reads + lo + r) * rank })
+			b.turned(to+".lora_a", []int{makes, rank}, p.b, ofB, [3]int{2, 1, 0}, func(r int) int { return (e*rank + r) * makes })
+			b.turned(to+".lora_b", []int{rank, n}, p.a, [3]int{p.experts, rank, reads}, [3]int{0, 2, 1}, func(r int) int { return (e*reads + lo + r) * rank })
 			continue
 		}
 		a := gguf.Tensor{Name: to + ".lora_a", Type: typ, Dims: []int{reads, rank}}
 		b.tensors = append(b.tensors, a.At(p.a.Source, p.a.Offset+int64(e*rank)*int64(reads*typ.BlockBytes())))
-		b.turned(to+".lora_b", []int{rank, n}, p.b, turn, ofB, [3]int{2, 0, 1}, func(r int) int { return (e*makes + lo + r) * rank })
+		b.turned(to+".lora_b", []int{rank, n}, p.b, ofB, [3]int{2, 0, 1}, func(r int) int { return (e*makes + lo + r) * rank })
 	}
 }
 

@@ -16,11 +16,7 @@ func bertKeys(k *keys) {
 	if k.arch.name == "bert" {
 		k.config.only("position_embedding_type", "absolute")
 	}
-	for _, key := range []string{"is_decoder", "add_cross_attention"} {
-		if k.config.flag(key, false) {
-			k.config.fail(key, "is true: %w", ErrUnsupported)
-		}
-	}
+	k.config.onlyFlags(false, "is_decoder", "add_cross_attention")
 }
 
 // behindPaddingOf returns how many positions RoBERTa leaves unused.
@@ -51,26 +47,15 @@ func behindPadding(b *builder, s *stack) {
 func nomicKeys(k *keys) {
 	c := &k.config
 	c.only("activation_function", "swiglu")
-	for key, want := range map[string]bool{"prenorm": false, "rotary_emb_interleaved": false, "qkv_proj_bias": false, "mlp_fc1_bias": false, "mlp_fc2_bias": false, "use_rms_norm": false} {
-		if c.flag(key, want) != want {
-			c.fail(key, "is %t: %w", !want, ErrUnsupported)
-		}
-	}
-	for _, key := range []string{"moe_every_n_layers", "num_experts"} {
-		if n := c.count(key, 0, maxDim, 0); n > 0 {
-			c.fail(key, "is %d: %w", n, ErrUnsupported)
-		}
-	}
+	c.onlyFlags(false, "prenorm", "rotary_emb_interleaved", "qkv_proj_bias", "mlp_fc1_bias", "mlp_fc2_bias", "use_rms_norm")
+	c.onlyNumber("moe_every_n_layers", 0)
+	c.onlyNumber("num_experts", 0)
 }
 
 // modernKeys are those of ModernBERT, whose first layer of every so many sees all keys.
 func modernKeys(k *keys) {
 	k.set("hidden_activation", "gelu")
-	for _, key := range []string{"attention_bias", "mlp_bias", "norm_bias"} {
-		if k.config.flag(key, false) {
-			k.config.fail(key, "is true: %w", ErrUnsupported)
-		}
-	}
+	k.config.onlyFlags(false, "attention_bias", "mlp_bias", "norm_bias")
 	if k.md[k.arch.name+".pooling_type"] == uint32(pooledByHead) && k.config.text("classifier_pooling", "cls") != "mean" {
 		k.config.fail("classifier_pooling", "is %.40q: %w: only mean is", k.config.text("classifier_pooling", "cls"), ErrUnsupported)
 	}

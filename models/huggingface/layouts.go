@@ -221,19 +221,21 @@ func (b *builder) addTurned(s *stack, name string, dims []int, shape [3]int, fro
 	if t == nil {
 		return
 	}
-	typ, ok := floatTypes[t.DType]
-	if !ok || len(s.parts) != 1 || shape[0]*shape[1]*shape[2] != t.Len() {
+	if _, ok := floatTypes[t.DType]; !ok || len(s.parts) != 1 || shape[0]*shape[1]*shape[2] != t.Len() {
 		b.fail("tensor %q: %w: weights of %s and shape %v are not read where they are to be turned", t.Name, ErrUnsupported, t.DType, t.Shape)
 		return
 	}
-	if b.turn == nil {
-		b.turn = new(transposer)
-	}
-	turn, out := b.turn, gguf.Tensor{Name: name, Type: typ, Dims: dims}
+	b.turned(name, dims, t, shape, [3]int{0, 2, 1}, from)
+}
+
+// turned adds a tensor whose row r is what t, of floats and of that shape, has with its dimensions in another order
+// from number from(r) on.
+func (b *builder) turned(name string, dims []int, t *safetensors.Tensor, shape, order [3]int, from func(r int) int) {
+	typ := floatTypes[t.DType]
+	out := gguf.Tensor{Name: name, Type: typ, Dims: dims}
 	m := &rows{name: name, n: out.Rows(), size: out.Cols() * typ.BlockBytes()}
-	m.row = func(dst, _ []byte, r int) error {
-		return turn.read(dst, t, shape, [3]int{0, 2, 1}, from(r)*typ.BlockBytes())
-	}
+	turn := b.turn
+	m.row = func(dst, _ []byte, r int) error { return turn.read(dst, t, shape, order, from(r)*typ.BlockBytes()) }
 	b.tensors = append(b.tensors, out.At(m.source(), 0))
 }
 

@@ -27,9 +27,7 @@ func gemmaOf(k *keys) string {
 
 // checkNoRope holds the layers of SmolLM3 that do not rotate against every fourth.
 func checkNoRope(k *keys) {
-	if n := k.config.count("no_rope_layer_interval", 1, maxLayers, 4); n != 4 {
-		k.config.fail("no_rope_layer_interval", "is %d: %w: only 4 is", n, ErrUnsupported)
-	}
+	k.config.onlyNumber("no_rope_layer_interval", 4)
 	for i, x := range k.config.list("no_rope_layers") {
 		n, ok := whole(x)
 		if rotates := (i+1)%4 != 0; !ok || (n != 0) != rotates {
@@ -83,14 +81,9 @@ func groupsOfExperts(k *keys) {
 	if c.text("model_type", "") == "deepseek_v2" {
 		gating = 1
 	}
-	want := map[uint32]string{1: "softmax", 2: "sigmoid"}[gating]
-	if s := c.text("scoring_func", want); s != want {
-		c.fail("scoring_func", "is %.40q: %w: of this model_type only %q is", s, ErrUnsupported, want)
-	}
+	c.only("scoring_func", map[uint32]string{1: "softmax", 2: "sigmoid"}[gating])
 	k.set("expert_gating_func", gating)
-	if c.has("moe_layer_freq") && c.count("moe_layer_freq", 1, maxLayers, 1) != 1 {
-		c.fail("moe_layer_freq", "is not 1: %w", ErrUnsupported)
-	}
+	c.onlyNumber("moe_layer_freq", 1)
 }
 
 // latentKeys are those of multi-head latent attention.
@@ -115,9 +108,7 @@ func latentKeys(k *keys) {
 	if x := r.number("mscale_all_dim", 0); x != 0 {
 		k.set("rope.scaling.yarn_log_multiplier", float32(0.1*x))
 	}
-	if !c.flag("rope_interleave", true) {
-		c.fail("rope_interleave", "is false: %w", ErrUnsupported)
-	}
+	c.onlyFlags(true, "rope_interleave")
 	switch first := c.count("first_k_dense_replace", 0, maxLayers, 0); {
 	case first >= k.layers(): // that would have experts
 		for _, name := range []string{"expert_count", "expert_used_count", "leading_dense_block_count"} {
@@ -148,9 +139,7 @@ func deltaKeys(k *keys) {
 	if d.keyHeads == 0 || values%max(1, d.keyHeads) != 0 || d.width != d.keyWidth {
 		c.fail("linear_num_value_heads", "is %d of %d, with %d key heads of %d: %w", values, d.width, d.keyHeads, d.keyWidth, ErrUnsupported)
 	}
-	if !c.flag("attn_output_gate", true) {
-		c.fail("attn_output_gate", "is false: %w", ErrUnsupported)
-	}
+	c.onlyFlags(true, "attn_output_gate")
 }
 
 // qwen35Keys has the sections of pairs that pictures' positions turn, which llama.cpp wants. Text turns all alike.
@@ -173,12 +162,8 @@ func qwen35Keys(k *keys) {
 
 // checkClamp holds the clamped unit of gpt-oss against the engine's.
 func checkClamp(k *keys) {
-	if x := k.config.number("swiglu_limit", 7); x != 7 {
-		k.config.fail("swiglu_limit", "is %v: %w: only 7 is", x, ErrUnsupported)
-	}
-	if x := k.config.number("swiglu_alpha", 1.702); x != 1.702 {
-		k.config.fail("swiglu_alpha", "is %v: %w: only 1.702 is", x, ErrUnsupported)
-	}
+	k.config.onlyNumber("swiglu_limit", 7)
+	k.config.onlyNumber("swiglu_alpha", 1.702)
 }
 
 // lfm2Keys are those of LFM2, most of whose layers are short convolutions.
@@ -195,14 +180,10 @@ func lfm2Keys(k *keys) {
 	}
 	k.kvHeadsOf(attends)
 	k.set("shortconv.l_cache", uint32(c.count("conv_L_cache", 2, maxDim, 3)))
-	if c.flag("conv_bias", false) {
-		c.fail("conv_bias", "is true: %w", ErrUnsupported)
-	}
+	c.onlyFlags(false, "conv_bias")
 	if k.arch.mixture != nil {
 		k.set("expert_gating_func", uint32(2))
-		if !c.flag("use_expert_bias", true) {
-			c.fail("use_expert_bias", "is false: %w", ErrUnsupported)
-		}
+		c.onlyFlags(true, "use_expert_bias")
 		return
 	}
 	width := c.count("block_ff_dim", 1, maxDim, c.count("intermediate_size", 1, maxDim, required))
@@ -292,9 +273,7 @@ func flat(b *builder, s *stack) {
 // checkErnie checks what is taken for granted of ERNIE 4.5's mixtures: all layers behind the first have one.
 func checkErnie(k *keys) {
 	c := &k.config
-	if n := c.count("moe_layer_interval", 1, maxLayers, 1); n != 1 {
-		c.fail("moe_layer_interval", "is %d: %w: only 1 is", n, ErrUnsupported)
-	}
+	c.onlyNumber("moe_layer_interval", 1)
 	if n := c.count("moe_layer_end_index", -1, maxLayers, -1); n >= 0 && n != k.layers()-1 {
 		c.fail("moe_layer_end_index", "is %d: %w: only the last layer is", n, ErrUnsupported)
 	}
@@ -324,13 +303,6 @@ func hunyuanOf(k *keys) string {
 
 // checkHunyuan checks what is taken for granted of Hunyuan's mixtures.
 func checkHunyuan(k *keys) {
-	c := &k.config
-	if n := c.count("num_shared_expert", 0, maxLayers, 1); n != 1 {
-		c.fail("num_shared_expert", "is %d: %w: only 1 is", n, ErrUnsupported)
-	}
-	for _, key := range []string{"use_cla", "use_mla"} {
-		if c.flag(key, false) {
-			c.fail(key, "is true: %w", ErrUnsupported)
-		}
-	}
+	k.config.onlyNumber("num_shared_expert", 1)
+	k.config.onlyFlags(false, "use_cla", "use_mla")
 }

@@ -254,14 +254,14 @@ var architectures = map[string]architecture{
 	},
 	"starcoder2": {
 		name: "starcoder2", activation: "gelu_pytorch_tanh", layerNorm: true, called: map[string]string{"norm_eps": "norm_epsilon"},
-		names: map[string]string{"mlp.c_fc": "ffn_up", "mlp.c_proj": "ffn_down"}, more: only(map[string]bool{"use_bias": true}),
+		names: map[string]string{"mlp.c_fc": "ffn_up", "mlp.c_proj": "ffn_down"}, more: onlyFlags(true, "use_bias"),
 	},
 	"phi": {
 		name: "phi2", activation: "gelu_new", layerNorm: true, called: normEps, names: map[string]string{"self_attn.dense": "attn_output", "mlp.fc1": "ffn_up", "mlp.fc2": "ffn_down"},
-		defaults: map[string]any{"partial_rotary_factor": 0.5}, more: only(map[string]bool{"qk_layernorm": false}),
+		defaults: map[string]any{"partial_rotary_factor": 0.5}, more: onlyFlags(false, "qk_layernorm"),
 	},
 	"stablelm": {
-		name: "stablelm", layerNorm: true, called: normEps, defaults: map[string]any{"partial_rotary_factor": 0.25}, more: only(map[string]bool{"qk_layernorm": false, "use_parallel_residual": false}),
+		name: "stablelm", layerNorm: true, called: normEps, defaults: map[string]any{"partial_rotary_factor": 0.25}, more: onlyFlags(false, "qk_layernorm", "use_parallel_residual"),
 	},
 	"nemotron": {name: "nemotron", activation: "relu2", layerNorm: true, plusOne: true, defaults: map[string]any{"partial_rotary_factor": 0.5}},
 	"arcee":    {name: "arcee", paired: true, activation: "relu2"},

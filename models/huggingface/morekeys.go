@@ -9,15 +9,9 @@ import (
 	"github.com/lutra-lm/lutra/models/safetensors"
 )
 
-// only returns what checks truth values that the engine takes for granted, which config.json may leave out.
-func only(wants map[string]bool) func(k *keys) {
-	return func(k *keys) {
-		for key, want := range wants {
-			if k.config.flag(key, want) != want {
-				k.config.fail(key, "is %t: %w", !want, ErrUnsupported)
-			}
-		}
-	}
+// onlyFlags returns a check of truth values that the engine takes for granted, which config.json may leave out.
+func onlyFlags(want bool, names ...string) func(k *keys) {
+	return func(k *keys) { k.config.onlyFlags(want, names...) }
 }
 
 // llamaOf names the architecture of a model whose model_type is Llama's: the BitNet of 2024 is stored as
@@ -39,17 +33,15 @@ func bailingKeys(k *keys) {
 	c := &k.config
 	groupsOfExperts(k)
 	c.only("score_function", "sigmoid")
-	only(map[string]bool{"use_qk_norm": true, "use_qkv_bias": false, "use_bias": false})(k)
+	c.onlyFlags(true, "use_qk_norm")
+	c.onlyFlags(false, "use_qkv_bias", "use_bias")
 	k.checkShared("moe_shared_expert_intermediate_size")
 }
 
 // checkShared checks that the expert which all rows take is as wide as num_shared_experts others.
 func (k *keys) checkShared(key string) {
 	c := &k.config
-	want := c.count("moe_intermediate_size", 1, maxDim, required) * c.count("num_shared_experts", 0, maxLayers, 1)
-	if n := c.count(key, 0, maxDim, want); n != want {
-		c.fail(key, "is %d: %w: only %d is", n, ErrUnsupported, want)
-	}
+	c.onlyNumber(key, float64(c.count("moe_intermediate_size", 1, maxDim, required)*c.count("num_shared_experts", 0, maxLayers, 1)))
 }
 
 // exaoneKeys are those of K-EXAONE.
@@ -70,7 +62,7 @@ func miniMaxKeys(k *keys) {
 	c := &k.config
 	c.only("scoring_func", "sigmoid")
 	c.only("qk_norm_type", "per_layer")
-	only(map[string]bool{"use_qk_norm": true})(k)
+	c.onlyFlags(true, "use_qk_norm")
 	k.set("expert_gating_func", uint32(2))
 	if n := c.count("rotary_dim", 0, maxDim, 0); n > 0 {
 		k.set("rope.dimension_count", uint32(n))
@@ -86,10 +78,8 @@ func miniMaxKeys(k *keys) {
 // museKeys are those of Muse Glimmer, whose queries are multiplied by the weights of their norm.
 func museKeys(k *keys) {
 	c := &k.config
-	if x := c.number("post_norm_eps", 1e-8); x != 1e-8 {
-		c.fail("post_norm_eps", "is %v: %w: only 1e-08 is", x, ErrUnsupported)
-	}
-	only(map[string]bool{"attention_bias": false})(k)
+	c.onlyNumber("post_norm_eps", 1e-8)
+	c.onlyFlags(false, "attention_bias")
 	full := k.layerTypes("full_attention")
 	for i, x := range c.list("layer_rope_theta") {
 		if n, ok := whole(x); i >= len(full) || (ok && n == 0) != full[i] {
@@ -108,10 +98,8 @@ func museKeys(k *keys) {
 // mapleKeys are those of Maple, whose units are clamped.
 func mapleKeys(k *keys) {
 	c := &k.config
-	only(map[string]bool{"nope_on_global_attention": true})(k)
-	if n := c.count("num_shared_experts", 0, maxLayers, 0); n > 0 {
-		c.fail("num_shared_experts", "is %d: %w", n, ErrUnsupported)
-	}
+	c.onlyFlags(true, "nope_on_global_attention")
+	c.onlyNumber("num_shared_experts", 0)
 	k.set("swiglu_clamp_exp", slices.Repeat([]float32{7}, k.layers()))
 }
 

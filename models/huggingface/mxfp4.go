@@ -41,8 +41,15 @@ func (p *packer) packMXFP4(s *stack) {
 // i+16 in the high.
 func putMXFP4(dst, codes []byte, exponent byte) {
 	dst[0] = exponent
-	for i := range 8 {
-		low, high := codes[i], codes[8+i]
-		dst[1+2*i], dst[2+2*i] = low&15|high<<4, low>>4|high&0xf0
+	pairHalves(dst[1:], codes[:16])
+}
+
+// pairHalves writes bytes of two codes each, one of the first half of codes and the one at its place in the second.
+// codes has two a byte, the first one low.
+func pairHalves(dst, codes []byte) {
+	n := len(codes) / 2
+	for i, low := range codes[:n] {
+		high := codes[n+i]
+		dst[2*i], dst[2*i+1] = low&15|high<<4, low>>4|high&0xf0
 	}
 }

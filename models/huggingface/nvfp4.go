@@ -75,11 +75,7 @@ func putNVFP4(dst, codes, scales []byte) {
 	for ; len(codes) > 0; dst, codes, scales = dst[36:], codes[32:], scales[4:] {
 		copy(dst, scales[:4])
 		for s := range 4 {
-			from, to := codes[8*s:8*s+8], dst[4+8*s:]
-			for i := range 4 {
-				low, high := from[i], from[4+i]
-				to[2*i], to[2*i+1] = low&15|high<<4, low>>4|high&0xf0
-			}
+			pairHalves(dst[4+8*s:], codes[8*s:8*s+8])
 		}
 	}
 }

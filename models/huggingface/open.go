@@ -102,7 +102,7 @@ type packer struct {
 // newBuilder returns the builder of a directory.
 func newBuilder(dir string) *builder {
 	d, out := &folder{dir: dir}, &output{}
-	b := &builder{folder: d, output: out, keys: keys{folder: d, output: out, md: gguf.Metadata{}}, packer: packer{folder: d, output: out}}
+	b := &builder{folder: d, output: out, turn: new(transposer), keys: keys{folder: d, output: out, md: gguf.Metadata{}}, packer: packer{folder: d, output: out}}
 	b.reorder = b.order
 	return b
 }

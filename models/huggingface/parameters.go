@@ -70,9 +70,7 @@ func (k *keys) parameters() {
 	if act := c.text("hidden_activation", c.text("hidden_act", want)); act != want {
 		c.fail("hidden_act", "is %.40q: %w: of this model_type only %q is", act, ErrUnsupported, want)
 	}
-	if x := c.number("clip_qkv", 0); x != 0 {
-		c.fail("clip_qkv", "is %v: %w", x, ErrUnsupported)
-	}
+	c.onlyNumber("clip_qkv", 0)
 	k.windows()
 	k.mixture()
 	k.rope(width)

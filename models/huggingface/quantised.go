@@ -102,11 +102,11 @@ func (b *builder) quantisation() {
 	case methodCompressed:
 		b.compressed(&v)
 	case methodGPTQ:
-		v.bits("bits")
+		v.onlyNumber("bits", 4)
 		v.only("checkpoint_format", "gptq", "gptq_v2")
 		q.fromOne = v.text("checkpoint_format", methodGPTQ) == methodGPTQ
 	case methodAWQ:
-		v.bits("bits")
+		v.onlyNumber("bits", 4)
 		v.only("version", "gemm", "GEMM")
 	default:
 		v.fail("quant_method", "is %.40q: %w: only %s are read", q.method, ErrUnsupported, strings.Join(slices.Sorted(maps.Keys(methods)), ", "))
@@ -123,22 +123,8 @@ func (p *packer) compressed(v *values) {
 	for _, name := range slices.Sorted(maps.Keys(groups.m)) {
 		group := groups.within(name)
 		weights := group.within("weights")
-		weights.bits("num_bits")
+		weights.onlyNumber("num_bits", 4)
 		weights.only("type", map[bool]string{true: "float", false: "int"}[p.quant.fp4])
-	}
-}
-
-// only fails on a text that is none of those, and not missing.
-func (v *values) only(key string, known ...string) {
-	if s := v.text(key, known[0]); !slices.Contains(known, s) {
-		v.fail(key, "is %.40q: %w: only %s is", s, ErrUnsupported, strings.Join(known, " or "))
-	}
-}
-
-// bits fails on codes that do not have four.
-func (v *values) bits(key string) {
-	if n := v.count(key, 1, maxDim, 4); n != 4 {
-		v.fail(key, "is %d: %w: only 4 is", n, ErrUnsupported)
 	}
 }
 

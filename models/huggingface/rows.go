@@ -2,7 +2,6 @@ package huggingface
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -232,19 +231,14 @@ var floatTypes = map[string]gguf.Type{"F32": gguf.F32, "F16": gguf.F16, "BF16": 
 
 // one reads the only number of a stored tensor.
 func one(t *safetensors.Tensor) (float32, error) {
-	typ, ok := floatTypes[t.DType]
-	if !ok || t.Len() != 1 {
-		return 0, fmt.Errorf("tensor %q: %w: %s of shape %v, want one number of F32, F16 or BF16", t.Name, safetensors.ErrFormat, t.DType, t.Shape)
-	}
-	raw := make([]byte, t.Bytes())
-	if err := t.Source.Read(raw, t.Offset); err != nil {
+	x, err := scaleNumbers(t, 1)
+	if err != nil {
 		return 0, err
 	}
-	x := number(typ, raw)
-	if x-x != 0 || x == 0 {
-		return 0, fmt.Errorf("tensor %q: %w", t.Name, errors.New("the scale is zero, infinite or NaN"))
+	if x[0]-x[0] != 0 || x[0] == 0 {
+		return 0, fmt.Errorf("tensor %q: the scale is zero, infinite or NaN", t.Name)
 	}
-	return x, nil
+	return x[0], nil
 }
 
 // vector adds a tensor of numbers that no file has.

@@ -14,9 +14,7 @@ func mambaKeys(k *keys, inner int) {
 	k.set("ssm.group_count", uint32(c.count("mamba_n_groups", 1, maxDim, 1)))
 	k.set("ssm.time_step_rank", uint32(c.count("mamba_n_heads", 1, maxDim, 128)))
 	k.set("ssm.inner_size", uint32(inner))
-	if c.flag("mamba_proj_bias", false) {
-		c.fail("mamba_proj_bias", "is true: %w", ErrUnsupported)
-	}
+	c.onlyFlags(false, "mamba_proj_bias")
 	k.checkSteps()
 }
 
@@ -181,9 +179,7 @@ func nemotronKeys(k *keys) {
 	}
 	k.set("feed_forward_length", widths)
 	mambaKeys(k, min(maxDim, c.count("mamba_n_heads", 1, maxDim, 128)*c.count("mamba_head_dim", 1, maxDim, required)))
-	if act := c.text("mamba_hidden_act", "silu"); act != "silu" {
-		c.fail("mamba_hidden_act", "is %.40q: %w", act, ErrUnsupported)
-	}
+	c.only("mamba_hidden_act", "silu")
 	if k.arch.mixture != nil {
 		groupsOfExperts(k)
 	}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"slices"
+	"strings"
 )
 
 // values holds the members of a JSON object in a file, or within one. Members that are null count as missing, as for
@@ -120,6 +122,29 @@ func (v *values) flag(key string, otherwise bool) bool {
 		return otherwise
 	}
 	return x
+}
+
+// only fails on a text that is none of those, and not missing.
+func (v *values) only(key string, known ...string) {
+	if s := v.text(key, known[0]); !slices.Contains(known, s) {
+		v.fail(key, "is %.40q: %w: only %s is", s, ErrUnsupported, strings.Join(known, " or "))
+	}
+}
+
+// onlyNumber fails on a number that is another one, and not missing.
+func (v *values) onlyNumber(key string, want float64) {
+	if x := v.number(key, want); x != want {
+		v.fail(key, "is %v: %w: only %v is", x, ErrUnsupported, want)
+	}
+}
+
+// onlyFlags fails on truth values that are another one, and not missing.
+func (v *values) onlyFlags(want bool, keys ...string) {
+	for _, key := range keys {
+		if v.flag(key, want) != want {
+			v.fail(key, "is %t: %w", !want, ErrUnsupported)
+		}
+	}
 }
 
 // list reads an array, nil when the key is missing.
