@@ -150,13 +150,18 @@ func (s *Store) scanBatches() (batches map[string]*batch, used int64, err error)
 func (b *batch) count(places []place) {
 	b.done, b.failed = 0, 0
 	for _, p := range places {
-		switch {
-		case p.n == 0:
-		case p.kind == kindDone:
-			b.done++
-		default:
-			b.failed++
-		}
+		b.countLine(p)
+	}
+}
+
+// countLine counts a line where it has its answer.
+func (b *batch) countLine(p place) {
+	switch {
+	case p.n == 0:
+	case p.kind == kindDone:
+		b.done++
+	default:
+		b.failed++
 	}
 }
 

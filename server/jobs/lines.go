@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"bufio"
+	stdbytes "bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -53,15 +54,7 @@ func split(ctx context.Context, r io.Reader, each func(number int, text []byte) 
 }
 
 // trim takes away what stands around a line's JSON.
-func trim(text []byte) []byte {
-	for len(text) > 0 && (text[0] == ' ' || text[0] == '\t' || text[0] == '\r') {
-		text = text[1:]
-	}
-	for k := len(text); k > 0 && (text[k-1] == ' ' || text[k-1] == '\t' || text[k-1] == '\r'); k-- {
-		text = text[:k-1]
-	}
-	return text
-}
+func trim(text []byte) []byte { return stdbytes.Trim(text, " \t\r") }
 
 // writeLines writes an index.
 func writeLines(path string, lines []line) error {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"io"
 	"os"
 	"path/filepath"
 )
@@ -92,17 +91,4 @@ func syncFolder(path string) {
 		_ = d.Sync()
 		d.Close()
 	}
-}
-
-// counter counts what is written to a file.
-type counter struct {
-	w *bufio.Writer
-	n int64
-}
-
-func newCounter(w io.Writer) *counter { return &counter{w: bufio.NewWriterSize(w, 64<<10)} }
-
-func (c *counter) Write(p []byte) (int, error) {
-	c.n += int64(len(p))
-	return c.w.Write(p)
 }

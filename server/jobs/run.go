@@ -1,12 +1,14 @@
 package jobs
 
 import (
+	"bufio"
 	stdbytes "bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"slices"
@@ -275,15 +277,6 @@ func (s *runner) answer(b *batch, i int) {
 	}
 }
 
-// countLine counts a line that has its answer.
-func (b *batch) countLine(p place) {
-	if p.kind == kindDone {
-		b.done++
-	} else {
-		b.failed++
-	}
-}
-
 // waits tells whether a line that the server cannot answer now waits: always where the server is busy, and for a while where
 // a model or the like has failed.
 func (s *runner) waits(b *batch, status int) bool {
@@ -482,8 +475,8 @@ func (s *runner) writeAnswers(r *record, run *running, o *outputFile, path strin
 	if r.Status == StatusCancelled {
 		why = &faultCancelled
 	}
-	err = replace(path, func(w *os.File) error {
-		out := newCounter(w)
+	err = replace(path, func(w *os.File) (err error) {
+		out := bufio.NewWriterSize(w, 64<<10)
 		for i, p := range run.places {
 			var line []byte
 			good := p.n > 0
@@ -505,8 +498,11 @@ func (s *runner) writeAnswers(r *record, run *running, o *outputFile, path strin
 				return err
 			}
 		}
-		size = out.n
-		return out.w.Flush()
+		if err := out.Flush(); err != nil {
+			return err
+		}
+		size, err = w.Seek(0, io.SeekCurrent)
+		return err
 	})
 	return size, err
 }
