@@ -16,7 +16,7 @@ import (
 // calls tools of its own accord, and knows when to stop.
 func agent(t *testing.T, turns ...string) *toy.Model {
 	t.Helper()
-	tok := words(t)
+	tok := words()
 	header := tok.Encode(nil, "<|im_start|>assistant\n", tokenizer.Options{ParseSpecial: true})
 	end, _ := tok.EOS()
 	replies := make([][]int32, len(turns))

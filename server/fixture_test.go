@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -91,19 +92,7 @@ func (f *fixture) settle() {
 func toyModel(t testing.TB, m *toy.Model, name string, onStep func(batcher.StepStats)) *tts.Model {
 	t.Helper()
 	m.Vocab = vocab
-	file, err := embedded.Open(embedded.Default)
-	if err != nil {
-		t.Fatal(err)
-	}
-	tok, err := tokenizer.New(file.Metadata)
-	if err != nil {
-		t.Fatal(err)
-	}
-	source, _ := file.Metadata.String("tokenizer.chat_template")
-	tmpl, err := template.Parse(source)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tok, tmpl := embeddedWords()
 	opt := batcher.DefaultOptions()
 	opt.OnStep, opt.Name = onStep, name
 	engine := batcher.New(m, m.NewCache(max(512, m.Context/8), 16), opt)
@@ -120,24 +109,23 @@ func toyModel(t testing.TB, m *toy.Model, name string, onStep func(batcher.StepS
 	return tts.NewModel(&models.Bundle{Name: name, Model: m, Tokenizer: tok, Template: tmpl}, engine)
 }
 
+// embeddedWords returns the embedded models' tokenizer and chat template, which do not change.
+var embeddedWords = sync.OnceValues(func() (*tokenizer.Tokenizer, *template.Template) {
+	file := must(embedded.Open(embedded.Default))
+	source, _ := file.Metadata.String("tokenizer.chat_template")
+	return must(tokenizer.New(file.Metadata)), must(template.Parse(source))
+})
+
 // words returns the embedded models' tokenizer.
-func words(t *testing.T) *tokenizer.Tokenizer {
-	t.Helper()
-	file, err := embedded.Open(embedded.Default)
-	if err != nil {
-		t.Fatal(err)
-	}
-	tok, err := tokenizer.New(file.Metadata)
-	if err != nil {
-		t.Fatal(err)
-	}
+func words() *tokenizer.Tokenizer {
+	tok, _ := embeddedWords()
 	return tok
 }
 
 // says makes a toy model that answers every chat with one text and ends its turn.
 func says(t *testing.T, text string) *toy.Model {
 	t.Helper()
-	tok := words(t)
+	tok := words()
 	header := tok.Encode(nil, "<|im_start|>assistant\n", tokenizer.Options{ParseSpecial: true})
 	end, _ := tok.EOS()
 	reply := append(tok.Encode(nil, text, tokenizer.Options{}), end)

@@ -43,7 +43,7 @@ type vllmScored struct {
 // manyMinds makes a toy model that is in many minds about everything, and ends its turn where the number of tokens
 // is a multiple of 16.
 func manyMinds(t *testing.T) *toy.Model {
-	end, _ := words(t).EOS()
+	end, _ := words().EOS()
 	return &toy.Model{Logits: func(tokens []int32, row []float32) {
 		for i := range row {
 			row[i] = float32((i*7+len(tokens)*13)%61) / 9

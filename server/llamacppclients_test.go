@@ -62,7 +62,7 @@ type completionAnswer struct {
 }
 
 func TestSillyTavernGetsItsCompletions(t *testing.T) {
-	tok := words(t)
+	tok := words()
 	prompt, reply := len(tok.Encode(nil, "You: Hello!\nSeraphina:", tokenizer.Options{AddSpecial: true})), tok.Encode(nil, " Well met.\nYou: no", tokenizer.Options{})
 	f := start(t, &toy.Model{Logits: func(tokens []int32, row []float32) {
 		clear(row)
@@ -184,8 +184,8 @@ func TestLlamaUIGetsWhatItAsksFor(t *testing.T) {
 
 func TestPromptsOfCompletionsAreTextsTokensOrBoth(t *testing.T) {
 	var read []string
-	end, _ := words(t).EOS()
-	tok := words(t)
+	end, _ := words().EOS()
+	tok := words()
 	m := &toy.Model{Logits: func(tokens []int32, row []float32) {
 		clear(row)
 		row[end] = 50

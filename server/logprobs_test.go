@@ -15,7 +15,7 @@ import (
 // endsAfter makes a toy model that follows a prompt of so many tokens with the
 // token that ends its turn, and is in two minds about everything else.
 func endsAfter(t *testing.T, prompt int) *toy.Model {
-	end, _ := words(t).EOS()
+	end, _ := words().EOS()
 	return &toy.Model{Logits: func(tokens []int32, row []float32) {
 		for i := range row {
 			row[i] = float32((i*7+len(tokens)*13)%11) / 4

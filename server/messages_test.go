@@ -87,7 +87,7 @@ func TestTheLastMessageIsContinuedAsClientsOfOtherServersExpect(t *testing.T) {
 // halves divides what a model says where a token ends, near its middle.
 func halves(t *testing.T, text string) (begun, rest string) {
 	t.Helper()
-	tok := words(t)
+	tok := words()
 	ids := tok.Encode(nil, text, tokenizer.Options{})
 	for n := len(ids) / 2; n > 0; n-- {
 		begun = tok.Decode(ids[:n], false)
@@ -205,7 +205,7 @@ func TestThinkingAndAnswersAreContinued(t *testing.T) {
 
 // followsWith makes a toy model that follows a prompt with text and ends its turn.
 func followsWith(t *testing.T, prompt, text string) *toy.Model {
-	tok := words(t)
+	tok := words()
 	n := len(tok.Encode(nil, prompt, tokenizer.Options{ParseSpecial: true}))
 	end, _ := tok.EOS()
 	reply := append(tok.Encode(nil, text, tokenizer.Options{}), end)

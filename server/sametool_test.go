@@ -51,7 +51,7 @@ func TestAToolReadsTheSameThroughEveryAPI(t *testing.T) {
 		for _, source := range []string{readsTools, template.ChatML} {
 			var mu sync.Mutex
 			var read string // by the model, at its first token
-			tok := words(t)
+			tok := words()
 			end, _ := tok.EOS()
 			f := start(t, &toy.Model{Logits: func(tokens []int32, row []float32) {
 				mu.Lock()

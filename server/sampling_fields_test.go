@@ -34,7 +34,7 @@ func (f *fixture) generated(t *testing.T, fields string) (text, finish string) {
 
 func TestOtherNamesMeanTheSame(t *testing.T) {
 	f := start(t, &toy.Model{}, nil)
-	tok := words(t)
+	tok := words()
 	apples := tok.Encode(nil, " apples", tokenizer.Options{})
 	var ids, list []string
 	for _, id := range apples {
@@ -73,7 +73,7 @@ func TestOtherNamesMeanTheSame(t *testing.T) {
 
 func TestTokensOfALogitBiasOfFalseAreNeverSampled(t *testing.T) {
 	f := start(t, says(t, "12"), nil)
-	first := words(t).Encode(nil, "12", tokenizer.Options{})[0]
+	first := words().Encode(nil, "12", tokenizer.Options{})[0]
 	if text, _ := f.generated(t, fmt.Sprintf(`,"temperature":0,"max_tokens":1,"logit_bias":[[%d,false]]`, first)); strings.HasPrefix(text, "1") {
 		t.Errorf("said %q", text)
 	}

@@ -10,6 +10,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/lutra-lm/lutra/internal/static"
 )
@@ -29,8 +30,8 @@ type site struct {
 }
 
 // load reads the embedded files. The page's own addresses get the version, and the worker
-// gets it with the names of what it keeps.
-func load() *site {
+// gets it with the names of what it keeps. It does so once, since servers that follow each other have the same files.
+var load = sync.OnceValue(func() *site {
 	s := &site{files: map[string]*static.File{}}
 	sum := sha256.New()
 	err := fs.WalkDir(files, ".", func(name string, entry fs.DirEntry, err error) error {
@@ -53,7 +54,7 @@ func load() *site {
 	s.files[page] = static.New(page, bytes.ReplaceAll(html, []byte(`"web/`), []byte(`"web/`+s.version+`/`)))
 	s.files[worker] = static.New(worker, append(s.kept(), s.files[worker].Data...))
 	return s
-}
+})
 
 // kept returns the beginning of the worker's script.
 func (s *site) kept() []byte {
