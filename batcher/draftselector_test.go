@@ -189,7 +189,7 @@ func TestADrafterSlowsNoCrowdDown(t *testing.T) {
 			})
 			return alone
 		}
-		for _, streams := range []int{1, 2, 4, 8} {
+		for _, streams := range []int{1, 8, 2, 4}[:sweep.Cases(2, 4)] {
 			without := work(streams, 0, SpeculateOff)
 			for right, least := range least {
 				gain := without.Seconds() / work(streams, right, SpeculateAuto).Seconds()

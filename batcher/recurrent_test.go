@@ -184,7 +184,7 @@ func TestAPromptBeginsAtTheCheckpointOfAnEqualOne(t *testing.T) {
 // that have a state for each guess or few.
 func TestSpeculationChangesNoTokenOfARecurrentModel(t *testing.T) {
 	sweep.NoRace(t)
-	for _, arch := range []synthetic.Arch{synthetic.Qwen35, synthetic.LFM2, synthetic.NemotronH, synthetic.Mamba2} {
+	for _, arch := range []synthetic.Arch{synthetic.Qwen35, synthetic.Mamba2, synthetic.LFM2, synthetic.NemotronH}[:sweep.Cases(2, 4)] {
 		t.Run(string(arch), func(t *testing.T) {
 			m, pool := recurrentModel(t, arch)
 			const streams, length = 5, 90

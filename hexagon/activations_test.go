@@ -102,7 +102,7 @@ func TestFourteenBitsOfActivationsAreEnough(t *testing.T) {
 		}
 		defer b.Close()
 		tokens := b.Tokenizer.Encode(nil, problem.Question+"\n"+strings.Join(problem.Steps, "\n"), tokenizer.Options{})
-		tokens = tokens[:min(len(tokens), sweep.Of(t, 16, len(tokens)))]
+		tokens = tokens[:min(len(tokens), sweep.Of(t, 6, len(tokens)))]
 		cache, err := kv.New(b.Model.Config().KV(), kv.Options{Type: kv.F32, BlockLen: 16, Blocks: 64, States: 1})
 		if err != nil {
 			t.Fatal(err)

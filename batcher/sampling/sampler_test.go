@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/lutra-lm/lutra/internal/sweep"
 )
 
 // sample draws one token from a copy of row.
@@ -102,14 +104,14 @@ func TestDrawsFollowTheDistributionThatTheParametersDefine(t *testing.T) {
 		{Temperature: 1.5, TopK: 20, TopP: 0.9, MinP: 0.02, TypicalP: 0.95},
 	} {
 		for name, row := range rows {
-			const n = 4000
+			n := sweep.Cases(1500, 4000)
 			want, got := reference(row, p), frequencies(t, row, p, n)
 			for id := range row {
 				if want[id] == 0 && got[id] != 0 {
 					t.Errorf("%s %+v: drew %d, which is excluded", name, p, id)
 				}
 				// Five standard deviations of a binomial frequency.
-				if bound := 5*math.Sqrt(want[id]*(1-want[id])/n) + 1e-3; math.Abs(want[id]-got[id]) > bound {
+				if bound := 5*math.Sqrt(want[id]*(1-want[id])/float64(n)) + 1e-3; math.Abs(want[id]-got[id]) > bound {
 					t.Errorf("%s %+v: token %d drawn with frequency %.4f, want %.4f ± %.4f", name, p, id, got[id], want[id], bound)
 				}
 			}
@@ -129,7 +131,7 @@ func selected(r *ranks, w window, others []found) (ids []int32) {
 
 func TestSelectionAgreesWithSorting(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
-	for round := range 300 {
+	for round := range sweep.Cases(100, 300) {
 		values := []int{3, 40, 1 << 30}[round%3] // many ties, some, none
 		x := make([]float32, 1+r.IntN(3*runLen))
 		for i := range x {

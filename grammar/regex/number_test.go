@@ -5,6 +5,8 @@ import (
 	"math/big"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/lutra-lm/lutra/internal/sweep"
 )
 
 // rat reads a number, nil of an empty text.
@@ -96,7 +98,7 @@ func TestNoNumberComesToADeadEnd(t *testing.T) {
 			continue
 		}
 		a.Freeze()
-		for range 200 {
+		for range sweep.Cases(50, 200) {
 			e, text := start, ""
 			for range 60 {
 				var may []byte

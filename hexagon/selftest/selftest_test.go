@@ -194,7 +194,7 @@ func run(t *testing.T, o selftest.Options) *selftest.Report {
 
 func TestAGoodDevicePassesWithAllThatIsMeasured(t *testing.T) {
 	var saved []string
-	o := selftest.Options{Backend: "test", Rounds: 50, Cases: 4, Open: open(&fault{}), Save: func(r *selftest.Report) error {
+	o := selftest.Options{Backend: "test", Rounds: sweep.Cases(10, 50), Cases: sweep.Cases(2, 4), Open: open(&fault{}), Save: func(r *selftest.Report) error {
 		saved = append(saved, r.Running)
 		return nil
 	}}

@@ -6,7 +6,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime/debug"
 	"testing"
 
 	"github.com/lutra-lm/lutra/internal/cpulimit"
@@ -19,14 +18,13 @@ const asCommand = "LUTRA_TEST_AS_COMMAND"
 
 // cheap has settings of each command and process that do not change its output: a lazy collector, and KV caches that
 // hold a few of the tests' conversations. By default each server would find and clear a quarter of the machine's memory.
-var cheap = map[string]string{"LUTRA_KV_MEMORY": "64MiB", "GOGC": "400"}
+var cheap = map[string]string{"LUTRA_KV_MEMORY": "16MiB", "GOGC": "400"}
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asCommand) != "" {
 		os.Exit(Main(os.Args[1:], nil))
 	}
 	cpulimit.OnWait = func() { panic("something is waited for within a place of cpulimit") }
-	debug.SetGCPercent(400) // each command leaves what it made; to collect it at once is a quarter of the work
 	for name, value := range cheap {
 		if err := os.Setenv(name, value); err != nil {
 			panic(err)

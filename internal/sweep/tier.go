@@ -19,6 +19,9 @@ func Full(t testing.TB) {
 	}
 }
 
+// Quick tells whether tests that say Full are left out.
+func Quick() bool { return !full() }
+
 // Cases returns all where tests that say Full run, and some elsewhere: of cases that are much alike, some
 // reach all the code. Unlike Of, it returns all in each step of the gate, under emulators too.
 func Cases(some, all int) int {

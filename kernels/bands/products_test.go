@@ -90,7 +90,7 @@ func TestProductsAreTheFloat64OnesWithinTheBoundAtAllSizes(t *testing.T) {
 					m := matrices.Random(t, r, p, rows, cols)
 					l := load(t, pool, m)
 					sizes := []int{1, 2, 3, 4, 5, 9, 23, 35}
-					if cpu.Active() == cpu.Generic && (testing.Short() || sweep.Cases(1, 2) < 2) {
+					if cpu.Active() == cpu.Generic && (testing.Short() || sweep.Quick()) {
 						sizes = []int{1, 3, 9} // one loop for all
 					}
 					for _, n := range sizes {
@@ -150,7 +150,7 @@ func TestARowsProductDoesNotDependOnBatchOrThreads(t *testing.T) {
 			rows, cols, n := 133, 2048+256, 39
 			if cpu.Active() == cpu.Generic {
 				rows, n = 67, 19
-				if testing.Short() {
+				if testing.Short() || sweep.Quick() {
 					rows, n = 35, 10
 				}
 			}

@@ -134,7 +134,7 @@ func TestAStepKeepsWorkersAwake(t *testing.T) {
 // A worker may learn that the pool closes while it still hands on the last
 // hand-out, and be gone before it could hand on the closing.
 func TestCloseWakesEveryWorkerWhoeverIsGoneAlready(t *testing.T) {
-	for range 200 {
+	for range sweep.Cases(50, 200) {
 		p := New(8)
 		for range 2 {
 			for p.asleep.Load() < int32(p.threads)-1 {

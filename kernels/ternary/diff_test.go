@@ -114,7 +114,7 @@ func TestTernaryMatchesGeneric(t *testing.T) {
 	tokens := []int{1, 2, 3, 4, 5, 7, 8, 9, 13, 15, 16, 17, 31, 32, 33, 64, 130}
 	budget := 1 << 23 // products worked out trit by trit: emulated machines are slow
 	if !testing.Short() {
-		budget = sweep.Of(t, 1<<23, 1<<24)
+		budget = sweep.Of(t, 1<<22, 1<<24)
 		shapes = append(shapes, [][2]int{{2048, 64}, {64, 4096}, {320, 2560}, {131, 6912}}...)
 		tokens = append(tokens, 6, 10, 11, 12, 14, 23, 47, 48, 63, 65, 96, 127, 128)
 	}

@@ -190,7 +190,7 @@ func TestAttentionHasTheSameBitsHoweverManyWorkersTakeItsSplits(t *testing.T) {
 			"window": {Scale: 0.2, Window: 700},
 			"sinks":  {Scale: 0.2, Window: 700, Sinks: []float32{-2, 0, 1, 5, 40, 1000}}, // some take nearly all
 		} {
-			if (testing.Short() || sweep.Cases(0, 1) == 0) && kind != kv.F16 && name != "plain" {
+			if (testing.Short() || sweep.Quick()) && kind != kv.F16 && name != "plain" {
 				continue // masks weigh what any kind of keys has scored
 			}
 			t.Run(fmt.Sprintf("%v/%s", kind, name), func(t *testing.T) {
@@ -209,7 +209,7 @@ func TestAWindowLiesOnBothSidesOfARowThatAttendsToAll(t *testing.T) {
 	workers := allWorkers(t, 1, 3)
 	cfg := config{4, kv.Shape{Layers: 1, Heads: 2, HeadDim: 16}}
 	windows, lengths := []int{1, 5, 65, 700}, []int{1, 3, 64, 130, 1100}
-	if testing.Short() { // the work grows with the square of lengths
+	if testing.Short() || sweep.Quick() { // the work grows with the square of lengths
 		windows, lengths = []int{1, 5, 65, 200}, []int{1, 3, 64, 130, 560}
 	}
 	for _, window := range windows {

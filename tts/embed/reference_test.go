@@ -94,8 +94,8 @@ func TestVectorsAreThoseOfSentenceTransformersAloneAndTogether(t *testing.T) {
 					}
 					r, tokens := &Request{}, 0
 					texts := slices.Clone(ref.Texts)
-					if (exact || name != "bert") && p != models.PoolingMean && !sweep.All(t) {
-						texts = slices.DeleteFunc(texts, func(c referenceText) bool { return c.long() }) // attention knows nothing of the pooling
+					if !readsLong(t, name, p, exact) {
+						texts = slices.DeleteFunc(texts, func(c referenceText) bool { return c.long() })
 					}
 					for _, c := range texts {
 						r.Texts, tokens = append(r.Texts, tts.Prompt{Text: c.Text}), tokens+len(c.IDs)

@@ -20,6 +20,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/lutra-lm/lutra/internal/sweep"
 	"github.com/lutra-lm/lutra/models/kv"
 )
 
@@ -340,7 +341,7 @@ func writeForever(folder string) {
 func TestAWriterMayBeKilledAtAnyPointWhileOthersRead(t *testing.T) {
 	folder, rng := t.TempDir(), rand.New(rand.NewPCG(1, 2))
 	restored := 0
-	for range 40 {
+	for range sweep.Cases(10, 40) {
 		cmd := exec.Command(os.Args[0])
 		cmd.Env = append(os.Environ(), writerVariable+"="+folder)
 		if err := cmd.Start(); err != nil {
