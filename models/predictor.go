@@ -93,7 +93,7 @@ func loadShortHead(t *tensors, own *spec, main *decoder) head {
 func findPredictor(has func(tensor string) bool, m *spec, n int) *layerSpec {
 	y := &layerSpec{index: n}
 	missing := func(name string) bool { return !has(y.tensor(name)) }
-	if m.arch.states.kind != deltaNets || m.predictors != 1 || slices.ContainsFunc(predictorTensors, missing) {
+	if m.arch.states.kind != deltaNets || m.predictors == 0 || slices.ContainsFunc(predictorTensors, missing) {
 		return nil
 	}
 	return y

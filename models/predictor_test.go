@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -172,6 +173,52 @@ func TestStatesAreWhatTheHeadReads(t *testing.T) {
 	if width := b.Model.Config().Hidden; len(r.b.States) != len(tokens)*width || slices.Max(r.b.States[:width]) == 0 {
 		t.Errorf("%d numbers of states", len(r.b.States))
 	}
+}
+
+// TestOfSeveralPredictorsTheFirstIsRead holds a file with two against the file with the first alone.
+func TestOfSeveralPredictorsTheFirstIsRead(t *testing.T) {
+	path := recurrentModel(t, predicts(false), gguf.F16)
+	f := parsed(t, path)
+	for _, x := range f.Tensors {
+		if name, ok := strings.CutPrefix(x.Name, "blk.6."); ok {
+			x.Name = "blk.7." + name
+			if strings.HasPrefix(name, "nextn.") && len(x.Dims) == 1 {
+				x = constant(x.Name, x.Dims[0], 3)
+			}
+			f.Tensors = append(f.Tensors, x)
+		}
+	}
+	md, arch := maps.Clone(f.Metadata), string(predicts(false).Arch)
+	md[arch+".block_count"], md[arch+".nextn_predict_layers"] = uint32(8), uint32(2)
+	both := filepath.Join(t.TempDir(), "both.gguf")
+	w, err := os.Create(both)
+	if err == nil {
+		err = errors.Join(gguf.Write(w, md, f.Tensors), w.Close())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	logits := func(path string) (main, ahead []float32) {
+		b := bundleOf(t, path, LoadOptions{})
+		if b.Predictor == nil {
+			t.Fatal("no predictor was loaded")
+		}
+		main = slices.Clone(newRunner(t, b.Model, kv.F16).feed(1, 5, 7, 11))
+		r := newRunner(t, b.Predictor, kv.F16)
+		if err := r.seq.Grow(3); err != nil {
+			t.Fatal(err)
+		}
+		r.b.Add(r.seq, 0, 1, 5, 7, 11)
+		r.b.Before = slices.Repeat([]float32{1, -1}, 3*b.Model.Config().Hidden/2)
+		if err := b.Predictor.Forward(&r.b, r.kv); err != nil {
+			t.Fatal(err)
+		}
+		return main, slices.Clone(r.b.Logits)
+	}
+	main, ahead := logits(both)
+	wantMain, wantAhead := logits(path)
+	compareBits(t, "the model's logits beside two predictors", main, wantMain)
+	compareBits(t, "the first predictor's logits beside a second", ahead, wantAhead)
 }
 
 func TestAPredictorThatIsNotWholeIsLeftOut(t *testing.T) {

@@ -196,16 +196,18 @@ func perLayer(h *load.Header, m *spec, name string) (list []int, ok bool) {
 // names of tensors are looked at. Models have one to three.
 const maxPredictors = 64
 
-// withoutPredictors tells how many of n layers the graph has: the last ones of a file
-// may predict tokens further ahead. They are not read, unless there is one that is known.
+// withoutPredictors tells how many of n layers the graph has: the last ones of a file may predict tokens further ahead.
+// The first of them is read, if it is known. It guesses the tokens that the others would, from its own hidden states.
 func withoutPredictors(h *load.Header, m *spec, n int) int {
 	m.predictors = h.Int("nextn_predict_layers", 0, min(maxPredictors, max(0, n-1)), 0)
-	m.predictor = findPredictor(h.HasTensor, m, n-m.predictors)
-	for i := n - m.predictors; i < n && m.predictor == nil; i++ {
-		y := layerSpec{index: i}
-		m.skipped = append(m.skipped, y.tensor(""))
+	first := n - m.predictors
+	m.predictor = findPredictor(h.HasTensor, m, first)
+	for i := first; i < n; i++ {
+		if y := (layerSpec{index: i}); i > first || m.predictor == nil {
+			m.skipped = append(m.skipped, y.tensor(""))
+		}
 	}
-	return n - m.predictors
+	return first
 }
 
 // skips tells whether a tensor of that name is not read.
