@@ -82,7 +82,7 @@ func (q *Question) answer() (_ Rules, why string) {
 
 // mostTime bounds the measuring of a packing, of which a model has two or three. A machine that needs
 // longer for a few rounds, such as an emulated one, keeps the usual methods.
-const mostTime = 25 * time.Millisecond
+const mostTime = 50 * time.Millisecond
 
 // measure answers with timings; nil when there is no time for them.
 func (q *Question) measure(limit time.Duration) (timings []timing, took time.Duration) {
