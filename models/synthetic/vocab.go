@@ -115,6 +115,7 @@ func (s *Shape) metadata() map[string]any {
 		} {
 			md[string(s.Arch)+"."+key] = uint32(n)
 		}
+		md[string(s.Arch)+".rope.dimension_sections"] = []int32{11, 11, 10, 0} // llama.cpp reads no file without
 	}
 	return md
 }
