@@ -26,7 +26,9 @@ const (
 	Keeps   Rule = 1 << 29   // it is written, and what was there matters
 	Words   Rule = 1 << 28   // shards of the operation write words of it, not vectors
 	Mapped  Rule = 1 << 27   // it lies in any number of mappings, others in one
-	InOrder Rule = 1 << 31   // of two transfers, or two products, that have it the later one does not wait
+	// Streamed is read by DMA past the DSP's caches, which never have it.
+	Streamed Rule = 1 << 26
+	InOrder  Rule = 1 << 31 // of two transfers, or two products, that have it the later one does not wait
 )
 
 // An Operand is a part of the memory that a packet reads or writes: rows of Bytes that are Stride bytes apart.
@@ -54,7 +56,7 @@ func (os *Operands) add(number int, name string, offset uint32, rows, bytes, str
 	o := &os.list[os.n]
 	*o = Operand{name, number, offset, rows, bytes, stride, rule}
 	os.n++
-	end, align := uint64(offset)+o.Size(), uint32(rule&(Mapped-1))&^15
+	end, align := uint64(offset)+o.Size(), uint32(rule&(Streamed-1))&^15
 	inTCM := offset < TCMBytes
 	if offset&(align-1) != 0 || end > os.size || rule&Mapped == 0 && uint64(offset)/MappingBytes != (end-1)/MappingBytes || inTCM && (end > TCMBytes || rule&InDDR != 0) || !inTCM && rule&InTCM != 0 ||
 		rule&Apart != 0 && o.meets(&os.list[0]) {

@@ -61,12 +61,12 @@ var operations = [numOps]func(a *[15]uint32, o *Operands) Status{
 		if inBytes && (bits == 4) {
 			o.add(3, "B", a[11], 1, 16, 0, Align)
 		}
-		o.add(4, "weights", a[1], 1, ((M*K)/8)*bits, 0, Align|InDDR)
+		o.add(4, "weights", a[1], 1, ((M*K)/8)*bits, 0, Align|InDDR|Streamed)
 		if group != K {
-			o.add(5, "scales", a[4], 1, groups(M*K, group)*2, 0, Align|InDDR)
+			o.add(5, "scales", a[4], 1, groups(M*K, group)*2, 0, Align|InDDR|Streamed)
 		}
 		if (group != K) && (offsets != 0) {
-			o.add(6, "offsets", a[5], 1, groups(M*K, group)*2, 0, Align|InDDR)
+			o.add(6, "offsets", a[5], 1, groups(M*K, group)*2, 0, Align|InDDR|Streamed)
 		}
 		return StatusOK
 	},

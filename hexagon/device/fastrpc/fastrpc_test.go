@@ -196,7 +196,7 @@ func TestALibraryThatDoesNotFlushOrKeepsTheTileUnitIsSeen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, fault := range []string{"platform_begin(&session.memory, q->begins != 0);", "platform_end(&session.memory, r.status || q->count < BATCH);", "queue_rest();"} {
+	for _, fault := range []string{"lines_write_back(touched, n, 1);", "lines_write_back(touched, n, 0);", "queue_rest();"} {
 		if !bytes.Contains(text, []byte(fault)) {
 			t.Fatalf("skel.c has no %q any more", fault)
 		}

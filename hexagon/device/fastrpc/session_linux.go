@@ -19,7 +19,7 @@ import (
 const (
 	domain         = 3  // the compute DSP
 	heap           = 25 // the system's
-	uncached       = 0  // so that the host has no caches to write back
+	cached         = 1  // what Linux does whatever this says: queues are told whose lines are old
 	unsignedModule = 2  // a control request: let a library run that nobody signed
 	mapFD          = 2
 	expired        = 12 // the error of a read that waited too long
@@ -36,12 +36,15 @@ type Device struct {
 	lib    *library
 	limit  time.Duration
 	memory []byte
-	files  [mappings]int32 // of rpcmem, one for each mapping
+	files  [mappings]int32          // of rpcmem, one for each mapping
+	at     [mappings]unsafe.Pointer // where rpcmem has them
 	handle uint64
 	queue  unsafe.Pointer
-	number uint32   // of the last request
-	undo   []func() // ends what Open began, last first
-	step   func(name string)
+	number uint32 // of the last request
+	// touched are the buffers of a message, and of its answer.
+	touched [maxBuffers]buffer
+	undo    []func() // ends what Open began, last first
+	step    func(name string)
 	// without is a call that failed, which the session does without.
 	without string
 	lost    error
@@ -116,8 +119,11 @@ func (d *Device) start(size int) error {
 	return nil
 }
 
-// mappings is the most that a session has (hexagon/dsp/dispatch).
-const mappings = 4
+// mappings is the most that a session has (hexagon/dsp/dispatch), maxBuffers the most of a message (dspqueue.h).
+const (
+	mappings   = 4
+	maxBuffers = 64
+)
 
 // allocate makes the memory of mappings, each of memory from rpcmem. The DSP maps them where it has room. Here each lies behind
 // the one before, so offsets are the same on both sides.
@@ -131,7 +137,7 @@ func (d *Device) allocate(size int) error {
 	for i := 0; i*device.MappingBytes < size; i++ {
 		d.begin(StepMemory)
 		n := min(device.MappingBytes, size-i*device.MappingBytes)
-		p := l.rpcmemAlloc(heap, uncached, int32(n))
+		p := l.rpcmemAlloc(heap, cached, int32(n))
 		if p == nil {
 			return fmt.Errorf("hexagon: FastRPC: no %d bytes of memory for the DSP, of %d (rpcmem_alloc gives no code)", n, size)
 		}
@@ -144,7 +150,7 @@ func (d *Device) allocate(size int) error {
 		if _, err := unix.MmapPtr(int(fd), 0, unsafe.Add(room, i*device.MappingBytes), uintptr(n), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_FIXED); err != nil {
 			return fmt.Errorf("hexagon: FastRPC: mapping memory for the host: %w", err)
 		}
-		d.files[i] = fd
+		d.files[i], d.at[i] = fd, p
 	}
 	d.memory = unsafe.Slice((*byte)(room), size)
 	return nil
@@ -196,7 +202,7 @@ func (d *Device) invoke(method uint32, p unsafe.Pointer, n uintptr) int32 {
 // Name returns "fastrpc".
 func (d *Device) Name() string { return "fastrpc" }
 
-// Memory returns what the DSP shares, uncached. Its first device.TCMBytes are not the DSP's TCM.
+// Memory returns what the DSP shares. Its first device.TCMBytes are not the DSP's TCM.
 func (d *Device) Memory() []byte { return d.memory }
 
 // Run computes packets, up to 256 a message.
@@ -225,6 +231,31 @@ func (d *Device) Run(ctx context.Context, packets []device.Packet) (device.Count
 	return total, nil
 }
 
+// A buffer is a dspqueue_buffer, a part of a mapping; the flags say what becomes of its lines in caches.
+type buffer struct {
+	fd, size, offset, flags uint32
+	at                      uint64
+}
+
+const (
+	flushSender      = 16
+	invalidateSender = 32
+)
+
+// buffers has the host's lines of what packets touch written to memory, where the chip's caches are not coherent. The host gives up
+// those that the DSP's caches have, and reads them again when the answer comes with them.
+func (d *Device) buffers(packets []device.Packet) []buffer {
+	all := d.touched[:0]
+	for _, l := range device.Touched(packets, len(d.memory)) {
+		b := buffer{uint32(d.files[l.From/device.MappingBytes]), uint32(l.End - l.From), uint32(l.From % device.MappingBytes), flushSender, uint64(uintptr(d.at[l.From/device.MappingBytes])) + uint64(l.From%device.MappingBytes)}
+		if !l.Streamed {
+			b.flags |= invalidateSender
+		}
+		all = append(all, b)
+	}
+	return all
+}
+
 // exchange sends a message and waits for its answer, looking at ctx now and then.
 func (d *Device) exchange(ctx context.Context, begins uint32, packets []device.Packet) (device.Answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, d.limit)
@@ -232,13 +263,14 @@ func (d *Device) exchange(ctx context.Context, begins uint32, packets []device.P
 	d.number++
 	message := device.AppendRequest(nil, d.number, uint32(len(packets)), begins, packets)
 	us := uint32(patience / time.Microsecond)
-	if err := check("writing to the queue", d.lib.queueWrite(d.queue, 0, 0, nil, uint32(len(message)), &message[0], us)); err != nil {
+	touched := d.buffers(packets)
+	if err := check("writing to the queue", d.lib.queueWrite(d.queue, 0, uint32(len(touched)), unsafe.Pointer(&d.touched), uint32(len(message)), &message[0], us)); err != nil {
 		return device.Answer{}, err
 	}
 	for {
 		var b [device.AnswerBytes]byte
 		var flags, buffers, n uint32
-		code := d.lib.queueRead(d.queue, &flags, 0, &buffers, nil, uint32(len(b)), &n, &b[0], us)
+		code := d.lib.queueRead(d.queue, &flags, uint32(len(d.touched)), &buffers, unsafe.Pointer(&d.touched), uint32(len(b)), &n, &b[0], us)
 		if code == expired {
 			if ctx.Err() != nil {
 				return device.Answer{}, fmt.Errorf("no answer: %w", ctx.Err())

@@ -289,7 +289,7 @@ func inC() []byte {
 			if o.arg != "" {
 				at = fmt.Sprintf("a[%d]", op.arg(o.arg))
 			}
-			call := fmt.Sprintf("operand(o, %d, %s, %s, %s);\n", i, at, l.write(o.span()), l.write(strings.ReplaceAll(o.rule(), " | Scratch", "")))
+			call := fmt.Sprintf("operand(o, %d, %s, %s, %s);\n", i, at, l.write(o.span()), l.write(strings.NewReplacer(" | Scratch", "", " | Streamed", "").Replace(o.rule())))
 			if o.when != "" {
 				call = fmt.Sprintf("if (%s) %s", l.write(o.when), call)
 			}
@@ -323,7 +323,7 @@ func snakeOp(name string) string {
 
 // forPeople is a table of all operands.
 func forPeople() []byte {
-	b := bytes.NewBufferString("# what packets of each operation read and write\n# machine: none\n# command: go generate ./hexagon/device\n# date: 2026-11-29\n")
+	b := bytes.NewBufferString("# what packets of each operation read and write\n# machine: none\n# command: go generate ./hexagon/device\n# date: 2026-11-30\n")
 	w := csv.NewWriter(b)
 	_ = w.Write([]string{"operation", "operand", "bytes", "only if", "aligned to", "memory", "access"})
 	for _, op := range operations {
@@ -347,6 +347,9 @@ func forPeople() []byte {
 			}
 			if strings.Contains(o.rules, inOrder) {
 				access += ", in order"
+			}
+			if strings.Contains(o.rules, streamed) {
+				access += ", past the caches"
 			}
 			_ = w.Write([]string{op.name, arg, o.span(), o.when, strings.Split(o.rule(), " ")[0], memory, access})
 		}

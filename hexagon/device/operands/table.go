@@ -39,6 +39,9 @@ const (
 	words   = " | Words"  // of shards each writes words of its own, not vectors
 	mapped  = " | Mapped" // it lies in any number of mappings
 
+	// DMA reads it past the DSP's caches, which never have it.
+	streamed = " | Streamed"
+
 	// An engine carries out transfers in their order, and the tile unit products. So a transfer does not wait for
 	// another one, nor a product for a product, that has such an operand where this one is.
 	inOrder = " | InOrder"
@@ -120,7 +123,7 @@ var operations = []operation{
 			within("workers", "1", "MaxWorkers"), dim("cols", "256")),
 		operands: append([]operand{reads("scratch", "gemvScratch(n*M, K, bits, group, offsets, strips, cols, workers)", scratch+inTCM).aligned("Page"),
 			write("y", "4*M*n", apart), spread("tables", "n", "tableBytes(K, inBytes) + K/8", "tableStride(K, inBytes)", inTCM+apart),
-			reads("B", "16", "").only("inBytes && bits == 4")}, weights("M", inDDR)...)},
+			reads("B", "16", "").only("inBytes && bits == 4")}, weights("M", inDDR+streamed)...)},
 	{name: "Dequant", args: "tiles [1+more][4][2n], weights, scales, offsets (0: none), v, strip, first, n, K, bits, group, form 0|1, more",
 		lets:    []let{{"inBytes", "bits == 8 || bits == 4 && form == 1"}},
 		numbers: all(codes, "form == 0 || inBytes && form == 1"),

@@ -162,6 +162,13 @@ func TestSeededFaultsAreCaught(t *testing.T) {
 			return err != nil
 		})
 	}
+	for _, f := range seededLines {
+		with(skel, f.file, f.from, f.to, func(t *testing.T, d tree) bool {
+			err := libraryDiffers(t, d.build(t, skel))
+			t.Log(err)
+			return err != nil
+		})
+	}
 	for _, f := range seededQfloat {
 		with(qfloatProgram, f.file, f.from, f.to, func(t *testing.T, d tree) bool {
 			dev := open(t, Options{Program: d.build(t, qfloatProgram), KeepTCM: true, Limit: patient})

@@ -193,6 +193,19 @@ var seededMappings = []struct{ file, from, to string }{
 	{"dispatch/dispatch.c", "m->base[where.from >> MAPPING_BITS]", "m->base[0]"},
 }
 
+// seededLines are lines of the DSP's caches that are not forgotten, or not written back. Parts end a line early, begin a
+// line late, or are left out.
+var seededLines = []struct{ file, from, to string }{
+	{"device/lines.c", "at < end; at += CACHE_LINE", "at + CACHE_LINE < end; at += CACHE_LINE"},
+	{"device/lines.c", "& ~(uint32_t)(CACHE_LINE - 1), end", "+ CACHE_LINE, end"},
+	{"device/lines.c", "if (all > MOST) platform_lines(drop);", "if (all > MOST) (void)drop;"},
+	{"device/lines.c", "platform_line((void *)(uintptr_t)at, drop)", "platform_line((void *)(uintptr_t)at, 0)"},
+	{"device/lines.c", "+ b->offset;", "+ b->offset + CACHE_LINE;"},
+	{"device/lines.c", "(!(b[i].flags & INVALIDATE_SENDER)) continue;", "(b[i].flags == FLUSH_SENDER || kept) continue;"},
+	{"device/skel.c", "lines_write_back(touched, n, 1);", ""},
+	{"device/skel.c", "lines_write_back(touched, n, 0);", ""},
+}
+
 // seededQfloat are faults of what chips round, which V75's program shows.
 var seededQfloat = []struct{ file, from, to string }{
 	{"kernels/sf.h", "splat_w(150), e", "splat_w(149), e"},

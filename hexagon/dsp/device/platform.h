@@ -16,7 +16,10 @@ typedef union {
 } remote_arg;
 
 typedef struct dspqueue *dspqueue_t;
-struct dspqueue_buffer;
+struct dspqueue_buffer {
+  uint32_t fd, size, offset, flags;
+  uint64_t at; // its address on this side
+};
 typedef void (*dspqueue_callback_t)(dspqueue_t queue, int error, void *context);
 int dspqueue_import(uint64_t id, dspqueue_callback_t packet, dspqueue_callback_t error, void *context, dspqueue_t *queue);
 int dspqueue_close(dspqueue_t queue);
@@ -45,8 +48,14 @@ void platform_unlock_tiles(void);
 void platform_wait(uint32_t *word, uint32_t value);
 void platform_wake(uint32_t *word);
 
-// platform_begin and platform_end stand around the packets of a message: they lock vectors
-// and make caches agree with what the host wrote and will read. Where the
+// Lines of the DSP's caches: platform_line writes back the one at an address, and forgets it if drop is not 0; platform_lines does
+// so with all that there are. platform_settled waits until memory has what they wrote.
+enum { CACHE_LINE = 64 };
+void platform_line(void *at, int drop);
+void platform_lines(int drop);
+void platform_settled(void);
+
+// platform_begin and platform_end stand around the packets of a message, and lock vectors. Where the
 // message begins a run, TCM may have been another's; where it ends one, others may have it.
 void platform_begin(const struct memory *m, int run);
 void platform_end(const struct memory *m, int run);

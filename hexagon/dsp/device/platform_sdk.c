@@ -138,6 +138,13 @@ void platform_unlock_tiles(void) { HAP_compute_res_hmx_unlock(unit.context); }
 void platform_wait(uint32_t *word, uint32_t value) { qurt_futex_wait(word, (int)value); }
 void platform_wake(uint32_t *word) { qurt_futex_wake(word, MAX_WORKERS); }
 
+void platform_line(void *at, int drop) {
+  if (drop) __asm__ volatile("dccleaninva(%0)" ::"r"(at) : "memory");
+  else __asm__ volatile("dccleana(%0)" ::"r"(at) : "memory");
+}
+void platform_lines(int drop) { qurt_mem_cache_clean(0, 0, drop ? QURT_MEM_CACHE_FLUSH_INVALIDATE_ALL : QURT_MEM_CACHE_FLUSH_ALL, QURT_MEM_DCACHE); }
+void platform_settled(void) { __asm__ volatile("syncht" ::: "memory"); }
+
 // A session that does not get TCM again within ten seconds ends, which the host sees.
 void platform_begin(const struct memory *m, int run) {
   (void)m;
@@ -145,14 +152,12 @@ void platform_begin(const struct memory *m, int run) {
   if (run && unit.asked) give_back();
   int held = 0;
   if (atomic_compare_exchange_strong(&unit.held, &held, 1) && HAP_compute_res_acquire_cached(unit.context, 10000000)) __builtin_trap();
-  qurt_mem_cache_clean(0, 0, QURT_MEM_CACHE_FLUSH_INVALIDATE_ALL, QURT_MEM_DCACHE);
   qurt_hvx_lock(QURT_HVX_MODE_128B);
 }
 
 void platform_end(const struct memory *m, int run) {
   (void)m;
   qurt_hvx_unlock();
-  qurt_mem_cache_clean(0, 0, QURT_MEM_CACHE_FLUSH_ALL, QURT_MEM_DCACHE);
   if (!run) return; // more of it is to come, in TCM too
   unit.running = 0;
   if (unit.asked) give_back();

@@ -5,7 +5,7 @@
 //	3  stop()
 //
 // The emulator runs this file against a stand-in; no chip has run it yet.
-#include "platform.h"
+#include "lines.h"
 #include "queue.h"
 #include "workers.h"
 
@@ -27,20 +27,23 @@ static struct {
   struct request header;
   struct packet packets[BATCH];
 } message;
+static struct dspqueue_buffer touched[MAX_BUFFERS];
 
-// answer_message runs the packets of one message.
-static struct answer answer_message(uint32_t length) {
+// answer_message runs the packets of one message, which touch n buffers.
+static struct answer answer_message(uint32_t length, int n) {
   const struct request *q = &message.header;
   struct answer r = {.magic = MAGIC, .number = q->number};
-  if (length < sizeof *q || q->magic != MAGIC || q->count > BATCH || length != sizeof *q + q->count * sizeof *message.packets) {
+  if (n < 0 || length < sizeof *q || q->magic != MAGIC || q->count > BATCH || length != sizeof *q + q->count * sizeof *message.packets) {
     r.status = STATUS_SIZE;
     return r;
   }
   platform_begin(&session.memory, q->begins != 0);
+  lines_write_back(touched, n, 1);
   for (; r.done < q->count; r.done++)
     if ((r.status = run_packet(&message.packets[r.done], &message.packets[q->count], &session.memory))) break;
   finish_packets(&session.memory);
   queue_rest();
+  lines_write_back(touched, n, 0);
   platform_end(&session.memory, r.status || q->count < BATCH);
   return r;
 }
@@ -48,9 +51,10 @@ static struct answer answer_message(uint32_t length) {
 static void on_message(dspqueue_t queue, int error, void *context) {
   (void)error, (void)context;
   uint32_t flags, buffers, length;
-  while (dspqueue_read_noblock(queue, &flags, 0, &buffers, 0, sizeof message, &length, (uint8_t *)&message) == 0) {
-    const struct answer r = answer_message(length);
-    dspqueue_write(queue, 0, 0, 0, sizeof r, (const uint8_t *)&r, 1000000);
+  while (dspqueue_read_noblock(queue, &flags, MAX_BUFFERS, &buffers, touched, sizeof message, &length, (uint8_t *)&message) == 0) {
+    const int n = lines_of(touched, buffers, session.files, &session.memory);
+    const struct answer r = answer_message(length, n);
+    dspqueue_write(queue, 0, n > 0 ? (uint32_t)n : 0, touched, sizeof r, (const uint8_t *)&r, 1000000);
   }
 }
 

@@ -242,6 +242,7 @@ static void __attribute__((noinline)) finish(int engine, const struct transfer *
     if (!same(f->t, &f->was)) machine_fault("a descriptor is written before its transfer is done");
     V *d = (V *)f->claim.dst;
     const V *s = pointer(f->t->src);
+    if ((f->t->control & DMA_SRC_BYPASS) && machine.memory) s = machine.memory(s);
     const struct pages p = pages(&f->claim);
     for (uint32_t i = p.first; i < p.end; i++)
       if (claims[i]) protect(i, 0); // others of these pages are under way

@@ -26,6 +26,7 @@ extern struct machine {
   uint32_t issued[MACHINE_RECENT];
   struct machine_counts counts;
   struct rt_count hidden; // what the machine itself took, which a chip does not
+  const void *(*memory)(const void *p); // where there are caches, what memory has of what they show at p
 } machine;
 
 // A claim is what an engine of DMA or the tile unit's queue has until it is waited for: where it

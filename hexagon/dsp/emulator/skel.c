@@ -14,10 +14,11 @@ struct frame {
 };
 
 static uint8_t payload[LONGEST] __attribute__((aligned(128))), reply[LONGEST];
-static uint32_t payload_length, reply_length; // of a message; 0: taken, none written
+static struct dspqueue_buffer buffers_in[64], buffers_out[64];
+static uint32_t payload_length, reply_length, payload_buffers, reply_buffers; // of a message; 0: taken, none written
 static uint8_t tcm[TCM_BYTES] __attribute__((aligned(1 << 16)));
-// What the host and the DSP see of each mapping: the DSP's lines are old until they are invalidated, and the host does not see
-// what is in them until they are flushed. Behind its first bytes both see the same.
+// What the host and the DSP see of each mapping: the DSP's lines are old until they are forgotten, and the host does not see
+// what is in them until they are written back. Behind its first bytes both see the same.
 enum { CACHED = 1 << 24 };
 static struct window {
   uint8_t *shared, *seen;
@@ -38,6 +39,15 @@ static int map(int file, uint32_t size) {
   return 0;
 }
 
+// memory is what caches do not show, for DMA past them.
+static const void *memory(const void *p) {
+  for (int i = 0; i < mapped; i++) {
+    const uint32_t from = (uint32_t)(uintptr_t)p - (uint32_t)(uintptr_t)windows[i].seen;
+    if (from < windows[i].size) return windows[i].shared + from;
+  }
+  return p;
+}
+
 int platform_open(const int32_t files[MAPPINGS], struct memory *m) {
   (void)files;
   for (int i = 0; mapping(m->size, i); i++) {
@@ -46,22 +56,41 @@ int platform_open(const int32_t files[MAPPINGS], struct memory *m) {
   }
   m->tcm = tcm;
   machine_open(tcm);
+  machine.memory = memory;
   return 0;
 }
 void platform_close(const int32_t files[MAPPINGS], const struct memory *m) { (void)files, (void)m; }
-static void copy(uint8_t *d, const uint8_t *s, uint32_t from, uint32_t end) {
-  for (; from < end; from += sizeof(V)) *(V *)(d + from) = *(const V *)(s + from);
+static void copy(uint8_t *d, const uint8_t *s, uint32_t n) {
+  for (uint32_t i = 0; i < n; i += 8) *(uint64_t *)(d + i) = *(const uint64_t *)(s + i);
 }
+
+// was is what lines held when they were last as memory is: only one that the DSP has changed since is written back.
+static uint8_t was[MAPPINGS][CACHED] __attribute__((aligned(128)));
+static void line(int i, uint32_t at, int drop) {
+  struct window *w = &windows[i];
+  uint64_t changed = 0;
+  for (uint32_t k = at; k < at + CACHE_LINE; k += 8) changed |= *(uint64_t *)(w->seen + k) ^ *(uint64_t *)(was[i] + k);
+  if (changed) copy(w->shared + at, w->seen + at, CACHE_LINE);
+  if (drop) copy(w->seen + at, w->shared + at, CACHE_LINE);
+  copy(was[i] + at, w->seen + at, CACHE_LINE);
+}
+void platform_line(void *at, int drop) {
+  for (int i = 0; i < mapped; i++) {
+    const uint32_t from = (uint32_t)(uintptr_t)at - (uint32_t)(uintptr_t)windows[i].seen;
+    if (from % CACHE_LINE) machine_fault("a line that begins within one");
+    if (from < windows[i].size) line(i, from, drop);
+  }
+}
+void platform_lines(int drop) {
+  for (int i = 0; i < mapped; i++)
+    for (uint32_t at = i ? 0 : TCM_BYTES; at < windows[i].size; at += CACHE_LINE) line(i, at, drop);
+}
+void platform_settled(void) {}
 void platform_begin(const struct memory *m, int run) {
   (void)m;
-  for (int i = 0; i < mapped; i++) copy(windows[i].seen, windows[i].shared, i ? 0 : TCM_BYTES, windows[i].size);
   if (run) machine_poison();
 }
-void platform_end(const struct memory *m, int run) {
-  (void)m, (void)run;
-  machine_idle();
-  for (int i = 0; i < mapped; i++) copy(windows[i].shared, windows[i].seen, i ? 0 : TCM_BYTES, windows[i].size);
-}
+void platform_end(const struct memory *m, int run) { (void)m, (void)run, machine_idle(); }
 
 int dspqueue_import(uint64_t id, dspqueue_callback_t packet, dspqueue_callback_t error, void *context, dspqueue_t *queue) {
   (void)error, (void)context;
@@ -76,18 +105,20 @@ int dspqueue_close(dspqueue_t queue) {
 }
 int dspqueue_read_noblock(dspqueue_t queue, uint32_t *flags, uint32_t max_buffers, uint32_t *buffers, struct dspqueue_buffer *b,
                           uint32_t max_length, uint32_t *length, uint8_t *message) {
-  (void)queue, (void)max_buffers, (void)b;
+  (void)queue;
   if (!payload_length) return EWOULDBLOCK;
-  if (payload_length > max_length) return EFAILED;
+  if (payload_length > max_length || payload_buffers > max_buffers) return EFAILED;
   __builtin_memcpy(message, payload, payload_length);
-  *length = payload_length, *flags = *buffers = payload_length = 0;
+  __builtin_memcpy(b, buffers_in, payload_buffers * sizeof *b);
+  *length = payload_length, *buffers = payload_buffers, *flags = payload_length = 0;
   return 0;
 }
 int dspqueue_write(dspqueue_t queue, uint32_t flags, uint32_t buffers, struct dspqueue_buffer *b, uint32_t length,
                    const uint8_t *message, uint32_t timeout_us) {
-  (void)queue, (void)flags, (void)buffers, (void)b, (void)timeout_us;
-  if (length > sizeof reply) return EFAILED;
+  (void)queue, (void)flags, (void)timeout_us;
+  if (length > sizeof reply || buffers > 64) return EFAILED;
   __builtin_memcpy(reply, message, reply_length = length);
+  __builtin_memcpy(buffers_out, b, (reply_buffers = buffers) * sizeof *b);
   return 0;
 }
 
@@ -103,9 +134,10 @@ static int read_all(void *p, uint32_t n) {
 int main(void) {
   struct frame f;
   while (read_all(&f, sizeof f)) {
-    if (f.length > sizeof payload || !read_all(payload, f.length)) return 1;
+    const uint32_t buffers = f.kind == MESSAGE ? f.argument : 0;
+    if (f.length > sizeof payload || buffers > 64 || !read_all(buffers_in, buffers * sizeof *buffers_in) || !read_all(payload, f.length)) return 1;
     int32_t result = 0;
-    reply_length = 0;
+    reply_length = reply_buffers = 0;
     switch (f.kind) {
     case INVOKE: {
       remote_arg arg = {.buf = {payload, f.length}};
@@ -113,14 +145,16 @@ int main(void) {
       break;
     }
     case MESSAGE:
-      payload_length = f.length;
+      payload_length = f.length, payload_buffers = f.argument;
       if (on_message) on_message((dspqueue_t)&on_message, 0, 0);
       break;
     case MAP: result = map(3 + mapped, f.argument); break;
     default: return 1;
     }
+    if (f.kind == MESSAGE) result = (int32_t)reply_buffers;
     struct frame out = {f.kind, (uint32_t)result, reply_length};
     rt_write(1, &out, sizeof out);
+    rt_write(1, buffers_out, reply_buffers * sizeof *buffers_out);
     rt_write(1, reply, reply_length);
   }
   return 0;

@@ -13,17 +13,24 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+enum { FLUSH_SENDER = 16, INVALIDATE_RECIPIENT = 128, MAX_BUFFERS = 64, LINE = 64 };
 enum { INVOKE = 1, MESSAGE, MAP, EFAILED = 1, EEXPIRED = 12, EBADPARM = 14, CDSP = 3 };
 
 struct frame {
   uint32_t kind, argument, length;
 };
 
+// Memory as the host's caches show it, which the file of fd has, and as the DSP does, in another file: lines pass where a buffer of
+// the queue says so.
 static struct memory {
-  void *at;
+  uint8_t *at, *memory;
   size_t size;
-  int fd, mapped;
+  int fd, memory_fd, mapped;
 } memories[4];
+struct buffer {
+  uint32_t fd, size, offset, flags;
+  uint64_t at;
+};
 static int to = -1, from = -1;
 static pid_t dsp;
 
@@ -37,14 +44,25 @@ static struct memory *find(void *p) {
     if (m->at == p) return m;
   return 0;
 }
+// pass copies buffers' lines, those with a flag, to memory or from it. It returns whether they lie in what is mapped.
+static int pass(const struct buffer *b, uint32_t n, uint32_t flag, int to_memory) {
+  for (; n--; b++) {
+    struct memory *m = memories;
+    while (m < memories + 4 && !(m->at && m->mapped && (uint32_t)m->fd == b->fd)) m++;
+    if (m == memories + 4 || !b->size || (uint64_t)b->offset + b->size > m->size) return 0;
+    const size_t from = b->offset & ~(size_t)(LINE - 1), end = ((size_t)b->offset + b->size + LINE - 1) & ~(size_t)(LINE - 1);
+    if (b->flags & flag) memcpy((to_memory ? m->memory : m->at) + from, (to_memory ? m->at : m->memory) + from, end - from);
+  }
+  return 1;
+}
 void *rpcmem_alloc(int heap, uint32_t flags, int size) {
-  (void)flags;
   struct memory *m = find(0);
-  if (heap != 25 || size <= 0 || !m || fault("memory") || (m > memories && fault("second memory"))) return 0;
-  m->fd = memfd_create("rpcmem", MFD_CLOEXEC), m->size = (size_t)size, m->mapped = 0;
-  if (m->fd < 0 || ftruncate(m->fd, size)) return 0;
-  void *p = mmap(0, m->size, PROT_READ | PROT_WRITE, MAP_SHARED, m->fd, 0);
-  return m->at = p == MAP_FAILED ? 0 : p;
+  if (heap != 25 || flags != 1 || size <= 0 || !m || fault("memory") || (m > memories && fault("second memory"))) return 0;
+  m->fd = memfd_create("rpcmem", MFD_CLOEXEC), m->memory_fd = memfd_create("memory", MFD_CLOEXEC), m->size = (size_t)size, m->mapped = 0;
+  if (m->fd < 0 || m->memory_fd < 0 || ftruncate(m->fd, size) || ftruncate(m->memory_fd, size)) return 0;
+  void *p = mmap(0, m->size, PROT_READ | PROT_WRITE, MAP_SHARED, m->fd, 0), *q = mmap(0, m->size, PROT_READ | PROT_WRITE, MAP_SHARED, m->memory_fd, 0);
+  m->memory = q;
+  return m->at = p == MAP_FAILED || q == MAP_FAILED ? 0 : p;
 }
 int rpcmem_to_fd(void *p) {
   struct memory *m = p ? find(p) : 0;
@@ -53,7 +71,7 @@ int rpcmem_to_fd(void *p) {
 void rpcmem_free(void *p) {
   struct memory *m = p ? find(p) : 0;
   if (!m) return;
-  munmap(m->at, m->size), close(m->fd);
+  munmap(m->at, m->size), close(m->fd), munmap(m->memory, m->size), close(m->memory_fd);
   m->at = 0, m->mapped = 0;
 }
 
@@ -106,7 +124,7 @@ static int start_dsp(void) {
   if (pipe2(a, O_CLOEXEC) || pipe2(b, O_CLOEXEC)) return EFAILED;
   if (!(dsp = fork())) {
     int files[4];
-    for (int i = 0; i < 4; i++) files[i] = memories[i].mapped ? fcntl(memories[i].fd, F_DUPFD, 64) : -1; // without its flag to close
+    for (int i = 0; i < 4; i++) files[i] = memories[i].mapped ? fcntl(memories[i].memory_fd, F_DUPFD, 64) : -1; // without its flag to close
     dup2(a[0], 0), dup2(b[1], 1);
     for (int i = 0; i < 4; i++)
       if (files[i] >= 0) dup2(files[i], 3 + i);
@@ -153,23 +171,26 @@ int dspqueue_export(void *queue, uint64_t *id) {
   return queue == &dsp && !fault("export") ? 0 : EBADPARM;
 }
 int dspqueue_close(void *queue) { return queue == &dsp ? 0 : EBADPARM; }
-int dspqueue_write(void *queue, uint32_t flags, uint32_t buffers, void *b, uint32_t n, const uint8_t *message, uint32_t us) {
-  (void)flags, (void)b, (void)us;
-  if (queue != &dsp || buffers || fault("write")) return EBADPARM;
+int dspqueue_write(void *queue, uint32_t flags, uint32_t buffers, struct buffer *b, uint32_t n, const uint8_t *message, uint32_t us) {
+  (void)flags, (void)us;
+  if (queue != &dsp || buffers > MAX_BUFFERS || fault("write") || !pass(b, buffers, FLUSH_SENDER, 1)) return EBADPARM;
   if (fault("death")) {
     kill(dsp, 9);
     waitpid(dsp, 0, WNOWAIT | WEXITED);
   }
-  return fault("silence") || ask(MESSAGE, 0, message, n) ? 0 : EFAILED;
+  if (fault("silence")) return 0;
+  const struct frame f = {MESSAGE, buffers, n};
+  const ssize_t bytes = (ssize_t)(buffers * sizeof *b);
+  return write(to, &f, sizeof f) == sizeof f && write(to, b, (size_t)bytes) == bytes && write(to, message, n) == (ssize_t)n ? 0 : EFAILED;
 }
-int dspqueue_read(void *queue, uint32_t *flags, uint32_t max_buffers, uint32_t *buffers, void *b, uint32_t max, uint32_t *n, uint8_t *message, uint32_t us) {
-  (void)b, (void)max_buffers;
+int dspqueue_read(void *queue, uint32_t *flags, uint32_t max_buffers, uint32_t *buffers, struct buffer *b, uint32_t max, uint32_t *n, uint8_t *message, uint32_t us) {
   struct pollfd p = {from, POLLIN, 0};
   if (queue != &dsp || fault("read")) return EBADPARM;
   if (poll(&p, 1, (int)(us / 1000)) == 0) return EEXPIRED;
   struct frame f;
-  if (!read_all(&f, sizeof f) || f.kind != MESSAGE || f.length > max || !read_all(message, f.length)) return EFAILED;
-  *flags = *buffers = 0, *n = f.length;
+  if (!read_all(&f, sizeof f) || f.kind != MESSAGE || f.length > max || f.argument > max_buffers || !read_all(b, f.argument * sizeof *b) || !read_all(message, f.length)) return EFAILED;
+  if (!pass(b, f.argument, INVALIDATE_RECIPIENT, 0)) return EFAILED;
+  *flags = 0, *buffers = f.argument, *n = f.length;
   if (fault("short")) *n = 7;
   if (fault("nonsense")) memset(message, 0x5a, *n);
   if (fault("miscount")) message[8]++;
