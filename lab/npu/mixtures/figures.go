@@ -58,6 +58,11 @@ func Figures() ([]npu.Figure, error) {
 		return nil, err
 	}
 	list = append(list, wholes(one)...)
+	rest, err := remaining(all, one, phi)
+	if err != nil {
+		return nil, err
+	}
+	list = append(list, rest...)
 	for _, f := range measured {
 		r := reports[f.model]
 		i := slices.IndexFunc(r.Settings, func(s Setting) bool { return s.Prompt == f.prompt && s.Chunk == f.chunk })
