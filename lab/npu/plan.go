@@ -2,7 +2,10 @@ package npu
 
 import (
 	"fmt"
+	"slices"
 
+	"github.com/lutra-lm/lutra/hexagon"
+	"github.com/lutra-lm/lutra/hexagon/device"
 	"github.com/lutra-lm/lutra/hexagon/selftest"
 	"github.com/lutra-lm/lutra/lab/npu/soc"
 	"github.com/lutra-lm/lutra/lab/npu/tiling"
@@ -65,8 +68,9 @@ type Plan struct {
 	Timeline Timeline   `json:"timeline"`
 	Chips    []Bounds   `json:"socs"`
 	Host     []string   `json:"on_the_host,omitempty"` // layers, and the reasons; nil: not asked for
-	// Session is the memory that a server opens, in bytes; 0: the model was not loaded.
-	Session int64 `json:"session_bytes,omitempty"`
+	// Session is the memory that a server opens, in bytes; 0: the model was not loaded, and Estimate is about what it is.
+	Session  int64 `json:"session_bytes,omitempty"`
+	Estimate int64 `json:"session_estimate_bytes"`
 }
 
 // Tiled is the tiling of a matrix.
@@ -102,7 +106,7 @@ type Bounds struct {
 	ID      string            `json:"id"`
 	Arch    string            `json:"npu"`
 	Numbers []soc.NamedNumber `json:"constants"`
-	Fits    bool              `json:"fits"` // Session in what a session maps, or about: weights and one context
+	Fits    bool              `json:"fits"` // Session, or Estimate, in what a session maps
 	Prefill Bound             `json:"prefill"`
 	Decode  []Bound           `json:"decode"`
 }
@@ -147,7 +151,8 @@ func NewPlan(x soc.Model, o Options) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Plan{Kind: "modelled", Model: x, Options: o, Weights: x.Bytes(), KVBytes: x.KVBytes()}
+	x = mapped(x)
+	p := &Plan{Kind: "modelled", Model: x, Options: o, Weights: x.Bytes(), KVBytes: x.KVBytes(), Estimate: int64(x.Bytes()) + besideWeights}
 	m := o.machine(chip)
 	if err := p.tile(m); err != nil {
 		return nil, err
@@ -157,6 +162,27 @@ func NewPlan(x soc.Model, o Options) (*Plan, error) {
 	}
 	return p, nil
 }
+
+// mapped leaves to the host the matrices that a device does not map at once.
+func mapped(x soc.Model) soc.Model {
+	x.Matrices = slices.Clone(x.Matrices)
+	for i := range x.Matrices {
+		m := &x.Matrices[i]
+		p := m.Padded()
+		m.Host = m.Host || p.M*p.K/8*p.Bits > device.MappingBytes // its codes
+	}
+	return x
+}
+
+// besideWeights is about what a session maps beside a model's weights: TCM's addresses, kept keys and values, tables, norms, and
+// what host and device exchange.
+const besideWeights = device.TCMBytes + hexagon.DefaultKeys + 64<<20
+
+// An estimate and the session of a loaded model differ by at most this share of the larger one, or these bytes of small models.
+const (
+	estimated      = 0.1
+	estimatedBytes = 48 << 20
+)
 
 // tile plans the matrices, and the largest one of the layers in detail.
 func (p *Plan) tile(m *soc.Machine) error {
@@ -207,7 +233,7 @@ func (p *Plan) opens(bytes int64) {
 func (p *Plan) bounds(m *soc.Machine) Bounds {
 	x, o := &p.Model, p.Options
 	b := Bounds{Name: m.Name, ID: m.ID, Arch: m.Arch, Numbers: m.Numbers(), Prefill: bound(o.Prompt, m.Prefill(x, o.Prompt))}
-	b.Fits = float64(p.Weights)+float64(p.KVBytes)*float64(max(o.Prompt, o.Context)) <= m.Addresses.Value
+	b.Fits = float64(p.Estimate) <= m.Addresses.Value
 	for _, n := range batches {
 		b.Decode = append(b.Decode, bound(n, m.Decode(x, n, o.Context)))
 	}

@@ -21,7 +21,9 @@ func (p *Plan) Print(w io.Writer) error {
 	if p.Model.Experts > 0 {
 		fmt.Fprintf(w, "The %d experts of its layers are not in it, neither in memory nor in time: lutra-lab npu plan --moe plans them.\n", p.Model.Experts)
 	}
-	if p.Host != nil {
+	if p.Host == nil {
+		fmt.Fprintf(w, "A session of it maps about %s: estimated, within %.0f %% or %s. Of a file --layers says what a server maps.\n", output.Bytes(p.Estimate), 100*estimated, output.Bytes(estimatedBytes))
+	} else {
 		fmt.Fprintf(w, "A session of it maps %s.\n\nLayers on the host\n", output.Bytes(p.Session))
 		for _, line := range p.Host {
 			fmt.Fprintf(w, "  %s\n", line)
