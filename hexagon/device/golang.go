@@ -8,11 +8,13 @@ import (
 	"github.com/lutra-lm/lutra/hexagon/hmx/tiles"
 	"github.com/lutra-lm/lutra/hexagon/layout"
 	"github.com/lutra-lm/lutra/hexagon/ref"
+	"github.com/lutra-lm/lutra/kernels/cpu"
 	"github.com/lutra-lm/lutra/kernels/pool"
 )
 
 // Go is a device in Go: it needs no tools, and computes the bits that an NPU does.
 type Go struct {
+	arena  cpu.Arena // of memory, most of which a session may never touch
 	memory []byte
 	tcm    []byte // in place of the memory's first TCMBytes
 	unit   TileUnit
@@ -27,20 +29,27 @@ func NewGo(p *pool.Pool, memory int) (*Go, error) {
 	if memory <= TCMBytes || uint64(memory) > 1<<32 {
 		return nil, fmt.Errorf("hexagon: a device's memory has %d bytes, which is not between %d and 4 GiB", memory, TCMBytes)
 	}
-	return over(newMemory(memory), p), nil
+	g := &Go{}
+	b, err := g.arena.Bytes(memory)
+	if err != nil {
+		return nil, fmt.Errorf("hexagon: a device's memory: %w", err)
+	}
+	g.over(b, p)
+	return g, nil
 }
 
 // NewBeside returns a device over the memory of another one, with TCM of its own: on it
 // the host computes, to the same bits, what the other one has no room for. They must
 // not run at the same time.
 func NewBeside(other Device, p *pool.Pool) *Go {
-	g := over(other.Memory(), p)
-	g.tcm = newMemory(TCMBytes)
+	g := &Go{}
+	g.over(other.Memory(), p)
+	g.tcm = cpu.Aligned[byte](TCMBytes)
 	return g
 }
 
-func over(memory []byte, p *pool.Pool) *Go {
-	return &Go{memory: memory, tcm: memory[:TCMBytes], unit: NewTileUnit(p), pool: p}
+func (g *Go) over(memory []byte, p *pool.Pool) {
+	g.memory, g.tcm, g.unit, g.pool = memory, memory[:TCMBytes], NewTileUnit(p), p
 }
 
 // Name returns "go".
@@ -49,10 +58,10 @@ func (g *Go) Name() string { return "go" }
 // Memory returns the memory that the device computes in.
 func (g *Go) Memory() []byte { return g.memory }
 
-// Close gives the memory back.
+// Close gives the memory back, which nothing may use any more.
 func (g *Go) Close() error {
 	g.memory, g.tcm = nil, nil
-	return nil
+	return g.arena.Free()
 }
 
 // Run computes packets. It looks at ctx between them.

@@ -3,8 +3,6 @@ package device
 import (
 	"fmt"
 	"unsafe"
-
-	"github.com/lutra-lm/lutra/kernels/cpu"
 )
 
 // View returns n numbers of the memory at offset. Numbers are little-endian, as they are
@@ -20,6 +18,3 @@ func View[T uint16 | int16 | uint32 | int32 | float32](memory []byte, offset uin
 	b := memory[offset:][:n*size]
 	return unsafe.Slice((*T)(unsafe.Pointer(&b[0])), n)
 }
-
-// newMemory returns memory that starts on a multiple of a word, of whatever size.
-func newMemory(n int) []byte { return cpu.Aligned[uint8](n) }
