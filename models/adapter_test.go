@@ -285,7 +285,7 @@ func TestRowsOfOtherAdaptersInOneBatchHaveTheBitsTheyHaveAlone(t *testing.T) {
 		model   string
 		threads int
 		alone   bool
-	}{{"llama", 1, false}, {"llama", 1, true}, {"llama", 3, false}, {"llama", 3, true}, {"deepseek2-dense", 3, false}, {"deepseek2-dense", 3, true}, {"deepseek2-v3", 1, false}, {"deepseek2-v3", 3, false}} {
+	}{{"llama", 1, true}, {"llama", 3, false}, {"deepseek2-dense", 3, true}, {"deepseek2-v3", 3, false}, {"llama", 1, false}, {"llama", 3, true}, {"deepseek2-dense", 3, false}, {"deepseek2-v3", 1, false}}[:sweep.Cases(4, 8)] {
 		threads, alone := c.threads, c.alone
 		b := loadBase(t, c.model, threads, LoadOptions{})
 		paths := []string{loras + "/llama-all.gguf", loras + "/llama-some", loras + "/llama-ranks"}

@@ -225,14 +225,16 @@ func TestEveryAnswerHasTheBytesThatItHad(t *testing.T) {
 	sweep.NoRace(t)
 	a, hear := &album{answers: map[string]*strings.Builder{}}, &heard{}
 	thought := "{# <think></think> <tool_call> #}" + template.ChatML
-	for _, w := range []struct {
-		name, template, text string
-	}{
+	worlds := []struct{ name, template, text string }{
 		{"babble", "", ""},
 		{"speech", "", "Grüße, 2 otters: 🦦🦦.\nAnswer: 4"},
 		{"thought", thought, "<think>\nHmm, the\n\n</think>\n\nIt is 4.\nAnswer: 4"},
 		{"call", thought, "I look.\n<tool_call>\n{\"name\": \"get_weather\", \"arguments\": {\"city\": \"Bonn\"}}\n</tool_call>\n<tool_call>\n{\"name\": \"get_weather\", \"arguments\": {\"city\": \"Rome\"}}\n</tool_call>"},
-	} {
+	}
+	if *updateBytes && sweep.Quick() {
+		t.Fatal("-update wants LUTRA_TESTS=all")
+	}
+	for _, w := range worlds[:sweep.Cases(2, len(worlds))] {
 		m := &toy.Model{}
 		if w.text != "" {
 			m = says(t, w.text)
@@ -383,10 +385,13 @@ func (a *album) compare(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	old := strings.Split(string(want), "\n")
-	for i, line := range strings.Split(now.String(), "\n") {
-		if i >= len(old) || line != old[i] {
+	old := slices.Collect(strings.Lines(string(want)))
+	for line := range strings.Lines(now.String()) {
+		if !slices.Contains(old, line) {
 			t.Errorf("the answers have changed: %s (compare those of before and after with LUTRA_BYTES)", line)
 		}
+	}
+	if n := strings.Count(now.String(), "\n"); n != len(old) && !sweep.Quick() {
+		t.Errorf("%d lists of answers, want %d", n, len(old))
 	}
 }

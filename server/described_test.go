@@ -111,7 +111,7 @@ func (h *heard) compare(t *testing.T) {
 		t.Fatal(err)
 	}
 	if string(now) != string(was) {
-		t.Errorf("%s is not what readers ask for: go test ./server -run TestEveryAnswerHasTheBytes -update", requestsFile)
+		t.Errorf("%s is not what readers ask for: LUTRA_TESTS=all go test ./server -run TestEveryAnswerHasTheBytes -update", requestsFile)
 	}
 }
 

@@ -83,7 +83,8 @@ func TestCompilingTakesABoundedNumberOfSteps(t *testing.T) {
 		"overlapping texts":   `{"type": "string", "allOf": [` + many(8, func(i int) string { return fmt.Sprintf(`{"pattern": "(a|b)*a(a|b){%d}"}`, 100+i) }) + `, {"not": {"pattern": "(a|b)*b(a|b){200}"}}]}`,
 		"counted items":       `{"maxItems": 400, "allOf": [` + many(3, func(i int) string { return fmt.Sprintf(`{"contains": {"const": %d}, "maxContains": 30}`, i) }) + `]}`,
 	}
-	if !sweep.All(t) { // half of the work; like others
+	if !sweep.All(t) { // most of the work; like others
+		delete(all, "values")
 		delete(all, "objects as values")
 		delete(all, "overlapping schemas")
 	}

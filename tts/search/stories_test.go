@@ -115,7 +115,7 @@ func TestEveryStoryShownToUsersIsAnsweredRightlyByEveryMethod(t *testing.T) {
 		if got := ask(t, tts.Single{Model: m}, 0, user(s.text)); !isRight(t, got, s.answer) {
 			t.Errorf("greedy: %q is answered %q, want %d", s.text, got, s.answer)
 		}
-		for _, written := range []string{"sc8", "bon8", "beam_search;n=16;width=4", "dvts16x4", "auto"} {
+		for _, written := range []string{"bon8", "beam_search;n=16;width=4", "sc8", "dvts16x4", "auto"}[:sweep.Cases(2, 5)] {
 			if got := ask(t, Search{Model: m, Plan: plan(t, written), Verifiers: v}, 0.8, user(s.text)); !isRight(t, got, s.answer) {
 				t.Errorf("%s: %q is answered %q, want %d", written, s.text, got, s.answer)
 			}

@@ -130,7 +130,7 @@ func TestWhateverAGrammarOfCallsAcceptsIsReadAsCallsThatMeetTheirSchema(t *testi
 				t.Fatalf("%s: %v", f.Name, err)
 			}
 			r := rand.New(rand.NewPCG(1, 2))
-			most, ended, drawn := 0, 0, sweep.Cases(24, 60)
+			most, ended, drawn := 0, 0, sweep.Cases(14, 60)
 			for range drawn {
 				begin := ""
 				if f == Harmony { // no thought, which may be long
