@@ -432,6 +432,62 @@ func TestWhatIsNotFiniteIsNoNumberIn4Bits(t *testing.T) {
 	}
 }
 
+// errorQ4 returns the squared error of 32 elements in 4 bits, and what it is if the element of most weight is -8 times the
+// scale.
+func errorQ4(x []float32) (own, plain float64) {
+	var codes [PartQ4]int8
+	var most float64
+	scale := float64(vector.FromF16(quantizeQ4(&codes, x)))
+	for _, v := range x {
+		if math.Abs(float64(v)) > math.Abs(most) {
+			most = float64(v)
+		}
+	}
+	for i, v := range x {
+		d := float64(v) - scale*float64(codes[i])
+		c := max(-8, min(7, math.RoundToEven(float64(v)/(most/-8))))
+		e := float64(v) - most/-8*c
+		own, plain = own+d*d, plain+e*e
+	}
+	return own, plain
+}
+
+func TestScalesOf4BitsLeaveTheLeastError(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 4))
+	var all, allPlain float64
+	for _, size := range []float32{1, 1e-3, 1e3} {
+		for range 200 {
+			x := kerneltest.RandomVector(r, PartQ4)
+			vector.Scale(x, x, size)
+			own, plain := errorQ4(x)
+			if own > plain*1.01 { // scales are float16
+				t.Errorf("%v: a squared error of %v where the largest element's scale leaves %v", x, own, plain)
+			}
+			all, allPlain = all+own/float64(size*size), allPlain+plain/float64(size*size)
+		}
+	}
+	if all > 0.95*allPlain {
+		t.Errorf("a squared error of %v, and %v without a choice of scales", all, allPlain)
+	}
+	// One element is exact, and so are the codes themselves.
+	x := make([]float32, PartQ4)
+	for i := range x {
+		x[i] = 0.25 * float32(i%16-8)
+	}
+	if own, _ := errorQ4(x); own != 0 {
+		t.Errorf("codes times a scale have an error of %v", own)
+	}
+}
+
+func BenchmarkStoreQ4(b *testing.B) {
+	x := kerneltest.RandomVector(rand.New(rand.NewPCG(1, 2)), 64*PartQ4)
+	value, scales := make([]byte, 64*PartQ4/2), make([]uint16, 64)
+	for b.Loop() {
+		StoreValueQ4(value, scales, x)
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/64, "ns/part")
+}
+
 func BenchmarkAttend(b *testing.B) {
 	r := rand.New(rand.NewPCG(1, 1))
 	for _, shape := range []struct{ d, n, g int }{{32, 32, 2}, {32, 40, 2}, {32, 64, 2}, {32, 64, 32}, {64, 64, 4}, {128, 64, 1}, {128, 64, 4}, {128, 64, 32}} {

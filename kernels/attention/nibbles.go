@@ -47,8 +47,9 @@ func PackQueriesQ4(dst []byte, q []float32) {
 	}
 }
 
-// quantizeQ4 rounds 32 elements to -8 to 7 times a float16 scale, which it returns: the element of
-// most weight is -8 times it.
+// quantizeQ4 rounds 32 elements to -8 to 7 times a float16 scale, which it returns. Scales that put the element of most
+// weight near -8 are candidates, as llama.cpp has them for weights. Those codes are taken that have the least squared
+// error at the scale that suits them best.
 func quantizeQ4(codes *[PartQ4]int8, x []float32) (scale uint16) {
 	clear(codes[:])
 	least, most := x[0], x[0]
@@ -61,16 +62,53 @@ func quantizeQ4(codes *[PartQ4]int8, x []float32) (scale uint16) {
 	if d := most - most; d != 0 {
 		return notANumber // so that whoever reads it sees that something was not finite
 	}
-	scale = vector.ToF16(max(-largestF16, min(largestF16, most/-8)))
-	s := vector.FromF16(scale)
-	if s == 0 {
+	if max(most, -most) < vector.MinAbsMax {
 		return 0
 	}
-	for i, v := range x {
-		c := math.RoundToEven(float64(v / s))
-		codes[i] = int8(max(-8, min(7, c)))
+	// Codes c of the least error have Σxc/Σc² for a scale, and then the largest (Σxc)²/Σc².
+	unit, gain := float32(0), float32(-1)
+	for _, place := range [...]float32{-8, -8.8, -7.4} { // of most
+		product, square := roundQ4(codes, x, place/most)
+		if product /= most; product*product > gain*square {
+			unit, gain = product/square, product*product/square
+		}
 	}
+	scale = vector.ToF16(max(-largestF16, min(largestF16, unit*most)))
+	s := vector.FromF16(scale)
+	if s == 0 {
+		clear(codes[:])
+		return 0
+	}
+	roundQ4(codes, x, 1/s)
 	return scale
+}
+
+// roundQ4 rounds x·inv to codes c, and returns Σxc and Σc².
+func roundQ4(codes *[PartQ4]int8, x []float32, inv float32) (product, square float32) {
+	var even, odd float32 // chains of additions of their own
+	squares := int32(0)
+	x = x[:PartQ4]
+	for i := 0; i < PartQ4; i += 2 {
+		c, d := codeQ4(x[i], inv), codeQ4(x[i+1], inv)
+		codes[i], codes[i+1] = int8(c), int8(d)
+		squares += c*c + d*d
+		even += float32(x[i] * float32(c)) // the conversion forbids a fused multiply-add
+		odd += float32(x[i+1] * float32(d))
+	}
+	return even + odd, float32(squares)
+}
+
+// codeQ4 rounds x·inv half to even, within -8 and 7.
+func codeQ4(x, inv float32) int32 {
+	const magic, bits = 0x1.8p23, 0x4b400000 // adding it leaves the rounded integer in the low bits
+	y := float32(x * inv)
+	if y > 7 {
+		y = 7
+	}
+	if y < -8 {
+		y = -8
+	}
+	return int32(math.Float32bits(y+magic)) - bits
 }
 
 // Numbers of float16: the largest finite one, and the bits of none.
