@@ -283,7 +283,8 @@ func TestWith8BitsTernaryProductsAreTheCPUs(t *testing.T) {
 			if !slices.Equal(got, want) {
 				t.Errorf("%s: NMSE %.3g against the CPU's products, want the same bits", name, nmse(got, want))
 			}
-			if tiled := b.Work().Tiled - before; tiled != int64(n) && n > fewRows || tiled != 0 && n <= fewRows {
+			few := LookupRows(layout.Ternary, true)
+			if tiled := b.Work().Tiled - before; tiled != int64(n) && n > few || tiled != 0 && n <= few {
 				t.Errorf("%s: of %d rows the tile unit multiplies %d", name, n, tiled)
 			}
 		}

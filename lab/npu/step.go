@@ -20,7 +20,7 @@ func steps(_ ablation.Counts, m *soc.Machine, a *Ablation) error {
 	_ = Change{Head: HeadCPU}.Apply(&theirs) // no bits change
 	var one [2]float64
 	for _, batch := range soc.ExecutedBatches {
-		executed, err := soc.ExecutedStep(soc.Step{Batch: batch, Rows: 1, Context: tmanContext})
+		executed, err := soc.ExecutedBatch(batch)
 		if err != nil {
 			return err
 		}

@@ -35,9 +35,10 @@ var order = [][]string{{"attn_q", "attn_k", "attn_v"}, {"attn_output"}, {"ffn_ga
 
 // aLayer loads the matrices of a layer of stepModel, each size once: codes make no difference
 // to counts.
-func aLayer(t *testing.T, dev device.Device, path hexagon.Path) (*hexagon.Backend, map[string]kernels.Linear) {
+func aLayer(t *testing.T, dev device.Device, o hexagon.Options) (*hexagon.Backend, map[string]kernels.Linear) {
 	x, _ := Shape(stepModel)
-	b := hexagon.New("test", func(int) (device.Device, error) { return dev, nil }, hexagon.Options{Path: path, Keys: 1 << 20, Timeout: runLimit})
+	o.Keys, o.Timeout = 1<<20, runLimit
+	b := hexagon.New("test", func(int) (device.Device, error) { return dev, nil }, o)
 	sizes, all := map[[2]int]kernels.Linear{}, map[string]kernels.Linear{}
 	for _, m := range x.Matrices[:len(x.Matrices)-1] {
 		size := [2]int{m.M, m.K}
@@ -94,7 +95,7 @@ func TestTheTilesThatExecuteAreThoseThatTheSearchFinds(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := &recorder{Device: dev}
-	b, all := aLayer(t, r, hexagon.PathAuto)
+	b, all := aLayer(t, r, hexagon.Options{})
 	chip, _ := soc.Named("8gen3")
 	x, _ := Shape(stepModel)
 	r.packets = nil
@@ -131,7 +132,7 @@ func TestTheTilesThatExecuteAreThoseThatTheSearchFinds(t *testing.T) {
 // What DMA moves for lookups of more rows are their tables and results, and keys and values, beside the weights of one.
 func TestMoreRowsBringNoMoreWeights(t *testing.T) {
 	moved := func(batch int) (sum float64) {
-		x, err := soc.ExecutedStep(soc.Step{Batch: batch, Rows: 1, Context: tmanContext})
+		x, err := soc.ExecutedStep(soc.Step{Batch: batch, Rows: 1, Context: tmanContext, Path: soc.ByLookup})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -149,7 +150,7 @@ func TestMoreRowsBringNoMoreWeights(t *testing.T) {
 		tables += float64(2*device.TableStride(p.K, false) + 4*p.M)
 	}
 	one := moved(1)
-	for _, batch := range []int{2, 4, 8} {
+	for _, batch := range soc.ExecutedBatches[1:] {
 		if n := moved(batch); n > one+float64(batch-1)*tables || n < one {
 			t.Errorf("%d rows: %.0f bytes, one row %.0f", batch, n, one)
 		}

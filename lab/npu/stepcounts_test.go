@@ -2,7 +2,6 @@ package npu
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"os"
 	"os/exec"
@@ -18,6 +17,7 @@ import (
 	"github.com/lutra-lm/lutra/internal/sweep"
 	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/lab/npu/soc"
+	"github.com/lutra-lm/lutra/lab/npu/tiling"
 	"github.com/lutra-lm/lutra/lab/npu/timeline"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/gguf"
@@ -47,20 +47,51 @@ func (d *idle) Run(_ context.Context, packets []device.Packet) (device.Counts, e
 	return device.Counts{}, nil
 }
 
-// layersOf loads so many layers of stepModel, with its head, whose steps a device is given.
-func layersOf(t *testing.T, layers int, dev *idle) models.Model {
-	shape, err := synthetic.Named(stepShape)
-	if err != nil {
-		t.Fatal(err)
+// Close leaves the device to other models.
+func (d *idle) Close() error { return nil }
+
+// layersCounted is a model of one layer, and one of two, whose steps are given to a device that counts.
+type layersCounted struct {
+	*counter
+	devices [2]*idle
+	models  [2]models.Model
+}
+
+// lookupsOf has products go by a path alone: all rows of a batch by lookups, or none.
+var lookupsOf = map[soc.Path]int{soc.ByLookup: tiling.MMA, soc.ByTiles: -1}
+
+// load loads layers of a shape in a format, with products by a path alone.
+func (c *counter) load(t *testing.T, s synthetic.Shape, blocks gguf.Type, path soc.Path) *layersCounted {
+	x := &layersCounted{counter: c}
+	for i := range x.models {
+		s.Layers, x.devices[i] = i+1, &idle{Device: c.dev}
+		x.models[i] = modelOn(t, s, blocks, x.devices[i], hexagon.Options{Keys: 256 << 20, Timeout: runLimit, Lookups: lookupsOf[path]})
 	}
-	shape.Layers = layers
-	f, err := synthetic.Build(shape, synthetic.Options{Blocks: gguf.TQ2_0, Head: gguf.Q4_0, Seed: 1})
+	return x
+}
+
+// step executes a step: what it does before its last layer, in each further one, and behind them.
+func (x *layersCounted) step(t *testing.T, s soc.Step) *soc.Executed {
+	var works [2][]timeline.Work
+	for i, m := range x.models {
+		works[i] = x.works(stepPackets(t, m, x.devices[i], s))
+	}
+	begin, layer, end, ok := divide(works[0], works[1])
+	if !ok {
+		t.Fatalf("%v: a second layer is not like the first", s)
+	}
+	return &soc.Executed{Begin: begin, Layer: layer, End: end}
+}
+
+// modelOn loads a synthetic model, whose steps a device is given.
+func modelOn(t *testing.T, shape synthetic.Shape, blocks gguf.Type, dev *idle, o hexagon.Options) models.Model {
+	f, err := synthetic.Build(shape, synthetic.Options{Blocks: blocks, Head: gguf.Q4_0, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	workers := pool.New(2)
 	t.Cleanup(workers.Close)
-	b := hexagon.New("test", func(int) (device.Device, error) { return dev, nil }, hexagon.Options{Keys: 256 << 20, Timeout: runLimit})
+	b := hexagon.New("test", func(int) (device.Device, error) { return dev, nil }, o)
 	bundle, err := models.LoadFile(f, models.LoadOptions{Backend: b, Pool: workers})
 	if err != nil {
 		t.Fatal(err)
@@ -243,53 +274,48 @@ func countsProgram(t *testing.T) string {
 	return built(t, "build/lutra-counts.elf")
 }
 
-// Norms, rotations, attention, gates, products and the head of stepModel execute, and are as recorded: with -update all of
-// wholeSteps, else the first.
+// Norms, rotations, attention, gates, products and the head of stepModel execute, and are as recorded: those of a decoded row,
+// and a layer's products in bytes. With -update all of wholeSteps execute that -run names, and are recorded.
 func TestAWholeStepThatExecutesIsAsRecorded(t *testing.T) {
 	c := newCounter(t, 1<<30)
-	var text strings.Builder
-	keep := func() { // what has executed is not lost where the test ends early
-		if *update {
-			if err := os.WriteFile(stepsFile, []byte(text.String()), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
+	loaded := map[soc.Path]*layersCounted{}
+	recorded := map[soc.Step]*soc.Executed{}
+	shape, err := synthetic.Named(stepShape)
+	if err != nil {
+		t.Fatal(err)
 	}
-	write := func(head string, executed, recorded []timeline.Work) {
-		text.WriteString(head)
-		if err := timeline.Write(&text, executed); err != nil {
+	for i, s := range wholeSteps {
+		recorded[s] = recordedStep(t, s)
+		t.Run(s.String(), func(t *testing.T) {
+			if i > 1 && !*update {
+				t.Skip("it takes long")
+			}
+			executed := &soc.Executed{}
+			if s.Path == soc.ByBytes {
+				executed.Layer = c.works(productsInBytes(t, soc.Chunk, -1))
+			} else {
+				if loaded[s.Path] == nil {
+					loaded[s.Path] = c.load(c.t, shape, gguf.TQ2_0, s.Path)
+				}
+				executed = loaded[s.Path].step(t, s)
+			}
+			if *update {
+				recorded[s] = executed
+				return
+			}
+			r := recorded[s]
+			for _, part := range [][2][]timeline.Work{{executed.Begin, r.Begin}, {executed.Layer, r.Layer}, {executed.End, r.End}} {
+				compare(t, s.String(), part[0], part[1])
+			}
+		})
+	}
+	if *update {
+		var text strings.Builder
+		if err := soc.WriteSteps(&text, wholeSteps, func(s soc.Step) *soc.Executed { return recorded[s] }); err != nil {
 			t.Fatal(err)
 		}
-		if !*update {
-			compare(t, strings.ReplaceAll(head, "\n", " "), executed, recorded)
-		}
-	}
-	inBytes := soc.Step{Batch: 1, Rows: soc.Chunk}
-	write(fmt.Sprintf("step %d %d %d\nlayer\n", inBytes.Batch, inBytes.Rows, inBytes.Context), c.works(productsInBytes(t)), recordedStep(t, inBytes).Layer)
-	keep()
-	var devices [2]*idle
-	var loaded [2]models.Model
-	for i := range loaded {
-		devices[i] = &idle{Device: c.dev}
-		loaded[i] = layersOf(t, i+1, devices[i])
-	}
-	for _, k := range wholeSteps {
-		var works [2][]timeline.Work
-		for i := range works {
-			works[i] = c.works(stepPackets(t, loaded[i], devices[i], k))
-		}
-		begin, layer, end, ok := divide(works[0], works[1])
-		if !ok {
-			t.Fatalf("%v: a second layer is not like the first", k)
-		}
-		r := recordedStep(t, k)
-		write(fmt.Sprintf("step %d %d %d\nbegin\n", k.Batch, k.Rows, k.Context), begin, r.Begin)
-		write("layer\n", layer, r.Layer)
-		write("end\n", end, r.End)
-		keep()
-		t.Logf("%v executed", k)
-		if !*update {
-			break
+		if err := os.WriteFile(stepsFile, []byte(text.String()), 0o644); err != nil {
+			t.Fatal(err)
 		}
 	}
 }
@@ -325,21 +351,72 @@ func compare(t *testing.T, part string, executed, recorded []timeline.Work) {
 }
 
 // wholeSteps are the steps that soc.ExecutedStep has.
-var wholeSteps = []soc.Step{{Batch: 1, Rows: 1, Context: tmanContext}, {Batch: 2, Rows: 1, Context: tmanContext}, {Batch: 4, Rows: 1, Context: tmanContext}, {Batch: 8, Rows: 1, Context: tmanContext},
-	{Batch: 16, Rows: 1, Context: tmanContext}, {Batch: 1, Rows: soc.Chunk, Context: soc.Chunk}, {Batch: 1, Rows: soc.Chunk, Context: promptTokens}}
+var wholeSteps = []soc.Step{
+	{Batch: 1, Rows: soc.Chunk, Path: soc.ByBytes},
+	{Batch: 1, Rows: 1, Context: tmanContext, Path: soc.ByLookup}, {Batch: 2, Rows: 1, Context: tmanContext, Path: soc.ByLookup}, {Batch: 4, Rows: 1, Context: tmanContext, Path: soc.ByLookup},
+	{Batch: 8, Rows: 1, Context: tmanContext, Path: soc.ByLookup}, {Batch: 16, Rows: 1, Context: tmanContext, Path: soc.ByLookup},
+	{Batch: 1, Rows: 1, Context: tmanContext, Path: soc.ByTiles}, {Batch: 16, Rows: 1, Context: tmanContext, Path: soc.ByTiles},
+	{Batch: 1, Rows: soc.Chunk, Context: soc.Chunk, Path: soc.ByTiles}, {Batch: 1, Rows: soc.Chunk, Context: promptTokens, Path: soc.ByTiles},
+}
 
-// productsInBytes returns the packets of a layer's products of a chunk by tiles of bytes. Its device computes, since the host
-// looks at results.
-func productsInBytes(t *testing.T) []device.Packet {
+// productsInBytes returns the packets of a layer's products of rows rows by PathInt8, up to lookups of them by lookups and
+// more by tiles of bytes. Its device computes, since the host looks at results.
+func productsInBytes(t *testing.T, rows, lookups int) []device.Packet {
 	dev, err := device.NewGo(nil, stepMemory)
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := &recorder{Device: dev}
-	b, all := aLayer(t, r, hexagon.PathInt8)
+	b, all := aLayer(t, r, hexagon.Options{Path: hexagon.PathInt8, Lookups: lookups})
 	r.packets = nil
-	runLayer(t, b, all, soc.Chunk, func(string) {})
+	runLayer(t, b, all, rows, func(string) {})
 	return r.packets
+}
+
+// rowsFormats are formats of models whose few rows go by lookups.
+var rowsFormats = []struct {
+	blocks gguf.Type
+	format layout.Format
+}{
+	{gguf.TQ2_0, layout.Ternary}, {gguf.Q1_0, layout.Format{Bits: 1, Group: 128}}, {gguf.Q2_0, layout.Format{Bits: 2, Group: 64}}, {gguf.PQ2_0, layout.Format{Bits: 2, Group: 128}},
+	{gguf.Q4_0, layout.Q4_0}, {gguf.Q4_1, layout.Format{Bits: 4, Group: 32, Offsets: true}}, {gguf.IQ4_NL, layout.IQ4_NL}, {gguf.Q8_0, layout.Q8_0},
+}
+
+// One row more by lookups takes longer than by tiles, and one row less does not, but for half a percent: by executed packets
+// of a layer.
+func TestRowsByLookupsAreAsManyAsExecutedPacketsSay(t *testing.T) {
+	const tie = 0.005
+	c := newCounter(t, 1<<30)
+	chip, _ := soc.Named("8gen3")
+	m := soc.NewMachine(chip)
+	check := func(t *testing.T, few, most int, seconds func(rows int, path soc.Path) float64) {
+		for rows := few; rows <= min(few+1, most); rows++ {
+			lookups, tiles := seconds(rows, soc.ByLookup), seconds(rows, soc.ByTiles)
+			t.Logf("%d rows: %.1f µs by lookups, %.1f by tiles", rows, 1e6*lookups, 1e6*tiles)
+			if rows == few && lookups > (1+tie)*tiles || rows > few && lookups < (1-tie)*tiles {
+				t.Errorf("%d rows go by lookups, but %d rows take %.1f µs by lookups and %.1f by tiles", few, rows, 1e6*lookups, 1e6*tiles)
+			}
+		}
+	}
+	shape, err := synthetic.Named(stepShape)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shape.Vocab = 512 // the head is no part of a layer
+	for _, f := range rowsFormats {
+		t.Run(f.blocks.String(), func(t *testing.T) {
+			loaded := map[soc.Path]*layersCounted{soc.ByLookup: c.load(t, shape, f.blocks, soc.ByLookup), soc.ByTiles: c.load(t, shape, f.blocks, soc.ByTiles)}
+			check(t, hexagon.LookupRows(f.format, false), tiling.MMA, func(rows int, path soc.Path) float64 {
+				x := loaded[path].step(t, soc.Step{Batch: rows, Rows: 1, Context: 16})
+				return m.Run(x.Whole(2)).Seconds - m.Run(x.Whole(1)).Seconds
+			})
+		})
+	}
+	t.Run("int8", func(t *testing.T) {
+		check(t, hexagon.LookupRows(layout.Ternary, true), tiling.MMA, func(rows int, path soc.Path) float64 {
+			return m.Run(c.works(productsInBytes(t, rows, lookupsOf[path]))).Seconds
+		})
+	})
 }
 
 // divide finds what a step does before its last layers, in each, and behind them.

@@ -90,7 +90,7 @@ func (m *Machine) Stages(x Matrix, n int, t tiling.Tiling) (timeline.Costs, int)
 }
 
 // Tiled returns the cost of a product of rows rows on the tile unit, with dequantisation in a
-// pipeline (overlap) or before it. Rows beyond a chunk pass again over the matrix.
+// pipeline (overlap) or before it. Rows become tiles elsewhere. Rows beyond a chunk pass again over the matrix.
 func (m *Machine) Tiled(x Matrix, rows int, overlap bool) (Cost, error) {
 	l, err := m.layout(x, rows)
 	if err != nil {
@@ -122,7 +122,7 @@ const (
 
 // Path returns how rows rows are multiplied: few by lookups, as package hexagon does it.
 func (m *Machine) Path(x Matrix, rows int) Path {
-	f := layout.Format{Bits: x.Bits, Group: x.Group}
+	f := layout.Format{Bits: x.Bits, Group: x.Group, Offsets: x.Offsets}
 	if x.Group >= x.K {
 		f.Group = 0
 	}

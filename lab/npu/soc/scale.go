@@ -22,8 +22,8 @@ var bitnet = func() Model {
 	return m
 }()
 
-// ExecutedBatches are the batches of a row each whose steps executed, and ExecutedContext is the context of their tokens: the
-// mean of T-MAN's 128 tokens after 1024.
+// ExecutedBatches are the batches of a row each whose steps executed by lookups, the first and the last by tiles, too.
+// ExecutedContext is the context of their tokens: the mean of T-MAN's 128 tokens after 1024.
 var ExecutedBatches = []int{1, 2, 4, 8, 16}
 
 const ExecutedContext = 1024 + 64
@@ -32,8 +32,7 @@ const ExecutedContext = 1024 + 64
 const executedThreads = 4
 
 var (
-	executedLookups  = []int{1, 2, 4, 8} // more rows went by tiles
-	executedTiles    = []int{16, Chunk}
+	executedTiles    = []int{1, 16, Chunk}
 	executedContexts = []int{Chunk, 1024} // of chunks
 )
 
@@ -258,23 +257,22 @@ func between(n int, executed []int, cost func(n int) Cost) Cost {
 	return c
 }
 
-// byRows returns a part of the cost of rows rows, by a path. Less rows than a tile's take as long as sixteen, and more than a chunk
-// are several.
+// byRows returns a part of the cost of rows rows, by a path. More than a chunk are several.
 func (m scaler) byRows(rows int, path Path, beside bool, part func(parts) Cost) Cost {
 	cost := func(n int) Cost {
-		s, of := m.scaling(n), Step{n, 1, ExecutedContext}
+		s, of := m.scaling(n), Step{n, 1, ExecutedContext, path}
 		if s.beside = beside; n == Chunk {
-			of = Step{1, Chunk, Chunk}
+			of = Step{1, Chunk, Chunk, path}
 		}
 		return part(m.parts(of, &s))
 	}
 	switch {
 	case path == ByLookup:
-		return between(rows, executedLookups, cost)
+		return between(rows, ExecutedBatches, cost)
 	case rows > Chunk:
 		return cost(Chunk).times(float64(rows) / Chunk)
 	}
-	return between(max(rows, executedTiles[0]), executedTiles, cost)
+	return between(rows, executedTiles, cost)
 }
 
 // Attention returns the cost of attention in all layers: a sequence of one row is like one of a batch, others are like chunks.
@@ -293,14 +291,14 @@ func (m scaler) attention(work []Work) (sum Cost) {
 		sum.Add(between(w.Context, executedContexts, func(context int) Cost {
 			s := m.scaling(1)
 			s.queries = blocks(w.Rows, group) / blocks(Chunk, bitnet.Heads/bitnet.KVHeads)
-			return m.parts(Step{1, Chunk, context}, &s).attention
+			return m.parts(Step{1, Chunk, context, ByTiles}, &s).attention
 		}))
 	}
 	if ones > 0 {
 		sum.Add(between(ones, ExecutedBatches, func(batch int) Cost {
 			s := m.scaling(1)
 			s.queries, s.keys = blocks(1, group)/tiling.MMA, float64(tokens)/float64(ones)/ExecutedContext
-			return m.parts(Step{batch, 1, ExecutedContext}, &s).attention
+			return m.parts(Step{batch, 1, ExecutedContext, ByLookup}, &s).attention
 		}))
 	}
 	return sum

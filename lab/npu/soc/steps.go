@@ -4,10 +4,13 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"sync"
 
+	"github.com/lutra-lm/lutra/hexagon"
+	"github.com/lutra-lm/lutra/hexagon/layout"
 	"github.com/lutra-lm/lutra/lab/npu/timeline"
 )
 
@@ -16,8 +19,16 @@ import (
 //go:embed steps.txt
 var executed string
 
-// Step names a step that executed: of so many sequences, the rows of each, and how many tokens each then has.
-type Step struct{ Batch, Rows, Context int }
+// Step names a step that executed: of so many sequences, the rows of each, how many tokens each then has, and the path of
+// its products. Of ByBytes a layer's products alone executed.
+type Step struct {
+	Batch, Rows, Context int
+	Path                 Path
+}
+
+func (s Step) String() string {
+	return fmt.Sprintf("step %d %d %d %s", s.Batch, s.Rows, s.Context, s.Path)
+}
 
 // Executed is a step of a model. Begin and End have one layer together, and each further layer has Layer's packets.
 type Executed struct {
@@ -25,6 +36,31 @@ type Executed struct {
 }
 
 var steps = sync.OnceValues(func() (map[Step]*Executed, error) { return parseSteps(executed) })
+
+// WriteSteps writes steps as Executed's file has them.
+func WriteSteps(w io.Writer, list []Step, of func(Step) *Executed) error {
+	for _, s := range list {
+		if _, err := fmt.Fprintln(w, s); err != nil {
+			return err
+		}
+		x := of(s)
+		for _, part := range []struct {
+			name string
+			list []timeline.Work
+		}{{"begin", x.Begin}, {"layer", x.Layer}, {"end", x.End}} {
+			if len(part.list) == 0 {
+				continue
+			}
+			if _, err := fmt.Fprintln(w, part.name); err != nil {
+				return err
+			}
+			if err := timeline.Write(w, part.list); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
 
 func parseSteps(text string) (map[Step]*Executed, error) {
 	all := map[Step]*Executed{}
@@ -42,8 +78,8 @@ func parseSteps(text string) (map[Step]*Executed, error) {
 		line = strings.TrimSuffix(line, "\n")
 		var s Step
 		part := map[string]bool{"begin": true, "layer": true, "end": true}[line]
-		n, _ := fmt.Sscanf(line, "step %d %d %d", &s.Batch, &s.Rows, &s.Context)
-		if n != 3 && !part {
+		n, _ := fmt.Sscanf(line, "step %d %d %d %s", &s.Batch, &s.Rows, &s.Context, &s.Path)
+		if n != 4 && !part {
 			lines = append(lines, line)
 			continue
 		}
@@ -51,7 +87,7 @@ func parseSteps(text string) (map[Step]*Executed, error) {
 			return nil, err
 		}
 		switch {
-		case n == 3:
+		case n == 4:
 			x, of = &Executed{}, nil
 			all[s] = x
 		case x == nil:
@@ -75,9 +111,30 @@ func ExecutedStep(s Step) (*Executed, error) {
 	}
 	x, ok := all[s]
 	if !ok {
-		return nil, fmt.Errorf("soc: no step of %d sequences, %d rows at %d tokens has executed", s.Batch, s.Rows, s.Context)
+		return nil, fmt.Errorf("soc: no %v has executed", s)
 	}
 	return x, nil
+}
+
+// ExecutedBatch returns a step of a batch, a row each. Layers and head go by the paths that package hexagon takes for so
+// many rows.
+func ExecutedBatch(batch int) (*Executed, error) {
+	of := func(f layout.Format) (*Executed, error) {
+		path := ByTiles
+		if batch <= hexagon.LookupRows(f, false) {
+			path = ByLookup
+		}
+		return ExecutedStep(Step{batch, 1, ExecutedContext, path})
+	}
+	layers, err := of(layout.Ternary)
+	if err != nil {
+		return nil, err
+	}
+	head, err := of(layout.Q4_0)
+	if err != nil {
+		return nil, err
+	}
+	return &Executed{layers.Begin, layers.Layer, head.End}, nil
 }
 
 // Whole returns the packets of a step of so many layers, of which Begin and End have one.
