@@ -70,6 +70,7 @@ type Candidate struct {
 	Score        float64
 	Answer       string
 	Votes        int
+	Filtered     bool
 }
 
 // Stream asks for an answer and yields what comes of it, as long as the caller wants.

@@ -18,7 +18,8 @@ import (
 // examplesRule is the one rule that has to run what candidates wrote.
 const examplesRule = "examples"
 
-// rules choose among at least one candidate, and report whether the choice is right.
+// rules choose among at least one candidate, and report whether the choice is right. As in a search, candidates that
+// are cut are chosen only where all are; the first two rules are of the samples themselves.
 var rules = []struct {
 	name  string
 	right func(drawn []ballot) bool
@@ -29,9 +30,9 @@ var rules = []struct {
 	{name: "any", right: func(drawn []ballot) bool { return slices.ContainsFunc(drawn, func(b ballot) bool { return b.Right }) }},
 	// A single sample.
 	{name: "first", right: func(drawn []ballot) bool { return drawn[0].Right }, needs: func([]ballot) int { return 1 }},
-	{name: "shortest", right: func(drawn []ballot) bool { return slices.MinFunc(drawn, byLength).Right }},
+	{name: "shortest", right: func(drawn []ballot) bool { return slices.MinFunc(whole(drawn), byLength).Right }},
 	// The highest score, which is the mean probability of the tokens where there was no verifier.
-	{name: "score", right: func(drawn []ballot) bool { return slices.MaxFunc(drawn, byScore).Right }},
+	{name: "score", right: func(drawn []ballot) bool { return slices.MaxFunc(whole(drawn), byScore).Right }},
 	// The most frequent answer, or code.
 	{name: "vote", right: voted},
 	// The same, of as many candidates as a server buys that does so in rounds.
@@ -55,7 +56,7 @@ func bought(drawn []ballot) int {
 	for n := set.First; ; {
 		votes := map[string]int{}
 		for _, b := range drawn[:n] {
-			if b.key != "" {
+			if b.key != "" && !b.Cut {
 				votes[b.key]++
 			}
 		}
@@ -168,6 +169,7 @@ func byScore(a, b ballot) int  { return cmp.Compare(a.Score, b.Score) }
 // elect returns the candidate whose answer has the greatest sum of weights; the higher score decides between equals.
 // Candidates without an answer have no vote.
 func elect(drawn []ballot, weight func(ballot) float64) ballot {
+	drawn = whole(drawn)
 	sums := map[string]float64{}
 	for _, b := range drawn {
 		if b.key != "" {
@@ -177,6 +179,14 @@ func elect(drawn []ballot, weight func(ballot) float64) ballot {
 	return slices.MaxFunc(drawn, func(a, b ballot) int {
 		return cmp.Or(cmp.Compare(sums[a.key], sums[b.key]), byScore(a, b))
 	})
+}
+
+// whole returns the ballots that are not cut, or all if all are cut.
+func whole(drawn []ballot) []ballot {
+	if left := slices.DeleteFunc(slices.Clone(drawn), func(b ballot) bool { return b.Cut }); len(left) > 0 {
+		return left
+	}
+	return drawn
 }
 
 // answerKey returns the key of a candidate's answer, or its code without white space where it has one.

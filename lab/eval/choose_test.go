@@ -52,6 +52,29 @@ func TestARuleChoosesAgainAmongAJournalsCandidates(t *testing.T) {
 	}
 }
 
+func TestCandidatesThatAreCutAreChosenOnlyWhereAllAre(t *testing.T) {
+	r := answers()
+	r.Candidates[1].Cut = true // the one that is right
+	for _, want := range []float64{0, 1} {
+		got, err := Choose(t.Context(), r, []string{"shortest", "score", "weighted"}, []int{4}, 5)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range got {
+			if c.Right != want {
+				t.Errorf("%+v, want %v right", c, want)
+			}
+		}
+		for i := range r.Candidates {
+			r.Candidates[i].Cut = true
+		}
+	}
+	r = Record{Sample: &Sample{Candidates: []Candidate{{Answer: "7", Right: true}, {Answer: "5", Cut: true}, {Answer: "5", Cut: true}}}}
+	if got, err := Choose(t.Context(), r, []string{"vote", "adaptive"}, []int{3}, 5); err != nil || got[0].Right != 1 || got[1].Right != 1 {
+		t.Errorf("answers that are cut have votes: %+v, %v", got, err)
+	}
+}
+
 func TestAVoteInRoundsBuysNoMoreThanItNeeds(t *testing.T) {
 	of := func(keys string) (drawn []ballot) {
 		for _, k := range strings.Split(keys, "") {
@@ -158,6 +181,8 @@ func TestTheEvidenceOfAPublicModelIsWhatItsJournalsGive(t *testing.T) {
 	}{
 		"humaneval-qwen2.5-coder-1.5b":    {"tts-humaneval.csv", []string{"first", "vote", "score", "shortest", "any"}, 14},
 		"gsm-symbolic-qwen2.5-coder-1.5b": {"tts-gsm-symbolic.csv", []string{"first", "vote", "adaptive", "score", "weighted", "shortest", "any"}, 19},
+		"chain-sum-qwen2.5-coder-1.5b":    {"tts-chain-sum-qwen2.5-coder-1.5b.csv", []string{"first", "vote", "score", "weighted", "shortest", "any"}, 17},
+		"chain-sum-smollm2-135m":          {"tts-chain-sum-smollm2-135m.csv", []string{"first", "vote", "score", "weighted", "shortest", "any"}, 22},
 	} {
 		t.Run(journal, func(t *testing.T) {
 			made := rowsOfJournal(t, "testdata/"+journal+".jsonl.gz", want.rules)
@@ -201,7 +226,7 @@ func rowsOfJournal(t *testing.T, path string, rules []string) map[string][]strin
 				greedy++
 			}
 		}
-		some, err := Choose(t.Context(), r, rules, []int{1, 2, 4, 8}, 100)
+		some, err := Choose(t.Context(), r, rules, []int{1, 2, 4, 8, 16}, 100)
 		list = append(list, some...)
 		return err
 	})

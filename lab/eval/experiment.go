@@ -30,6 +30,8 @@ type Candidate struct {
 	Score  float64 `json:"score"` // of the verifier, in [0, 1]; 0: not known
 	Votes  int     `json:"votes"` // candidates with the same answer; 0: not known
 	Chosen bool    `json:"chosen"`
+	// Cut: its end is missing, or it was filtered out, so that it has a vote only where all candidates are cut.
+	Cut bool `json:"cut,omitempty"`
 
 	States []float32 `json:"-"` // probe.Features; nil: they are not kept
 }

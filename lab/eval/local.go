@@ -89,7 +89,8 @@ func ask(ctx context.Context, s tts.Strategy, m *Searcher, req *tts.Request) (So
 		case *tts.Outcome:
 			for _, c := range w.Candidates {
 				kept := Candidate{
-					Text: marks.Answer(c.Text, inThought), Score: finite(c.Score), Votes: c.Votes, Chosen: slices.Contains(w.Choices, c),
+					Text: marks.Answer(c.Text, inThought), Score: finite(c.Score), Votes: c.Votes,
+					Chosen: slices.Contains(w.Choices, c), Cut: !c.Complete(),
 				}
 				if m.States && c.Readings.Tokens > 0 {
 					kept.States = probe.Features(nil, &c.Readings)

@@ -51,7 +51,9 @@ func (r remote) solve(ctx context.Context, p Point, q Question) (Solution, error
 	out := Solution{Text: text.Think.Answer(resp.Choices[0].Message.Content, false), Tokens: resp.Usage.CompletionTokens}
 	if req.N > 1 {
 		for _, c := range resp.Choices {
-			out.Candidates = append(out.Candidates, Candidate{Text: text.Think.Answer(c.Message.Content, false)})
+			out.Candidates = append(out.Candidates, Candidate{
+				Text: text.Think.Answer(c.Message.Content, false), Cut: c.FinishReason == openai.FinishReasonLength,
+			})
 		}
 		out.Text = vote(out.Candidates)
 	}
@@ -89,7 +91,8 @@ func (r remote) searched(ctx context.Context, req openai.ChatCompletionRequest, 
 			}
 			for _, one := range chunk.Search.Candidates {
 				out.Candidates = append(out.Candidates, Candidate{
-					Text: text.Think.Answer(one.Text, false), Score: one.Score, Votes: one.Votes, Chosen: one.Index == chosen,
+					Text: text.Think.Answer(one.Text, false), Score: one.Score, Votes: one.Votes,
+					Chosen: one.Index == chosen, Cut: one.Filtered || one.FinishReason != string(openai.FinishReasonStop),
 				})
 			}
 		}
@@ -119,18 +122,33 @@ func (r remote) chat(p Point, q Question) (openai.ChatCompletionRequest, error) 
 func vote(candidates []Candidate) (text string) {
 	votes := map[string]int{}
 	keys := make([]string, len(candidates))
-	for i, c := range candidates {
-		if a, ok := defaultReader.Read(c.Text); ok {
+	voters := complete(candidates)
+	for _, i := range voters {
+		if a, ok := defaultReader.Read(candidates[i].Text); ok {
 			keys[i] = a.Key
 			votes[a.Key]++
 		}
 	}
-	best := 0
-	for i, k := range keys {
-		if candidates[i].Votes = votes[k]; votes[k] > votes[keys[best]] {
+	best := voters[0]
+	for _, i := range voters {
+		if candidates[i].Votes = votes[keys[i]]; votes[keys[i]] > votes[keys[best]] {
 			best = i
 		}
 	}
 	candidates[best].Chosen = true
 	return candidates[best].Text
+}
+
+// complete returns the indices of the candidates that are not cut, or of all if all are cut, as searches do.
+func complete(candidates []Candidate) []int {
+	var whole, all []int
+	for i, c := range candidates {
+		if all = append(all, i); !c.Cut {
+			whole = append(whole, i)
+		}
+	}
+	if len(whole) == 0 {
+		return all
+	}
+	return whole
 }

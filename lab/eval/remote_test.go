@@ -57,7 +57,7 @@ const searched = `data: {"choices":[{"index":0,"delta":{"content":""}}],"test_ti
 
 data: {"choices":[{"index":0,"delta":{"content":"Answer: "}}]}
 
-data: {"choices":[{"index":0,"delta":{"content":"7"},"finish_reason":"stop","test_time_scaling":{"candidate":3,"score":0.9,"votes":2}}],"test_time_scaling":{"method":"beam_search","n":16,"width":4,"stop_reason":"complete","agreement":0.5,"candidates":[{"candidate":3,"text":"Answer: 7","score":0.9,"answer":"7","votes":2},{"candidate":1,"text":"Answer: 8","score":0.2,"answer":"8","votes":1}]}}
+data: {"choices":[{"index":0,"delta":{"content":"7"},"finish_reason":"stop","test_time_scaling":{"candidate":3,"score":0.9,"votes":2}}],"test_time_scaling":{"method":"beam_search","n":16,"width":4,"stop_reason":"complete","agreement":0.5,"candidates":[{"candidate":3,"text":"Answer: 7","finish_reason":"stop","score":0.9,"answer":"7","votes":2},{"candidate":1,"text":"Answer: 8","finish_reason":"length","score":0.2,"answer":"8"}]}}
 
 data: {"choices":[],"usage":{"prompt_tokens":4,"completion_tokens":12,"test_time_scaling":{"verifier_tokens":5}}}
 
@@ -87,7 +87,7 @@ func mustRemote(t *testing.T, url string) Solve {
 func TestALutraServerIsToldThePlan(t *testing.T) {
 	url, last := fake(t, "lutra", true)
 	got, err := mustRemote(t, url)(t.Context(), Point{"m", "beam_search", 16, 4}, Question{"q", 5})
-	want := Solution{Text: "Answer: 7", Tokens: 12, Verifier: 5, Candidates: []Candidate{{Text: "Answer: 7", Score: 0.9, Votes: 2, Chosen: true}, {Text: "Answer: 8", Score: 0.2, Votes: 1}}}
+	want := Solution{Text: "Answer: 7", Tokens: 12, Verifier: 5, Candidates: []Candidate{{Text: "Answer: 7", Score: 0.9, Votes: 2, Chosen: true}, {Text: "Answer: 8", Score: 0.2, Cut: true}}}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("solved %+v, %v, want %+v", got, err, want)
 	}
@@ -156,12 +156,14 @@ func TestVotesGoToTheMostFrequentAnswer(t *testing.T) {
 	for _, c := range []struct {
 		candidates []string
 		want       int
-	}{{[]string{"x"}, 0}, {[]string{"x", "y"}, 0}, {[]string{"x", "is 1"}, 1}, {[]string{"is 1", "is 2"}, 0}, {[]string{"is 1", "is 2", "Answer: 2.0"}, 1}} {
+	}{{[]string{"x"}, 0}, {[]string{"x", "y"}, 0}, {[]string{"x", "is 1"}, 1}, {[]string{"is 1", "is 2"}, 0}, {[]string{"is 1", "is 2", "Answer: 2.0"}, 1},
+		{[]string{"is 2 …", "is 1", "is 2 …"}, 1}, {[]string{"is 1 …", "is 2 …", "is 2 …"}, 1}, {[]string{"x …", "y"}, 1}} {
 		var list []Candidate
 		for _, text := range c.candidates {
-			list = append(list, Candidate{Text: text})
+			whole, cut := strings.CutSuffix(text, " …")
+			list = append(list, Candidate{Text: whole, Cut: cut})
 		}
-		if got := vote(list); got != c.candidates[c.want] || !list[c.want].Chosen {
+		if got := vote(list); got != list[c.want].Text || !list[c.want].Chosen {
 			t.Errorf("vote(%q) = %q", c.candidates, got)
 		}
 	}

@@ -27,6 +27,7 @@ type answer struct {
 	votes int     // candidates that gave it
 	key   string  // of its final answer; empty: it has none
 	right bool
+	cut   bool      // its end is missing
 	score float64   // of the verifier that probes are compared with; 0: not known
 	whole []float32 // features; nil: they were not read
 	begun []float32 // of one of its beginnings; nil: likewise
@@ -108,7 +109,7 @@ func (t *Trainer) Sample(ctx context.Context, m eval.Searcher, problems []eval.P
 			}
 			slices.SortFunc(out.Candidates, func(a, b *tts.Candidate) int { return cmp.Compare(a.Index, b.Index) })
 			for _, c := range out.Candidates {
-				a := answer{ids: c.IDs, votes: 1, score: float64(c.Score)}
+				a := answer{ids: c.IDs, votes: 1, cut: !c.Complete(), score: float64(c.Score)}
 				a.key, a.right = problems[i].Right(m.Model.ThoughtMarks().Answer(c.Text, prepared.Thinking))
 				p.add(a)
 			}
@@ -158,7 +159,7 @@ func (t *Trainer) Recall(ctx context.Context, m *tts.Model, folders []string, li
 				c := &r.Candidates[i]
 				t.problems[at].add(answer{
 					text: c.Text, ids: m.Tokenizer.Encode(nil, c.Text, tokenizer.Options{}), votes: 1,
-					key: c.Answer, right: c.Right, score: c.Score, whole: c.States,
+					key: c.Answer, right: c.Right, cut: c.Cut, score: c.Score, whole: c.States,
 				})
 			}
 			return nil

@@ -79,8 +79,12 @@ func (r *Report) judge(t *Trainer) {
 			}
 		}
 		single += float64(ok) / float64(all)
+		whole := slices.DeleteFunc(slices.Clone(p.answers), func(a answer) bool { return a.cut })
+		if len(whole) == 0 {
+			whole = p.answers // as searches do
+		}
 		for k, rule := range rules {
-			if rule.choose(p.answers) {
+			if rule.choose(whole) {
 				right[k]++
 			}
 		}

@@ -67,7 +67,7 @@ func rank(cands []*tts.Candidate, sel scaling.Select) ranking {
 // off, or filtered, unless all were.
 func voters(cands []*tts.Candidate) (voters, cut []*tts.Candidate) {
 	for _, c := range cands {
-		if c.Finish == tts.FinishStop && !c.Filtered {
+		if c.Complete() {
 			voters = append(voters, c)
 		} else {
 			cut = append(cut, c)

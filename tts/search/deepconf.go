@@ -99,7 +99,7 @@ func (d *deepConf) agreed(int) (tts.StopReason, bool) {
 		return "", false
 	}
 	rk := rank(done, r.plan.Select)
-	if len(rk.groups) == 0 || rk.sel != scaling.SelectWeightedVote || rk.order[0].Finish != tts.FinishStop || rk.order[0].Filtered {
+	if len(rk.groups) == 0 || rk.sel != scaling.SelectWeightedVote || !rk.order[0].Complete() {
 		return "", false
 	}
 	all := rk.rivals.weight

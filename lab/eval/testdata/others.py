@@ -7,7 +7,8 @@ what Lutra's vote chooses.
 
 its_hub votes on whole texts unless it is told how an answer is found in a text, and draws lots among equals. optillm
 has patterns of its own, none of which knows \\boxed{}; equals go to the answer that came first. Lutra reads the number
-in \\boxed{} or the last one, or the program in a fence, and the greater mean probability decides between equals.
+in \\boxed{} or the last one, or the program in a fence, and the greater mean probability decides between equals. It
+gives no vote to answers that were cut, unless all were; of these the others know nothing.
 """
 
 import collections
@@ -74,8 +75,9 @@ for name, choose in rows:
     right = ours = same = equal = fewer = 0
     for r in records:
         texts = [c["text"] for c in r["candidates"]]
-        votes = collections.Counter(map(answers.get, texts)) - collections.Counter({"": len(texts)})
-        chosen = max(range(len(texts)), key=lambda i: (votes[answers[texts[i]]], r["candidates"][i]["score"]))
+        voters = [i for i, c in enumerate(r["candidates"]) if not c.get("cut")] or range(len(texts))
+        votes = collections.Counter(answers[texts[i]] for i in voters) - collections.Counter({"": len(texts)})
+        chosen = max(voters, key=lambda i: (votes[answers[texts[i]]], r["candidates"][i]["score"]))
         other = choose(texts)
         right += bool(r["candidates"][other].get("right"))
         ours += bool(r["candidates"][chosen].get("right"))
