@@ -60,6 +60,7 @@ var notRun = map[string]string{
 	"curl -Lo gsm8k-test.jsonl https://raw.githubusercontent.com/openai/grade-school-math/master/grade_school_math/data/test.jsonl":          "fetches data sets; files of the same layout are in lab/eval/testdata",
 	"lutra-lab eval --model qwen2.5-coder-1.5b.gguf --data HumanEval.jsonl --methods best_of_n --n 8 --max-tokens 400 --concurrency 4 \\":    "takes an hour and a public model; TestTheEvidenceOfAPublicModelIsWhatItsJournalsGive reads its journal",
 	"lutra-lab eval --model qwen2.5-coder-1.5b.gguf --data gsm-symbolic.jsonl --methods best_of_n --n 8 --max-tokens 400 --concurrency 8 \\": "takes two hours and a public model; TestTheEvidenceOfAPublicModelIsWhatItsJournalsGive reads its journal",
+	"lutra-lab eval --model qwen2.5-coder-1.5b.gguf --data chain-sum.jsonl --methods best_of_n --n 8 --max-tokens 64 --concurrency 8 \\":     "takes a quarter of an hour and a public model; TestTheEvidenceOfAPublicModelIsWhatItsJournalsGive reads its journal",
 	"pip install -r docs/examples/requirements.txt":                                                                                          "the gate's step examples installs it",
 	"pip install gguf safetensors torch":                                                                                                     "fetches a checkpoint of gigabytes",
 	"apt-get install qemu-user clang-19 lld-19 llvm-19 make gcc":                                                                             "the gate's step hexagon does the same",
