@@ -254,6 +254,7 @@ func (c counting1) Next(int32) sampling.Constraint { c.tokens++; return c }
 func (c counting1) Allow(mask []uint64)            { mask[0] = ^uint64(0) }
 
 func TestForcedTokensAreTheSameInACrowdOfARealRecurrentModel(t *testing.T) {
+	sweep.Full(t)
 	sweep.NoRace(t)
 	m, pool := recurrentModel(t, synthetic.Qwen35)
 	opt := DefaultOptions()

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/lutra-lm/lutra/batcher/sampling"
+	"github.com/lutra-lm/lutra/internal/sweep"
 	"github.com/lutra-lm/lutra/models"
 )
 
@@ -50,6 +51,7 @@ func sameReadings(t *testing.T, what string, got, want []sampling.Token) {
 }
 
 func TestReadingsAreTheSameInCrowdsAfterPreemptionsAndByPrefill(t *testing.T) {
+	sweep.Full(t)
 	const clients, n = 12, 40
 	prompts, params := make([][]int32, clients), make([]sampling.Params, clients)
 	for i := range prompts {

@@ -183,8 +183,9 @@ func TestAPromptBeginsAtTheCheckpointOfAnEqualOne(t *testing.T) {
 // Guesses of all kinds, mostly wrong or mostly right, about streams that share steps, prefixes and checkpoints, in caches
 // that have a state for each guess or few.
 func TestSpeculationChangesNoTokenOfARecurrentModel(t *testing.T) {
+	sweep.Full(t)
 	sweep.NoRace(t)
-	for _, arch := range []synthetic.Arch{synthetic.Qwen35, synthetic.Mamba2, synthetic.LFM2, synthetic.NemotronH}[:sweep.Cases(2, 4)] {
+	for _, arch := range []synthetic.Arch{synthetic.Qwen35, synthetic.Mamba2, synthetic.LFM2, synthetic.NemotronH} {
 		t.Run(string(arch), func(t *testing.T) {
 			m, pool := recurrentModel(t, arch)
 			const streams, length = 5, 90

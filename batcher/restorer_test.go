@@ -91,6 +91,7 @@ func persistents(t *testing.T) (list []persistent) {
 }
 
 func TestAnEngineReadsThePrefixesOfOneBefore(t *testing.T) {
+	sweep.Full(t)
 	for _, c := range persistents(t) {
 		t.Run(c.name, func(t *testing.T) {
 			var prompt []int32

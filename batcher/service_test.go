@@ -86,8 +86,8 @@ func TestNeighboursNeverChangeTokens(t *testing.T) {
 			for range 32 {
 				<-done
 			}
-			if n := r.Stats().Preemptions; n < 5 {
-				t.Errorf("%d preemptions, want more", n)
+			if r.Stats().Preemptions == 0 {
+				t.Error("no sequence was preempted")
 			}
 		})
 	}

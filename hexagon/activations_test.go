@@ -81,6 +81,7 @@ func (l *roundedLinear) Mul(y []float32, x *kernels.Acts) {
 
 // The 14 bits of activations that lookups allow, beside others.
 func TestFourteenBitsOfActivationsAreEnough(t *testing.T) {
+	sweep.Full(t)
 	line, _, _ := strings.Cut(embedded.TestSet(), "\n")
 	var problem struct {
 		Question string

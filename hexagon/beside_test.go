@@ -115,6 +115,7 @@ func coldOn(t *testing.T, p *pool.Pool, spare bool, open Opener) (*models.Bundle
 var coldFile = fileOf(tinyExperts, gguf.TQ2_0)
 
 func TestTheCPUMultipliesColdExpertsWhileALaunchIsUnderWay(t *testing.T) {
+	sweep.Full(t)
 	for name, open := range map[string]Opener{
 		"go":   func(bytes int) (device.Device, error) { return device.NewGo(nil, bytes) },
 		"qemu": func(bytes int) (device.Device, error) { return qemu.Open(qemu.Options{Memory: bytes}) },
@@ -206,6 +207,7 @@ func (d *firstLaunch) Run(ctx context.Context, packets []device.Packet) (device.
 }
 
 func TestTheHostComputesWhatExpertsHaveNoRoomForWhileALaunchIsUnderWay(t *testing.T) {
+	sweep.Full(t)
 	for name, c := range map[string]struct{ capacity, more int }{"beyond a capacity": {16, 0}, "of no chunk": {256, 1}} {
 		t.Run(name, func(t *testing.T) {
 			p := newPool(t)

@@ -66,6 +66,7 @@ func capacityPlan(chunk, group, capacity, cold int) *experts.Plan {
 const allHot = math.MaxInt
 
 func TestWithRoomForAllRowsExpertsOnTheDeviceHaveTheCPUsBits(t *testing.T) {
+	sweep.Full(t)
 	p := newPool(t)
 	for _, blocks := range []gguf.Type{gguf.TQ1_0, gguf.TQ2_0}[sweep.Of(t, 1, 0):] {
 		load := fileOf(tinyExperts, blocks)
@@ -120,6 +121,7 @@ func TestTheHostComputesWhatOverflowsToTheDevicesBits(t *testing.T) {
 }
 
 func TestColdExpertsHaveTheCPUsBits(t *testing.T) {
+	sweep.Full(t)
 	p := newPool(t)
 	load, tokens := func() (*gguf.File, error) { // whose head is the CPU's, too
 		return synthetic.Build(tinyExperts, synthetic.Options{Blocks: gguf.TQ2_0, Head: gguf.F32, Seed: 7})

@@ -134,6 +134,7 @@ func TestAnEncodersLayersAreOneRequest(t *testing.T) {
 // On one path a text has the same bits alone and among others, whole layers or not, and in steps that take
 // several requests.
 func TestATextDoesNotDependOnOthersInItsStep(t *testing.T) {
+	sweep.Full(t)
 	b := onDevice(t, "hexagon-go", Options{Path: PathTiles}, newPool(t), wideEncoder(t, "modern-bert", gguf.F16, 24))
 	d := backendOf(t, b)
 	d.attention.tcm.longest = 64

@@ -139,6 +139,7 @@ func (g *gatedLayer) exact(unit models.GatedUnit, h []float32, skewed int) (out 
 // A row's bits are the same in a launch, where a group has no room for it, and in a step that makes no
 // launch of groups, on the host or on the device. They equal the unit's definition.
 func TestAnExpertsRowsHaveTheSameBitsWhereverTheyAreComputed(t *testing.T) {
+	sweep.Full(t)
 	const rows = 70
 	r := rand.New(rand.NewPCG(52, 1))
 	h := gaussians(r, rows*gatedHidden)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/lutra-lm/lutra/hexagon/device"
+	"github.com/lutra-lm/lutra/internal/sweep"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/kv"
 )
@@ -72,6 +73,7 @@ func (h *history) step(n int, seqs ...*kv.Sequence) int64 {
 }
 
 func TestATokenMovesTheSameBytesWhateverItsContext(t *testing.T) {
+	sweep.Full(t)
 	h := newHistory(t, 16, 0)
 	short, long := h.cache.Open(nil), h.cache.Open(nil)
 	h.step(40, short)

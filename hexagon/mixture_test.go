@@ -15,6 +15,7 @@ import (
 	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/hexagon/device"
 	"github.com/lutra-lm/lutra/hexagon/experts"
+	"github.com/lutra-lm/lutra/internal/sweep"
 	"github.com/lutra-lm/lutra/kernels"
 	"github.com/lutra-lm/lutra/kernels/kerneltest/matrices"
 	"github.com/lutra-lm/lutra/kernels/matrix"
@@ -96,6 +97,7 @@ func TestAPlanForOtherMixturesIsRefusedWithWhatDiffers(t *testing.T) {
 }
 
 func TestAModelWithoutExpertsTakesNoNoticeOfPlacements(t *testing.T) {
+	sweep.Full(t)
 	p := newPool(t)
 	var first []float32
 	for _, placement := range Placements() {
@@ -190,6 +192,7 @@ func loaded(t *testing.T, p *pool.Pool, b *Backend, load func() (*gguf.File, err
 }
 
 func TestADeviceThatFailsAmidALaunchEndsTheStepAndTheCPUGoesOnIfItIsToldTo(t *testing.T) {
+	sweep.Full(t)
 	p := newPool(t)
 	load, tokens := fileOf(tinyExperts, gguf.TQ2_0), someTokens(100)
 	want := newFeeder(t, onDevice(t, "", Options{}, p, load).Model).feed(len(tokens), tokens...)
@@ -282,6 +285,7 @@ func next(ctx context.Context, e *batcher.Engine, prompt []int32) ([]float32, er
 }
 
 func TestAPromptThatIsCancelledAmidItsChunksLeavesOthersTheirAnswers(t *testing.T) {
+	sweep.Full(t)
 	p := newPool(t)
 	bundle, _ := mixtureOn(t, p, Options{Path: PathLookup, Plan: capacityPlan(64, 4, 16, 8)}, fileOf(tinyExperts, gguf.TQ2_0))
 	other := someTokens(150)
@@ -310,6 +314,7 @@ func TestAPromptThatIsCancelledAmidItsChunksLeavesOthersTheirAnswers(t *testing.
 }
 
 func TestAPromptThatOverflowsGetsTheSameLogitsBesideAnyOthers(t *testing.T) {
+	sweep.Full(t)
 	p := newPool(t)
 	bundle, b := mixtureOn(t, p, Options{Path: PathLookup, Plan: capacityPlan(64, 4, 16, allHot)}, fileOf(tinyExperts, gguf.TQ2_0))
 	prompts := [][]int32{someTokens(150), someTokens(151), someTokens(130), someTokens(64), someTokens(20), slices.Concat(someTokens(150), someTokens(40))}

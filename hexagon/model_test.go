@@ -250,6 +250,7 @@ func TestEmbeddedModelsAnswerAlikeOnAllDevicesAndNearTheCPU(t *testing.T) {
 const cpuNoise = 2e-3
 
 func TestANeighbourChangesNoAnswerOnOnePath(t *testing.T) {
+	sweep.Full(t)
 	p := newPool(t)
 	for _, path := range []Path{PathLookup, PathTiles} {
 		b := onDevice(t, "hexagon-go", Options{Path: path}, p, embeddedFile("lutra-tiny-s"))

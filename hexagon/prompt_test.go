@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/lutra-lm/lutra/internal/sweep"
 	"github.com/lutra-lm/lutra/models/gguf"
 	"github.com/lutra-lm/lutra/models/synthetic"
 )
@@ -74,6 +75,7 @@ func TestPromptsInInt8HaveTheBitsOfLookups(t *testing.T) {
 // whose heads have tiles of their own, beside another sequence, in halves of a matrix in fp16, in requests
 // between which the device gives keys back, and behind a window, whose first keys others see.
 func TestRowsByTilesDoNotDependOnOthersInTheirRequest(t *testing.T) {
+	sweep.Full(t)
 	p := newPool(t)
 	for kind, arch := range map[gguf.Type]synthetic.Arch{gguf.Q4_0: synthetic.Gemma2, gguf.F16: synthetic.Llama} {
 		shape := smallShape

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/lutra-lm/lutra/internal/sweep"
 	"github.com/lutra-lm/lutra/kernels/vector"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/gguf"
@@ -83,6 +84,7 @@ func windowed(load func() (*gguf.File, error), arch synthetic.Arch, window int) 
 // keys, LayerNorm that both half layers read, and the head of the vocabulary, by all layers whole, by the host between products, and by the CPU. Chunks of keys are short, so
 // that tiles gather several.
 func TestWholeLayersComputeWhatTheHostDoesBetweenProducts(t *testing.T) {
+	sweep.Full(t)
 	p := newPool(t)
 	for _, arch := range []synthetic.Arch{synthetic.Llama, synthetic.BitNet, synthetic.Gemma2, synthetic.Cohere2} {
 		shape := smallShape

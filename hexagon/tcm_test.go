@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/lutra-lm/lutra/hexagon/device"
+	"github.com/lutra-lm/lutra/internal/sweep"
 	"github.com/lutra-lm/lutra/models/tokenizer"
 )
 
@@ -28,6 +29,7 @@ func (d *hiddenTCM) Run(ctx context.Context, packets []device.Packet) (device.Co
 }
 
 func TestTheHostNeedsNotSeeTCM(t *testing.T) {
+	sweep.Full(t)
 	before := kinds
 	t.Cleanup(func() { kinds = before })
 	kinds = append(slices.Clone(kinds), kinds[0])

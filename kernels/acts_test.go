@@ -41,6 +41,7 @@ func (p *pinnedRows) Do(worker, i int) {
 }
 
 func TestPinnedRowsGetTheBitsThatTheWholePoolGives(t *testing.T) {
+	sweep.Full(t)
 	pool := pool.New(3)
 	defer pool.Close()
 	kerneltest.OnEachISA(t, func(t *testing.T) {

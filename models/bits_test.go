@@ -71,6 +71,7 @@ func eachFamily(f func(family string, isa cpu.ISA)) {
 const bitsFile = "testdata/bits.json"
 
 func TestKernelsOfAFamilyGiveTheBitsThatStandForIt(t *testing.T) {
+	sweep.Full(t)
 	workers := pool.New(2)
 	defer workers.Close()
 	raw, err := os.ReadFile(bitsFile)
@@ -102,10 +103,7 @@ func TestKernelsOfAFamilyGiveTheBitsThatStandForIt(t *testing.T) {
 			t.Logf("%s is a family without hashes", family)
 			return
 		}
-		for i, name := range slices.Sorted(maps.Keys(files)) {
-			if isa == cpu.Generic && sweep.Quick() && i%3 != 0 {
-				continue // slow by design, and one loop for all
-			}
+		for _, name := range slices.Sorted(maps.Keys(files)) {
 			f, err := files[name]()
 			if err != nil {
 				t.Fatal(err)
@@ -151,6 +149,7 @@ func TestKernelsOfAFamilyGiveTheBitsThatStandForIt(t *testing.T) {
 }
 
 func TestKernelsOfAFamilyGiveTheSameBitsOfEveryPacking(t *testing.T) {
+	sweep.Full(t)
 	sizes := map[string]int{} // of families; a family of one has nothing to differ from
 	eachFamily(func(family string, _ cpu.ISA) { sizes[family]++ })
 	if slices.Max(slices.Collect(maps.Values(sizes))) == 1 {

@@ -41,8 +41,9 @@ func synthetized(t *testing.T, shape synthetic.Shape, blocks gguf.Type) (path st
 }
 
 func TestAMixtureGivesEverySequenceTheBitsItGetsAlone(t *testing.T) {
+	sweep.Full(t)
 	sweep.NoEmulator(t)
-	for _, blocks := range []gguf.Type{gguf.TQ2_0, gguf.Q4_K, gguf.MXFP4, gguf.Q8_0, gguf.F16}[:sweep.Cases(2, 5)] {
+	for _, blocks := range []gguf.Type{gguf.TQ2_0, gguf.Q4_K, gguf.MXFP4, gguf.Q8_0, gguf.F16} {
 		t.Run(blocks.String(), func(t *testing.T) {
 			path := synthetized(t, manyExperts, blocks)
 			together(t, path, kv.F16, conversations(t, path, kv.F16, 9), false)
@@ -51,6 +52,7 @@ func TestAMixtureGivesEverySequenceTheBitsItGetsAlone(t *testing.T) {
 }
 
 func TestExpertsAreOfEveryStorageType(t *testing.T) {
+	sweep.Full(t)
 	sweep.NoEmulator(t)
 	for _, blocks := range []gguf.Type{gguf.F32, gguf.F16, gguf.BF16, gguf.Q8_0, gguf.Q4_0, gguf.MXFP4, gguf.NVFP4, gguf.Q4_K, gguf.Q6_K, gguf.TQ1_0, gguf.TQ2_0, gguf.Q1_0, gguf.Q2_0, gguf.PQ2_0, gguf.PTQ1_0} {
 		t.Run(blocks.String(), func(t *testing.T) {
@@ -145,6 +147,7 @@ func TestExpertsOfNVFP4AreMultipliedByTheirScales(t *testing.T) {
 }
 
 func TestAStepOfAMixtureAllocatesNothing(t *testing.T) {
+	sweep.Full(t)
 	sweep.NoEmulator(t)
 	for _, blocks := range []gguf.Type{gguf.TQ2_0, gguf.Q4_K, gguf.F16} {
 		r := newRunner(t, openModel(t, synthetized(t, manyExperts, blocks), oneThread(t)), kv.F16)

@@ -35,8 +35,9 @@ func slotBytes(t *testing.T, path string, rows, cols int) int64 {
 }
 
 func TestAnswersAreTheSameWhicheverExpertsAreInMemory(t *testing.T) {
+	sweep.Full(t)
 	sweep.NoEmulator(t)
-	for i, blocks := range []gguf.Type{gguf.TQ2_0, gguf.Q4_K, gguf.F16}[:sweep.Cases(2, 3)] {
+	for i, blocks := range []gguf.Type{gguf.TQ2_0, gguf.Q4_K, gguf.F16} {
 		t.Run(blocks.String(), func(t *testing.T) {
 			path := synthetized(t, manyExperts, blocks)
 			convs := conversations(t, path, kv.F16, 9)
@@ -52,6 +53,7 @@ func TestAnswersAreTheSameWhicheverExpertsAreInMemory(t *testing.T) {
 }
 
 func TestExpertsOfEveryFormComeFromTheFile(t *testing.T) {
+	sweep.Full(t)
 	sweep.NoEmulator(t)
 	tokens := transformersTokens()
 	for _, name := range transformersMixtures {

@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/lutra-lm/lutra/internal/sweep"
 	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/embedded"
@@ -11,6 +12,7 @@ import (
 )
 
 func TestWhatAModelWouldTakeIsWhatItTakesOnceLoaded(t *testing.T) {
+	sweep.Full(t)
 	p := pool.New(1)
 	defer p.Close()
 	open := map[string]func() (*gguf.File, error){}

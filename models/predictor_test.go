@@ -251,6 +251,7 @@ func TestAPredictorThatIsNotWholeIsLeftOut(t *testing.T) {
 }
 
 func TestAPredictorGuessesTheFirstTokensOfALargeVocabulary(t *testing.T) {
+	sweep.Full(t)
 	sweep.NoEmulator(t)
 	for _, c := range [][2]bool{{false, true}, {true, true}, {true, false}} {
 		tied, exact := c[0], c[1]

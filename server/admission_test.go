@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/lutra-lm/lutra/internal/sweep"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/toy"
 	"github.com/lutra-lm/lutra/server/fields"
@@ -181,6 +182,7 @@ func (l *largest) Write(p []byte) (int, error) {
 }
 
 func TestLongAnswersAreWrittenPieceByPiece(t *testing.T) {
+	sweep.Full(t)
 	f := start(t, endless(func() {}), nil)
 	for path, body := range map[string]string{
 		"/tokenize":            fill(1<<19, `{"return_token_strs":true,"prompt":"`, "word ", `"}`),

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/lutra-lm/lutra/internal/clienttest"
+	"github.com/lutra-lm/lutra/internal/sweep"
 	"github.com/lutra-lm/lutra/models/tokenizer"
 	"github.com/lutra-lm/lutra/models/toy"
 	"github.com/lutra-lm/lutra/tts/toolcall"
@@ -53,6 +54,7 @@ func runExample(t *testing.T, script, needs, url string) string {
 }
 
 func TestExamplesOfClientsDriveAModelThatKnowsTools(t *testing.T) {
+	sweep.Full(t)
 	multiply := toolcall.Hermes.Write("multiply", `{"a": 12, "b": 7}`)
 	add := toolcall.Hermes.Write("add", `{"a": 84, "b": 1}`)
 	for _, c := range []struct {

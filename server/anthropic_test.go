@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lutra-lm/lutra/internal/sweep"
 	"github.com/lutra-lm/lutra/models/template"
 	"github.com/lutra-lm/lutra/models/tokenizer"
 	"github.com/lutra-lm/lutra/models/toy"
@@ -222,6 +223,7 @@ func TestClaudeCodeIsToldInItsWordsThatAPromptIsTooLong(t *testing.T) {
 }
 
 func TestACallThatTheBoundOfTokensCutsKeepsWhatItHasOfItsArguments(t *testing.T) {
+	sweep.Full(t)
 	f := start(t, says(t, toolcall.Hermes.Write("note", `{"path": "a.go", "text": "Twelve apples and twelve pears"}`)), nil)
 	f.withTemplate(template.ChatML)
 	for path, body := range map[string]string{

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lutra-lm/lutra/internal/sweep"
 	"github.com/lutra-lm/lutra/models/toy"
 )
 
@@ -26,6 +27,7 @@ func (f *fixture) sent(path, body string) []byte {
 }
 
 func TestACallThatWasCutOffCanBeSentBack(t *testing.T) {
+	sweep.Full(t)
 	for _, name := range slices.Sorted(maps.Keys(callFormats)) {
 		t.Run(name, func(t *testing.T) {
 			source := callFormats[name]

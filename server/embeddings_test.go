@@ -14,6 +14,7 @@ import (
 
 	goopenai "github.com/sashabaranov/go-openai"
 
+	"github.com/lutra-lm/lutra/internal/sweep"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/embedded"
 	"github.com/lutra-lm/lutra/models/tokenizer"
@@ -336,6 +337,7 @@ func TestOllamaClientsGetVectors(t *testing.T) {
 }
 
 func TestTextsToReadMakeNoMoreThanTheServerCounts(t *testing.T) {
+	sweep.Full(t)
 	if raceDetector {
 		t.Skip("the race detector allocates, too")
 	}

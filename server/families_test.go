@@ -344,6 +344,7 @@ func TestGemmasThoughtsComeApartFromItsTextAndCalls(t *testing.T) {
 }
 
 func TestThoughtsBetweenMarksOfAnyTemplateComeApart(t *testing.T) {
+	sweep.Full(t)
 	paths, _ := filepath.Glob(filepath.Join("..", "tts", "toolcall", "testdata", "thoughts", "*.jinja"))
 	if len(paths) < 10 {
 		t.Fatalf("%d templates", len(paths))
@@ -406,6 +407,7 @@ func TestMarksMayHoldTheEndsOfLinesBehindThem(t *testing.T) {
 }
 
 func TestStrictCallsAreHeldWhereMarksAreTokens(t *testing.T) {
+	sweep.Full(t)
 	sweep.NoRace(t)
 	for family, source := range callFormats {
 		s, _ := spelling(t, source, formatOf(t, source).Marks, nil)
@@ -431,6 +433,7 @@ func TestStrictCallsAreHeldWhereMarksAreTokens(t *testing.T) {
 }
 
 func TestSeveralStrictCallsArriveAsTheyWereWritten(t *testing.T) {
+	sweep.Full(t)
 	sweep.NoRace(t)
 	calls := []called{{"forecast", `{"city": "Berlin", "days": 3}`}, {"climate", `{"city": "Rome", "days": 1}`}}
 	for family, source := range callFormats {

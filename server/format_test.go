@@ -74,6 +74,7 @@ func contents(t *testing.T, answer []byte) (texts, ends []string) {
 }
 
 func TestStructuredAnswersAreValidAtAnyTemperature(t *testing.T) {
+	sweep.Full(t)
 	sweep.NoRace(t)
 	f := real(t, nil)
 	valid := validator(t, invoice)
@@ -98,6 +99,7 @@ func TestStructuredAnswersAreValidAtAnyTemperature(t *testing.T) {
 }
 
 func TestCandidatesOfSearchesAreHeldToTheFormatToo(t *testing.T) {
+	sweep.Full(t)
 	f := real(t, nil)
 	valid := validator(t, invoice)
 	for _, plan := range []string{"bon4", "sc4", "beam4x2"} {

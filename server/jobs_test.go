@@ -248,7 +248,7 @@ func TestFilesAndBatchesThatAreWrongAreRefused(t *testing.T) {
 }
 
 func TestACancelledBatchLeavesTheEngineClean(t *testing.T) {
-	f := jobServer(t, nil) // which checks that
+	f := jobServer(t, func(o *Options) { o.Jobs.AtOnce = 2 }) // which checks that
 	b := f.object("", "POST", "/v1/batches", "application/json", fmt.Sprintf(`{"input_file_id":%q,"endpoint":"/v1/completions","completion_window":"1h"}`,
 		f.upload("", jobLine("1", "/v1/completions", `{"prompt":"hi","max_tokens":100000,"ignore_eos":true}`)+jobLine("2", "/v1/completions", `{"prompt":"ho","max_tokens":100000,"ignore_eos":true}`))))
 	path := "/v1/batches/" + b["id"].(string)

@@ -40,6 +40,7 @@ type writtenCritique struct {
 }
 
 func TestAnswersTellWhatJudgesHaveWritten(t *testing.T) {
+	sweep.Full(t)
 	sweep.NoRace(t)
 	f := real(t, withJudges)
 	const include = `,"include":["candidates","critiques"]}`

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/lutra-lm/lutra/internal/clienttest"
+	"github.com/lutra-lm/lutra/internal/sweep"
 	"github.com/lutra-lm/lutra/models/template"
 	"github.com/lutra-lm/lutra/tts/toolcall"
 )
@@ -144,6 +145,7 @@ func TestAgentsThatWriteCodeRunWithTheirDefaults(t *testing.T) {
 
 // TestLibrariesCallToolsAndEndWithinASchema runs the libraries that LUTRA_PYTHON has.
 func TestLibrariesCallToolsAndEndWithinASchema(t *testing.T) {
+	sweep.Full(t)
 	for library, apis := range map[string][]string{"agents": {"chats", "responses"}, "pydantic_ai": {"chats", "responses", "messages"}, "langchain": {"chats", "responses"}, "instructor": {"chats"}} {
 		for _, api := range apis {
 			t.Run(library+" "+api, func(t *testing.T) {

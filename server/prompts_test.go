@@ -37,6 +37,7 @@ func readTexts[S any](t *testing.T, answer []byte) (c searchedText[S]) {
 }
 
 func TestSearchesOfSeveralPromptsAreThoseOfEach(t *testing.T) {
+	sweep.Full(t)
 	sweep.NoRace(t)
 	f := real(t, nil)
 	var prompts []string

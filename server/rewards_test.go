@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lutra-lm/lutra/internal/sweep"
 	"github.com/lutra-lm/lutra/models/toy"
 	"github.com/lutra-lm/lutra/server/api"
 	"github.com/lutra-lm/lutra/server/jsonread"
@@ -40,6 +41,7 @@ func rewardBody(p problem, fields string, responses ...string) string {
 }
 
 func TestRightSolutionsScoreHigherThanWrongOnes(t *testing.T) {
+	sweep.Full(t)
 	f := real(t, nil)
 	better, n := 0, 20
 	for _, p := range problems(t, n) {

@@ -22,6 +22,7 @@ func question(t *testing.T, i int, fields string) string {
 }
 
 func TestAStreamedSearchEqualsTheUnstreamedOne(t *testing.T) {
+	sweep.Full(t)
 	f := real(t, nil)
 	for i, plan := range []string{
 		`"bon4"`, `"sc5"`, `"beam8x4"`, `"dvts8x4"`, `"beam8x4;stream_mode=final"`, `"bon4;stream_mode=candidates"`,
@@ -205,6 +206,7 @@ func TestCompletionsSearchTooAndBestOfReportsNothing(t *testing.T) {
 }
 
 func TestAClientThatLeavesASearchFreesBothEngines(t *testing.T) {
+	sweep.Full(t)
 	for plan, path := range map[string]string{
 		"beam16x4": "/v1/chat/completions", "sc16": "/v1/chat/completions", "dvts16x4": "/v1/messages", "pf16": "/v1/chat/completions", "deepconf16": "/v1/responses",
 	} {
@@ -232,6 +234,7 @@ func TestAClientThatLeavesASearchFreesBothEngines(t *testing.T) {
 }
 
 func TestSearchesAtOnceGetTheAnswersThatEachGetsAlone(t *testing.T) {
+	sweep.Full(t)
 	f := real(t, nil)
 	ask := func(i int) string {
 		_, _, answer := f.post("/v1/chat/completions", question(t, i, `,"test_time_scaling":"beam8x4"`))
@@ -297,6 +300,7 @@ func TestMetricsOfSearchesAddUp(t *testing.T) {
 }
 
 func TestWhatASearchIsChargedDependsOnTheRequestAlone(t *testing.T) {
+	sweep.Full(t)
 	sweep.NoRace(t)
 	f := real(t, nil)
 	for _, plan := range []string{`"sc8"`, `"bon8"`, `"beam8x4"`, `"auto;n=8"`, `"sc8;budget.tokens=200"`, `"beam8x4;budget.tokens=150"`} {

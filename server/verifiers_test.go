@@ -51,6 +51,7 @@ func judged(t *testing.T, file string) *fixture {
 }
 
 func TestEveryKindOfRewardModelJudgesOverHTTP(t *testing.T) {
+	sweep.Full(t)
 	sweep.NoRace(t)
 	raw, err := os.ReadFile(rewardModels + "scores.json")
 	if err != nil {

@@ -70,6 +70,7 @@ func TestChecksAreVerifiersAndGiveOneAnswerInACrowdToo(t *testing.T) {
 }
 
 func TestASearchEndsAtTheFirstAnswerThatPassesAllTests(t *testing.T) {
+	sweep.Full(t)
 	sweep.NoRace(t)
 	f := start(t, says(t, "7"), nil)
 	fields := `,"test_time_scaling":{"method":"best_of_n","n":6,"verify":{"language":"javascript","tests":["1 + 1 === 2"]},"include":["candidates"]}`

@@ -9,6 +9,7 @@ import (
 
 	"github.com/lutra-lm/lutra/grammar"
 	"github.com/lutra-lm/lutra/grammar/budget"
+	"github.com/lutra-lm/lutra/internal/sweep"
 )
 
 // many joins the results of item for 0 to n-1.
@@ -51,6 +52,7 @@ var small = map[string]struct{ grammar, text string }{
 }
 
 func TestGrammarsThatLookHardAreUsedQuickly(t *testing.T) {
+	sweep.Full(t)
 	for name, c := range small {
 		b := budget.Default()
 		g, err := Compile(c.grammar, b)
@@ -98,6 +100,7 @@ var large = map[string]string{
 }
 
 func TestALargeGrammarIsRefusedByItsBoundOrStaysWithinIt(t *testing.T) {
+	sweep.Full(t)
 	for name, text := range large {
 		for _, b := range []*budget.Budget{
 			budget.New(context.Background(), 1<<14, 64<<20, nil),

@@ -73,6 +73,7 @@ func TestHostileSchemasAreRefusedOrUsableInBoundedTime(t *testing.T) {
 }
 
 func TestCompilingTakesABoundedNumberOfSteps(t *testing.T) {
+	sweep.Full(t)
 	all := map[string]string{
 		"optional properties": `{"type": "object", "properties": {` + many(20000, func(i int) string { return fmt.Sprintf(`"p%d": {"type": "integer"}`, i) }) + `}}`,
 		"required properties": `{"required": [` + many(20000, func(i int) string { return fmt.Sprintf(`"p%d"`, i) }) + `]}`,

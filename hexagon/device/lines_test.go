@@ -6,6 +6,7 @@ import (
 
 	"github.com/lutra-lm/lutra/hexagon/device"
 	"github.com/lutra-lm/lutra/hexagon/device/exercise"
+	"github.com/lutra-lm/lutra/internal/sweep"
 )
 
 // All that packets touch after TCM lies in the lines that Touched names, however many packets there are. Only streamed operands lie
@@ -14,7 +15,7 @@ func TestTouchedNamesEachLineOfEveryPacket(t *testing.T) {
 	const size = 2*device.MappingBytes + exercise.Memory
 	g := exercise.New(3, make([]byte, exercise.Memory))
 	for _, n := range []int{1, 3, 40, 256} {
-		for range 20 {
+		for range sweep.Cases(5, 20) {
 			packets := make([]device.Packet, n)
 			for i := range packets {
 				packets[i] = g.Packet()

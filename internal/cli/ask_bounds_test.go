@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/lutra-lm/lutra/internal/sweep"
 )
 
 func TestAnAnswerIsBoundedUnlessTheUserOrASearchSaysOtherwise(t *testing.T) {
@@ -29,6 +31,7 @@ func TestAnAnswerIsBoundedUnlessTheUserOrASearchSaysOtherwise(t *testing.T) {
 }
 
 func TestAskAndChatEndAnswersThatRepeatThemselves(t *testing.T) {
+	sweep.Full(t)
 	schema := fileOf(t, `{"type":"array","items":{"const":1},"minItems":500}`)
 	s := serving(t, "--addr", "127.0.0.1:0", "--model", "lutra-tiny-s")
 	for _, where := range [][]string{{"--model", "lutra-tiny-s"}, {"--url", s.base}} {

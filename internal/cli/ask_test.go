@@ -15,6 +15,7 @@ import (
 
 	"github.com/lutra-lm/lutra/internal/apiclient"
 	"github.com/lutra-lm/lutra/internal/chat"
+	"github.com/lutra-lm/lutra/internal/sweep"
 )
 
 func TestTheLocalModelOfAChatCanChange(t *testing.T) {
@@ -156,6 +157,7 @@ func TestQuestionsOfAskAreChecked(t *testing.T) {
 }
 
 func TestALongConversationWithAModelHereLosesItsBeginning(t *testing.T) {
+	sweep.Full(t)
 	const questions = 60 // of 17 tokens and as much of an answer: twice the context
 	var out, errOut bytes.Buffer
 	root := Command(&out, &errOut)

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/lutra-lm/lutra/internal/sweep"
 )
 
 // What docs/soak.md says of faults, where it is cheap to try. Others have tests beside their code.
@@ -30,6 +32,7 @@ func (s *own) chats(model, more string) *http.Response {
 }
 
 func TestAStreamOfAServerThatIsKilledIsNotTakenForWholeAndTheNextServerHasItsPort(t *testing.T) {
+	sweep.Full(t)
 	s := startServeOf(t, []string{"--addr", "127.0.0.1:" + freePort(t), "--model", "lutra-tiny-s"})
 	// More than connections hold: while nobody reads, it does not end.
 	stream := bufio.NewReader(s.chats("lutra-tiny-s", `,"stream":true,"ignore_eos":true,"n":8,"max_tokens":800,"stop":null,"logprobs":true,"top_logprobs":20`).Body)
@@ -75,6 +78,7 @@ func TestAServerWithoutFileDescriptorsAnswersWhenThereAreSome(t *testing.T) {
 }
 
 func TestAModelWhoseFileIsCutShortFailsByNameAndOthersGoOn(t *testing.T) {
+	sweep.Full(t)
 	file := filepath.Join(t.TempDir(), "cut.gguf")
 	if err := os.WriteFile(file, tinyModel(t), 0o600); err != nil {
 		t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lutra-lm/lutra/internal/sweep"
 	"github.com/lutra-lm/lutra/server"
 )
 
@@ -83,6 +84,7 @@ func TestTheAddressForOthersIsSaid(t *testing.T) {
 }
 
 func TestAServerForOthersWarnsOnceAndNamesItsAddress(t *testing.T) {
+	sweep.Full(t)
 	keys := filepath.Join(t.TempDir(), "keys")
 	if err := os.WriteFile(keys, []byte("alice: sk-1\n"), 0o600); err != nil {
 		t.Fatal(err)

@@ -10,9 +10,11 @@ import (
 	"github.com/lutra-lm/lutra/internal/clienttest"
 	"github.com/lutra-lm/lutra/internal/hub"
 	"github.com/lutra-lm/lutra/internal/hub/hubtest"
+	"github.com/lutra-lm/lutra/internal/sweep"
 )
 
 func TestADownloadAtATerminalHasABarAndCtrlCStopsIt(t *testing.T) {
+	sweep.Full(t)
 	h := hubtest.New(t)
 	e, _ := hub.Lookup("bonsai-1.7b")
 	h.Before = func(_ http.ResponseWriter, r *http.Request) bool {

@@ -13,10 +13,12 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/lutra-lm/lutra/internal/config"
+	"github.com/lutra-lm/lutra/internal/sweep"
 	"github.com/lutra-lm/lutra/models/gguf"
 )
 
 func TestRunTalksToAModelOfAFile(t *testing.T) {
+	sweep.Full(t)
 	dir := t.TempDir()
 	file := filepath.Join(dir, "noise-q8_0.gguf")
 	if err := os.WriteFile(file, tinyModel(t), 0o600); err != nil {

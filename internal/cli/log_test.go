@@ -15,6 +15,7 @@ import (
 
 	"github.com/lutra-lm/lutra/internal/clienttest"
 	"github.com/lutra-lm/lutra/internal/config"
+	"github.com/lutra-lm/lutra/internal/sweep"
 	"github.com/lutra-lm/lutra/server"
 )
 
@@ -102,6 +103,7 @@ func TestTheReadyLineNamesAHostThatClientsCanUse(t *testing.T) {
 
 // TestTheReadyLinesCommandWorksWhenPasted runs what a server prints, in a shell.
 func TestTheReadyLinesCommandWorksWhenPasted(t *testing.T) {
+	sweep.Full(t)
 	clienttest.Programs(t, "sh", "curl")
 	dir := t.TempDir()
 	cert, key := selfSigned(t, dir)

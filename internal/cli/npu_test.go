@@ -7,9 +7,11 @@ import (
 	"testing"
 
 	"github.com/lutra-lm/lutra/hexagon/selftest"
+	"github.com/lutra-lm/lutra/internal/sweep"
 )
 
 func TestTheSelftestOfTheDeviceInGoIsGreenAndSaved(t *testing.T) {
+	sweep.Full(t)
 	file := filepath.Join(t.TempDir(), "report.json")
 	text := mustLutra(t, "npu", "selftest", "--backend", "hexagon-go", "--quick", "-o", file)
 	if !strings.HasPrefix(text, "The emulated NPU computes every operation") {

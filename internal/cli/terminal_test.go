@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/lutra-lm/lutra/internal/clienttest"
+	"github.com/lutra-lm/lutra/internal/sweep"
 )
 
 const (
@@ -146,6 +147,7 @@ func TestAToolOfAChatIsRunOnceTheUserAgrees(t *testing.T) {
 }
 
 func TestAChatNeedsNeitherAHomeNorAWideTerminal(t *testing.T) {
+	sweep.Full(t)
 	for name, change := range map[string]func(*exec.Cmd){
 		"no home":          func(c *exec.Cmd) { c.Env = append(c.Env, "HOME=", "XDG_STATE_HOME=") },
 		"a read-only home": func(c *exec.Cmd) { c.Env = append(c.Env, "HOME=/proc", "XDG_STATE_HOME=") },
@@ -167,6 +169,7 @@ func TestAChatNeedsNeitherAHomeNorAWideTerminal(t *testing.T) {
 }
 
 func TestAServerAtATerminalLogsReadableLines(t *testing.T) {
+	sweep.Full(t)
 	for _, c := range []struct {
 		env   string
 		color bool

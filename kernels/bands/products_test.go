@@ -221,6 +221,7 @@ func TestPackersRefuseSizesThatDoNotFit(t *testing.T) {
 // A token alone has the same bits as among others, wherever a matrix ends (in a tile, a band or a row),
 // and for any number of workers and tiles.
 func TestOneTokenHasTheBitsOfManyAtAllNumbersOfRows(t *testing.T) {
+	sweep.Full(t)
 	pool := pool.New(3)
 	defer pool.Close()
 	kerneltest.OnEachISA(t, func(t *testing.T) {

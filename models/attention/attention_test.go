@@ -206,6 +206,7 @@ func TestAttentionHasTheSameBitsHoweverManyWorkersTakeItsSplits(t *testing.T) {
 }
 
 func TestAWindowLiesOnBothSidesOfARowThatAttendsToAll(t *testing.T) {
+	sweep.Full(t)
 	workers := allWorkers(t, 1, 3)
 	cfg := config{4, kv.Shape{Layers: 1, Heads: 2, HeadDim: 16}}
 	windows, lengths := []int{1, 5, 65, 700}, []int{1, 3, 64, 130, 1100}

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/lutra-lm/lutra/internal/sweep"
 	"github.com/lutra-lm/lutra/models/kv"
 )
 
@@ -97,6 +98,7 @@ func slowPairs(d int) (freq []float64, turn func(cos, sin []float32, position in
 
 // Of latent attention: one head of 512 and 64 elements.
 func TestHeadsThatAreNoPowerOfTwoAreKeptIn4Bits(t *testing.T) {
+	sweep.Full(t)
 	workers := allWorkers(t, 2)
 	for _, d := range []int{96, 576} {
 		c := newTestCase(t, rand.New(rand.NewPCG(9, uint64(d))), config{8, kv.Shape{Layers: 1, Heads: 1, HeadDim: d}}, kv.Options{Type: kv.Int4, BlockLen: 16}, Mask{Scale: 0.04}, []int{5, 700}, 9)

@@ -331,6 +331,7 @@ func TestReadersOfRoBERTasFamilySplitTextsAsGPT2Does(t *testing.T) {
 }
 
 func TestLongRunsTakeNearlyLinearTime(t *testing.T) {
+	sweep.Full(t)
 	n := sweep.Of(t, 1<<14, 1<<16) // quadratic work on all of this would take minutes
 	v, md := readTiny(t)
 	merges := slices.Clone(v.Merges)

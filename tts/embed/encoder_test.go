@@ -114,6 +114,7 @@ func run(t *testing.T, path string, exact bool, change func(*gguf.File)) (*model
 }
 
 func TestEncodersGiveTheVectorsOfAnIndependentForwardPass(t *testing.T) {
+	sweep.Full(t)
 	for _, arch := range []string{"bert", "nomic-bert", "jina-bert-v2"} {
 		cases := readGolden(t, arch)
 		for p, want := range poolings {

@@ -96,6 +96,7 @@ func TestAStopStringEndsNoAnswerBeforeItsLeastTokens(t *testing.T) {
 }
 
 func TestBadWordsAreNeverCompleted(t *testing.T) {
+	sweep.Full(t)
 	sweep.NoRace(t)
 	m := ttstest.Run(t, ttstest.Eager(t))
 	words := []string{"apples", "box", "day", "12", "each", "Answer"}
@@ -164,6 +165,7 @@ func TestOnlyAllowedTokensAreSampled(t *testing.T) {
 }
 
 func TestWhatIsForbiddenChangesNothingElseAloneOrInACrowd(t *testing.T) {
+	sweep.Full(t)
 	m := ttstest.RunOn(t, ttstest.Eager(t), 512, batcher.DefaultOptions())
 	for name, s := range strategies(t, m) {
 		ask := func(seed uint64) *tts.Request {

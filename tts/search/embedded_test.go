@@ -183,6 +183,7 @@ func TestTheEmbeddedVerifierGivesItsTrainingScores(t *testing.T) {
 // Short questions in wordings of their own are harder for the models than the long
 // stories of the test set.
 func TestSearchSolvesMoreShortQuestionsThanOneSample(t *testing.T) {
+	sweep.Full(t)
 	sweep.NoRace(t)
 	m, v := tiny(t, "lutra-tiny-s")
 	text, err := os.ReadFile("../../models/embedded/everyday.jsonl")

@@ -109,13 +109,14 @@ func TestEveryStoryShownToUsersIsStillShown(t *testing.T) {
 }
 
 func TestEveryStoryShownToUsersIsAnsweredRightlyByEveryMethod(t *testing.T) {
+	sweep.Full(t)
 	sweep.NoRace(t)
 	m, v := tiny(t, "lutra-tiny-l")
 	for _, s := range stories {
 		if got := ask(t, tts.Single{Model: m}, 0, user(s.text)); !isRight(t, got, s.answer) {
 			t.Errorf("greedy: %q is answered %q, want %d", s.text, got, s.answer)
 		}
-		for _, written := range []string{"bon8", "beam_search;n=16;width=4", "sc8", "dvts16x4", "auto"}[:sweep.Cases(2, 5)] {
+		for _, written := range []string{"bon8", "beam_search;n=16;width=4", "sc8", "dvts16x4", "auto"} {
 			if got := ask(t, Search{Model: m, Plan: plan(t, written), Verifiers: v}, 0.8, user(s.text)); !isRight(t, got, s.answer) {
 				t.Errorf("%s: %q is answered %q, want %d", written, s.text, got, s.answer)
 			}
@@ -124,6 +125,7 @@ func TestEveryStoryShownToUsersIsAnsweredRightlyByEveryMethod(t *testing.T) {
 }
 
 func TestTheSearchExamplesAreWonByTheSearchAlone(t *testing.T) {
+	sweep.Full(t)
 	sweep.NoRace(t)
 	m, v := tiny(t, "lutra-tiny-l")
 	shown, err := os.ReadFile("../../web/js/welcome.js")
@@ -158,6 +160,7 @@ func TestEverydayQuestionsAreAnsweredRightly(t *testing.T) {
 }
 
 func TestWhatTheModelsProposeToAskTheyCanAnswer(t *testing.T) {
+	sweep.Full(t)
 	sweep.NoRace(t)
 	for _, name := range []string{"lutra-tiny-l", "lutra-tiny-s"} {
 		m, _ := tiny(t, name)
@@ -183,6 +186,7 @@ func TestWhatTheModelsProposeToAskTheyCanAnswer(t *testing.T) {
 }
 
 func TestWhatIsTooHardIsRefusedPolitely(t *testing.T) {
+	sweep.Full(t)
 	sweep.NoRace(t)
 	for _, name := range []string{"lutra-tiny-l", "lutra-tiny-s"} {
 		m, _ := tiny(t, name)
@@ -197,6 +201,7 @@ func TestWhatIsTooHardIsRefusedPolitely(t *testing.T) {
 // A conversation's later questions are answered as the first one, new ones and
 // those that go on from the answer before.
 func TestLaterQuestionsOfAConversationAreAnsweredRightly(t *testing.T) {
+	sweep.Full(t)
 	sweep.NoRace(t)
 	type turn struct {
 		text   string
