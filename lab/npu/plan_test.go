@@ -275,7 +275,7 @@ func TestAPlanOfTheModelThatExecutedSaysWhatExecuted(t *testing.T) {
 		}
 	}
 	chunk := func(context int) float64 {
-		return run(soc.ExecutedStep(soc.Step{Batch: 1, Rows: soc.Chunk, Context: context, Path: soc.ByTiles}))
+		return run(soc.ExecutedStep(soc.Step{Model: stepModel, Batch: 1, Rows: soc.Chunk, Context: context, Path: soc.ByTiles}))
 	}
 	want := 4 * (chunk(soc.Chunk) + chunk(promptTokens))
 	if got := p.Chips[i].Prefill.Seconds; got < want || got > 1.003*want { // with logits of a token

@@ -24,7 +24,7 @@ func promptIn(m *soc.Machine, path soc.Path, in arranged) (sum soc.Cost, err err
 	const chunks = promptTokens / soc.Chunk
 	shape, _ := Shape(stepModel)
 	for _, context := range []int{soc.Chunk, promptTokens} {
-		x, err := soc.ExecutedStep(soc.Step{Batch: 1, Rows: soc.Chunk, Context: context, Path: soc.ByTiles})
+		x, err := soc.ExecutedStep(soc.Step{Model: stepModel, Batch: 1, Rows: soc.Chunk, Context: context, Path: soc.ByTiles})
 		if err != nil {
 			return sum, err
 		}
@@ -38,7 +38,7 @@ func promptIn(m *soc.Machine, path soc.Path, in arranged) (sum soc.Cost, err err
 		}
 	}
 	if path == soc.ByBytes {
-		x, err := soc.ExecutedStep(soc.Step{Batch: 1, Rows: soc.Chunk, Path: soc.ByBytes})
+		x, err := soc.ExecutedStep(soc.Step{Model: stepModel, Batch: 1, Rows: soc.Chunk, Path: soc.ByBytes})
 		if err != nil {
 			return sum, err
 		}

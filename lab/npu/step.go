@@ -11,6 +11,15 @@ import (
 // stepModel is the model whose matrices were executed.
 const stepModel = "bitnet-2b"
 
+// Steps of other models that executed, as the papers run them: two bits in blocks, and four bits by the tile unit.
+var (
+	llamaStep = soc.Step{Model: "llama-3.1-8b", Batch: 1, Rows: 1, Context: tmanContext, Path: soc.ByLookup}
+	qwenSteps = []soc.Step{
+		{Model: "qwen2.5-1.5b", Batch: 1, Rows: 1, Context: 1024, Path: soc.ByTiles}, {Model: "qwen2.5-1.5b", Batch: 8, Rows: 1, Context: 1024, Path: soc.ByTiles},
+		{Model: "qwen2.5-1.5b", Batch: 16, Rows: 1, Context: 1024, Path: soc.ByTiles}, {Model: "qwen2.5-3b", Batch: 1, Rows: 1, Context: 1024, Path: soc.ByTiles},
+	}
+)
+
 // steps models decoding by executed packets: each begins when its unit is free and what it waits for is there.
 func steps(_ ablation.Counts, m *soc.Machine, a *Ablation) error {
 	x, _ := Shape(stepModel)

@@ -132,7 +132,7 @@ func TestTheTilesThatExecuteAreThoseThatTheSearchFinds(t *testing.T) {
 // What DMA moves for lookups of more rows are their tables and results, and keys and values, beside the weights of one.
 func TestMoreRowsBringNoMoreWeights(t *testing.T) {
 	moved := func(batch int) (sum float64) {
-		x, err := soc.ExecutedStep(soc.Step{Batch: batch, Rows: 1, Context: tmanContext, Path: soc.ByLookup})
+		x, err := soc.ExecutedStep(soc.Step{Model: stepModel, Batch: batch, Rows: 1, Context: tmanContext, Path: soc.ByLookup})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -153,6 +153,32 @@ func TestMoreRowsBringNoMoreWeights(t *testing.T) {
 	for _, batch := range soc.ExecutedBatches[1:] {
 		if n := moved(batch); n > one+float64(batch-1)*tables || n < one {
 			t.Errorf("%d rows: %.0f bytes, one row %.0f", batch, n, one)
+		}
+	}
+}
+
+// What is scaled from BitNet-2B's packets is near what executes of a model of other sizes and another format. By tiles, the
+// unfolding of Q4_0's codes is scaled too high.
+func TestStepsOfOtherModelsAreScaledNearWhatExecutes(t *testing.T) {
+	chip, _ := soc.Named("8gen3")
+	for _, s := range append(qwenSteps, llamaStep) {
+		executed, err := soc.ExecutedStep(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := named(t, s.Model)
+		if s == llamaStep {
+			for i := range x.Matrices[:len(x.Matrices)-1] {
+				x.Matrices[i].Bits, x.Matrices[i].Group, x.Matrices[i].Offsets = 2, 64, false
+			}
+		}
+		m := soc.NewMachine(chip)
+		m.Tiles = s.Path == soc.ByTiles
+		scaled, want := m.Decode(&x, s.Batch, s.Context), m.Run(executed.Whole(x.Layers))
+		t.Logf("%v: %.2f ms scaled (%.2f DMA, %.2f HVX, %.2f HMX), %.2f executed (%.2f, %.2f, %.2f)", s,
+			1e3*scaled.Seconds, 1e3*scaled.DMA, 1e3*scaled.Vector, 1e3*scaled.Tiles, 1e3*want.Seconds, 1e3*want.DMA, 1e3*want.Vector, 1e3*want.Tiles)
+		if ratio := scaled.Seconds / want.Seconds; ratio < 0.9 || ratio > 1.3 {
+			t.Errorf("%v: scaled takes %.2f times as long as executed", s, ratio)
 		}
 	}
 }

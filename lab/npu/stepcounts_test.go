@@ -278,12 +278,12 @@ func countsProgram(t *testing.T) string {
 // and a layer's products in bytes. With -update all of wholeSteps execute that -run names, and are recorded.
 func TestAWholeStepThatExecutesIsAsRecorded(t *testing.T) {
 	c := newCounter(t, 1<<30)
-	loaded := map[soc.Path]*layersCounted{}
-	recorded := map[soc.Step]*soc.Executed{}
-	shape, err := synthetic.Named(stepShape)
-	if err != nil {
-		t.Fatal(err)
+	type of struct {
+		model string
+		path  soc.Path
 	}
+	loaded := map[of]*layersCounted{}
+	recorded := map[soc.Step]*soc.Executed{}
 	for i, s := range wholeSteps {
 		recorded[s] = recordedStep(t, s)
 		t.Run(s.String(), func(t *testing.T) {
@@ -294,10 +294,12 @@ func TestAWholeStepThatExecutesIsAsRecorded(t *testing.T) {
 			if s.Path == soc.ByBytes {
 				executed.Layer = c.works(productsInBytes(t, soc.Chunk, -1))
 			} else {
-				if loaded[s.Path] == nil {
-					loaded[s.Path] = c.load(c.t, shape, gguf.TQ2_0, s.Path)
+				k := of{s.Model, s.Path}
+				if loaded[k] == nil {
+					shape, blocks := stepShapeOf(c.t, s.Model)
+					loaded[k] = c.load(c.t, shape, blocks, s.Path)
 				}
-				executed = loaded[s.Path].step(t, s)
+				executed = loaded[k].step(t, s)
 			}
 			if *update {
 				recorded[s] = executed
@@ -351,12 +353,39 @@ func compare(t *testing.T, part string, executed, recorded []timeline.Work) {
 }
 
 // wholeSteps are the steps that soc.ExecutedStep has.
-var wholeSteps = []soc.Step{
+var wholeSteps = append(stepsOf(stepModel, []soc.Step{
 	{Batch: 1, Rows: soc.Chunk, Path: soc.ByBytes},
 	{Batch: 1, Rows: 1, Context: tmanContext, Path: soc.ByLookup}, {Batch: 2, Rows: 1, Context: tmanContext, Path: soc.ByLookup}, {Batch: 4, Rows: 1, Context: tmanContext, Path: soc.ByLookup},
 	{Batch: 8, Rows: 1, Context: tmanContext, Path: soc.ByLookup}, {Batch: 16, Rows: 1, Context: tmanContext, Path: soc.ByLookup},
 	{Batch: 1, Rows: 1, Context: tmanContext, Path: soc.ByTiles}, {Batch: 16, Rows: 1, Context: tmanContext, Path: soc.ByTiles},
 	{Batch: 1, Rows: soc.Chunk, Context: soc.Chunk, Path: soc.ByTiles}, {Batch: 1, Rows: soc.Chunk, Context: promptTokens, Path: soc.ByTiles},
+}), append(qwenSteps, llamaStep)...)
+
+func stepsOf(model string, list []soc.Step) []soc.Step {
+	for i := range list {
+		list[i].Model = model
+	}
+	return list
+}
+
+// stepShapeOf returns what executes of a model in soc's steps, and its layers' format: stepModel with its own norms and
+// gates, and others as Llamas.
+func stepShapeOf(t *testing.T, model string) (synthetic.Shape, gguf.Type) {
+	if model == stepModel {
+		shape, err := synthetic.Named(stepShape)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return shape, gguf.TQ2_0
+	}
+	i := slices.IndexFunc(papers, func(s shape) bool { return s.name == model })
+	s := papers[i]
+	blocks := gguf.Q4_0
+	if model == llamaStep.Model {
+		blocks = gguf.Q2_0
+	}
+	return synthetic.Shape{Name: s.name, Hidden: s.hidden, FFN: s.ffn, Layers: s.layers, Heads: s.heads, KVHeads: s.kv, HeadDim: s.headDim,
+		Vocab: s.vocab, Context: 4096, RopeBase: 500000, TiedEmbedding: true, Arch: synthetic.Llama}, blocks
 }
 
 // productsInBytes returns the packets of a layer's products of rows rows by PathInt8, up to lookups of them by lookups and
@@ -407,7 +436,7 @@ func TestRowsByLookupsAreAsManyAsExecutedPacketsSay(t *testing.T) {
 		t.Run(f.blocks.String(), func(t *testing.T) {
 			loaded := map[soc.Path]*layersCounted{soc.ByLookup: c.load(t, shape, f.blocks, soc.ByLookup), soc.ByTiles: c.load(t, shape, f.blocks, soc.ByTiles)}
 			check(t, hexagon.LookupRows(f.format, false), tiling.MMA, func(rows int, path soc.Path) float64 {
-				x := loaded[path].step(t, soc.Step{Batch: rows, Rows: 1, Context: 16})
+				x := loaded[path].step(t, soc.Step{Model: stepModel, Batch: rows, Rows: 1, Context: 16})
 				return m.Run(x.Whole(2)).Seconds - m.Run(x.Whole(1)).Seconds
 			})
 		})

@@ -260,9 +260,9 @@ func between(n int, executed []int, cost func(n int) Cost) Cost {
 // byRows returns a part of the cost of rows rows, by a path. More than a chunk are several.
 func (m scaler) byRows(rows int, path Path, beside bool, part func(parts) Cost) Cost {
 	cost := func(n int) Cost {
-		s, of := m.scaling(n), Step{n, 1, ExecutedContext, path}
+		s, of := m.scaling(n), Step{bitnet.Name, n, 1, ExecutedContext, path}
 		if s.beside = beside; n == Chunk {
-			of = Step{1, Chunk, Chunk, path}
+			of = Step{bitnet.Name, 1, Chunk, Chunk, path}
 		}
 		return part(m.parts(of, &s))
 	}
@@ -291,14 +291,14 @@ func (m scaler) attention(work []Work) (sum Cost) {
 		sum.Add(between(w.Context, executedContexts, func(context int) Cost {
 			s := m.scaling(1)
 			s.queries = blocks(w.Rows, group) / blocks(Chunk, bitnet.Heads/bitnet.KVHeads)
-			return m.parts(Step{1, Chunk, context, ByTiles}, &s).attention
+			return m.parts(Step{bitnet.Name, 1, Chunk, context, ByTiles}, &s).attention
 		}))
 	}
 	if ones > 0 {
 		sum.Add(between(ones, ExecutedBatches, func(batch int) Cost {
 			s := m.scaling(1)
 			s.queries, s.keys = blocks(1, group)/tiling.MMA, float64(tokens)/float64(ones)/ExecutedContext
-			return m.parts(Step{batch, 1, ExecutedContext, ByLookup}, &s).attention
+			return m.parts(Step{bitnet.Name, batch, 1, ExecutedContext, ByLookup}, &s).attention
 		}))
 	}
 	return sum

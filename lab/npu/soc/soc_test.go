@@ -150,16 +150,16 @@ func TestStepsOfTheModelThatExecutedAreScaledByOne(t *testing.T) {
 		return m.Run(e.Whole(x.Layers))
 	}
 	for _, batch := range ExecutedBatches[:4] { // layers and head by lookups
-		near("a batch", m.Decode(&x, batch, ExecutedContext), run(Step{batch, 1, ExecutedContext, ByLookup}), 1e-6)
+		near("a batch", m.Decode(&x, batch, ExecutedContext), run(Step{bitnet.Name, batch, 1, ExecutedContext, ByLookup}), 1e-6)
 	}
 	m.Tiles = true
 	for _, batch := range executedTiles[:2] { // attention is of the steps by lookups
-		near("a batch by tiles", m.Decode(&x, batch, ExecutedContext), run(Step{batch, 1, ExecutedContext, ByTiles}), 0.01)
+		near("a batch by tiles", m.Decode(&x, batch, ExecutedContext), run(Step{bitnet.Name, batch, 1, ExecutedContext, ByTiles}), 0.01)
 	}
 	m.Tiles = false
 	sum := Cost{}
 	for _, context := range executedContexts {
-		c := run(Step{1, Chunk, context, ByTiles})
+		c := run(Step{bitnet.Name, 1, Chunk, context, ByTiles})
 		near("a chunk", m.Step(&x, []Work{{Chunk, context}}, 0), c, 1e-6)
 		sum.Add(c.times(4))
 	}

@@ -14,20 +14,22 @@ import (
 	"github.com/lutra-lm/lutra/lab/npu/timeline"
 )
 
-// executed has the packets of BitNet-2B's steps in the emulated device. A test of package npu records them.
+// executed has the packets of steps in the emulated device: BitNet-2B's, by which other models are scaled, and some of theirs.
+// A test of package npu records them.
 //
 //go:embed steps.txt
 var executed string
 
-// Step names a step that executed: of so many sequences, the rows of each, how many tokens each then has, and the path of
-// its products. Of ByBytes a layer's products alone executed.
+// Step names a step that executed: its model, of how many sequences it is, the rows of each, how many tokens each then has,
+// and the path of its products. Of ByBytes a layer's products alone executed.
 type Step struct {
+	Model                string
 	Batch, Rows, Context int
 	Path                 Path
 }
 
 func (s Step) String() string {
-	return fmt.Sprintf("step %d %d %d %s", s.Batch, s.Rows, s.Context, s.Path)
+	return fmt.Sprintf("step %s %d %d %d %s", s.Model, s.Batch, s.Rows, s.Context, s.Path)
 }
 
 // Executed is a step of a model. Begin and End have one layer together, and each further layer has Layer's packets.
@@ -78,8 +80,8 @@ func parseSteps(text string) (map[Step]*Executed, error) {
 		line = strings.TrimSuffix(line, "\n")
 		var s Step
 		part := map[string]bool{"begin": true, "layer": true, "end": true}[line]
-		n, _ := fmt.Sscanf(line, "step %d %d %d %s", &s.Batch, &s.Rows, &s.Context, &s.Path)
-		if n != 4 && !part {
+		n, _ := fmt.Sscanf(line, "step %s %d %d %d %s", &s.Model, &s.Batch, &s.Rows, &s.Context, &s.Path)
+		if n != 5 && !part {
 			lines = append(lines, line)
 			continue
 		}
@@ -87,7 +89,7 @@ func parseSteps(text string) (map[Step]*Executed, error) {
 			return nil, err
 		}
 		switch {
-		case n == 4:
+		case n == 5:
 			x, of = &Executed{}, nil
 			all[s] = x
 		case x == nil:
@@ -103,7 +105,7 @@ func parseSteps(text string) (map[Step]*Executed, error) {
 	return all, flush()
 }
 
-// ExecutedStep returns what a step of BitNet-2B took.
+// ExecutedStep returns what a step took.
 func ExecutedStep(s Step) (*Executed, error) {
 	all, err := steps()
 	if err != nil {
@@ -116,7 +118,7 @@ func ExecutedStep(s Step) (*Executed, error) {
 	return x, nil
 }
 
-// ExecutedBatch returns a step of a batch, a row each. Layers and head go by the paths that package hexagon takes for so
+// ExecutedBatch returns a step of a batch of BitNet-2B, a row each. Layers and head go by the paths that package hexagon takes for so
 // many rows.
 func ExecutedBatch(batch int) (*Executed, error) {
 	of := func(f layout.Format) (*Executed, error) {
@@ -124,7 +126,7 @@ func ExecutedBatch(batch int) (*Executed, error) {
 		if batch <= hexagon.LookupRows(f, false) {
 			path = ByLookup
 		}
-		return ExecutedStep(Step{batch, 1, ExecutedContext, path})
+		return ExecutedStep(Step{bitnet.Name, batch, 1, ExecutedContext, path})
 	}
 	layers, err := of(layout.Ternary)
 	if err != nil {
