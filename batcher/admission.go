@@ -12,6 +12,7 @@ import (
 // active ones can be kept. When no blocks are left it takes some back from idle ones, then from young ones.
 type admission struct {
 	kv      *kv.Cache
+	step    room // held back for the prompts of a step
 	undoes  bool // guesses can be taken back of recurrent states
 	disk    restorer
 	leave   func(s *Sequence) // tells the mailbox of one that is retired
@@ -193,8 +194,9 @@ func (a *admission) begin(s *Sequence) {
 }
 
 // promised returns the room that active sequences will take soon: all
-// of a prompt, one more for what comes after.
-func (a *admission) promised() (n room) {
+// of a prompt, one more for what comes after, and what a step needs.
+func (a *admission) promised() room {
+	n := a.step
 	for _, s := range a.disk.busy(a.active, a.waiting) {
 		n = n.plus(needs(s.task.kv, s.task.demand.Target-s.task.kv.Len())).plus(room{blocks: 1})
 	}
@@ -205,7 +207,7 @@ func (a *admission) promised() (n room) {
 func (a *admission) evictable() (n room) {
 	l := a.kv.BlockLen()
 	for _, s := range a.idle {
-		n = n.plus(room{blocks: (s.task.demand.Computed + l - 1) / l, states: 1})
+		n = n.plus(room{blocks: (s.task.demand.Computed + l - 1) / l, states: 1, residuals: s.task.kv.HeldResiduals()})
 	}
 	return n
 }

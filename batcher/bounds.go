@@ -43,6 +43,9 @@ func newBounds(m models.Model, cache *kv.Cache, context int) bounds {
 	case c.GuessBytes > 0:
 		b.ahead = GuessesMost
 	}
+	if b.whole && scarce(cache) {
+		b.limit = cache.Residuals() * cache.BlockLen()
+	}
 	for _, n := range []int{context, c.Context} {
 		if n > 0 {
 			b.limit = min(b.limit, n)
@@ -50,6 +53,13 @@ func newBounds(m models.Model, cache *kv.Cache, context int) bounds {
 	}
 	return b
 }
+
+// StepResiduals returns how many residuals a step of one sequence takes. A cache with 4 bits must have as many, unless
+// each of its blocks has one.
+func StepResiduals(stepTokens, blockLen int) int { return (stepTokens+blockLen-1)/blockLen + 1 }
+
+// scarce tells whether residuals can be lacking where blocks are not.
+func scarce(c *kv.Cache) bool { return c.Residuals() > 0 && c.Residuals() < c.Blocks() }
 
 // checkTokens fails unless tokens may follow have others.
 func (b *bounds) checkTokens(have int, tokens []int32) error {

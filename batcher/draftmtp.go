@@ -88,11 +88,13 @@ func (r *trail) open(g *Guess, at int) {
 	r.kv, r.first = c.Open(nil), at+1
 }
 
-// seal lets other sequences have the blocks that are full, of rows that stand for tokens.
+// seal lets other sequences have the blocks that are full, of rows that stand for tokens, if these are all.
 func (r *trail) seal(tokens []int32) {
 	if r.first == 1 {
 		r.kv.Seal(tokens)
+		return
 	}
+	r.kv.Settle()
 }
 
 // Read implements Follower. Tokens wait until a guess is wanted for their sequence, or their rows fill a block.

@@ -34,14 +34,15 @@ func (w *told) Draft(guesses []*Guess, extra float64) error {
 
 func TestAnMTPDrafterSaysWhatItsLayerSaysOfTheWholeTextAndChangesNoToken(t *testing.T) {
 	sweep.NoRace(t)
+	for _, kind := range []kv.Type{kv.F16, kv.Int4} {
+		t.Run(kind.String(), func(t *testing.T) { mtpDraftsChangeNoToken(t, kind) })
+	}
+}
+
+func mtpDraftsChangeNoToken(t *testing.T, kind kv.Type) {
 	b, pool := smallModel(t, synthetic.Shape{Arch: synthetic.Qwen35, Predicts: true}) // a hybrid with a layer that predicts
 	newPredictions := func(blocks int) *kv.Cache {
-		cache, err := kv.New(b.Predictor.Config().KV(), kv.Options{BlockLen: 8, Blocks: blocks, Cold: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { cache.Close() })
-		return cache
+		return newCacheOf(t, b.Predictor, kv.Options{Type: kind, BlockLen: 8, Blocks: blocks, Cold: true})
 	}
 	const streams, length = 4, 60
 	prompt := func(i int) []int32 { return append([]int32{int32(i)}, counting(45+9*i)...) } // nothing is shared
@@ -53,7 +54,7 @@ func TestAnMTPDrafterSaysWhatItsLayerSaysOfTheWholeTextAndChangesNoToken(t *test
 		d := &told{Follower: NewMTPDrafter(b.Predictor, newPredictions(c.blocks), pool).(Follower)}
 		opt := DefaultOptions()
 		opt.Pool, opt.Speculation, opt.Drafters, opt.StepTokens = pool, c.how, []Drafter{d}, 2*Tile
-		e, end := running(t, b.Model, newStates(t, b.Model, 200, 40), opt)
+		e, end := running(t, b.Model, newCacheOf(t, b.Model, kv.Options{Type: kind, BlockLen: 8, Blocks: 200, States: 40, Residuals: 14}), opt)
 		var all sync.WaitGroup
 		var got [streams][]string
 		for i := range streams {
@@ -111,7 +112,7 @@ func predicted(t *testing.T, b *models.Bundle, cache *kv.Cache, text []int32, n 
 		}
 		return batch
 	}
-	whole := newStates(t, b.Model, 100, 4)
+	whole := newCacheOf(t, b.Model, kv.Options{Type: cache.Type(), BlockLen: 8, Blocks: 100, States: 4})
 	states := forward(b.Model, whole, whole.Open(nil), nil, text[:last]...).States
 	s := cache.Open(nil)
 	made := forward(b.Predictor, cache, s, states, text[1:]...)

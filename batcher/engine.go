@@ -25,6 +25,9 @@ func New(m models.Model, cache *kv.Cache, opt Options) *Engine {
 	if err := opt.Validate(); err != nil {
 		panic(fmt.Errorf("batcher: %w", err))
 	}
+	if least := StepResiduals(opt.StepTokens, cache.BlockLen()); scarce(cache) && cache.Residuals() < least {
+		panic(fmt.Errorf("batcher: a cache of %d residuals, a step takes up to %d", cache.Residuals(), least))
+	}
 	if opt.Now == nil {
 		opt.Now = time.Now
 	}

@@ -37,7 +37,7 @@ type loop struct {
 func (l *loop) init(m models.Model, cache *kv.Cache, c *setup, box *mailbox[*Sequence], p *published) {
 	o, b := &c.opt, &c.bounds
 	*l = loop{model: m, kv: cache, setup: c, box: box, published: p, duplicates: newDuplicates()}
-	l.admission = admission{kv: cache, undoes: b.ahead > 0, disk: restorer{store: o.Disk, kv: cache}, begun: box.begun, leave: func(s *Sequence) { box.leave(s, s.task.begun) }, freed: 1}
+	l.admission = admission{kv: cache, step: stepRoom(cache, o.StepTokens), undoes: b.ahead > 0, disk: restorer{store: o.Disk, kv: cache}, begun: box.begun, leave: func(s *Sequence) { box.leave(s, s.task.begun) }, freed: 1}
 	l.planner.init(o)
 	l.constraints = constraints{vocab: b.vocab, recurrent: b.recurrent}
 	l.drafts = newDraftSelector(c, cache, &l.planner.cost)

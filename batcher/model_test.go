@@ -41,10 +41,16 @@ func newCache(tb testing.TB, m models.Model, blocks, blockLen int) *kv.Cache {
 }
 
 func TestARealModelSaysTheSameAloneAndAmongOthers(t *testing.T) {
+	for _, kind := range []kv.Type{kv.F16, kv.Int4, kv.TypeOf(kv.Int8, kv.Int4)} {
+		t.Run(kind.String(), func(t *testing.T) { aRealModelSaysTheSame(t, kind) })
+	}
+}
+
+func aRealModelSaysTheSame(t *testing.T, kind kv.Type) {
 	m, pool := embeddedModel(t, 2)
 	const n, clients = 24, 12
 	opt := DefaultOptions()
-	opt.Pool = pool
+	opt.Pool, opt.StepTokens = pool, 2*Tile
 	prompts := make([][]int32, clients)
 	for i := range prompts {
 		for j := range 5 + 7*i {
@@ -52,8 +58,8 @@ func TestARealModelSaysTheSameAloneAndAmongOthers(t *testing.T) {
 		}
 	}
 	// run generates all prompts, in rounds of so many at once.
-	run := func(blocks, atOnce int) (all [clients][]int32, st Stats) {
-		e := New(m, newCache(t, m, blocks, 8), opt)
+	run := func(blocks, residuals, atOnce int) (all [clients][]int32, st Stats) {
+		e := New(m, newCacheOf(t, m, kv.Options{Type: kind, BlockLen: 8, Blocks: blocks, Residuals: residuals}), opt)
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error)
 		go func() { done <- e.Run(ctx) }()
@@ -82,14 +88,21 @@ func TestARealModelSaysTheSameAloneAndAmongOthers(t *testing.T) {
 		checkEmpty(t, e)
 		return all, e.Stats()
 	}
-	alone, _ := run(64, 1)
-	together, st := run(26, clients) // room for two or three at a time
-	for i := range prompts {
-		if !slices.Equal(alone[i], together[i]) {
-			t.Errorf("prompt %d: alone %v, among others %v", i, alone[i], together[i])
+	alone, _ := run(64, 0, 1)
+	opt.Speculation = "3"
+	least := StepResiduals(opt.StepTokens, 8)
+	for _, room := range [][2]int{{26, 0}, {200, least}, {200, least + 3}, {40, least + 1}} { // blocks, or residuals, for two or three at a time
+		together, st := run(room[0], room[1], clients)
+		for i := range prompts {
+			if !slices.Equal(alone[i], together[i]) {
+				t.Errorf("%d blocks, %d residuals, prompt %d: alone %v, among others %v", room[0], room[1], i, alone[i], together[i])
+			}
+		}
+		t.Logf("%d preemptions in %d steps", st.Preemptions, st.Steps)
+		if kind == kv.F16 {
+			return
 		}
 	}
-	t.Logf("%d preemptions in %d steps", st.Preemptions, st.Steps)
 }
 
 // BenchmarkStep measures decode steps of a real model with so many streams.

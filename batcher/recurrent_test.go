@@ -86,12 +86,12 @@ func answer(t *testing.T, s *Sequence, p sampling.Params) (out []string) {
 // are preempted, and begin at checkpoints.
 func TestARecurrentModelSaysTheSameAloneAndAmongOthers(t *testing.T) {
 	sweep.NoRace(t)
-	for _, arch := range []synthetic.Arch{synthetic.Qwen35, synthetic.NemotronH} {
-		t.Run(string(arch), func(t *testing.T) { saysTheSame(t, arch) })
+	for arch, kind := range map[synthetic.Arch]kv.Type{synthetic.Qwen35: kv.Int4, synthetic.NemotronH: kv.F16} {
+		t.Run(string(arch), func(t *testing.T) { saysTheSame(t, arch, kind) })
 	}
 }
 
-func saysTheSame(t *testing.T, arch synthetic.Arch) {
+func saysTheSame(t *testing.T, arch synthetic.Arch, kind kv.Type) {
 	m, pool := recurrentModel(t, arch)
 	opt := DefaultOptions()
 	opt.Pool, opt.StepTokens, opt.Control = pool, 2*Tile, func(id int32) bool { return id%5 == 0 }
@@ -109,7 +109,7 @@ func saysTheSame(t *testing.T, arch synthetic.Arch) {
 	var want [requests][candidates][]string
 	for i := range want {
 		for k := range candidates {
-			e, end := running(t, m, newStates(t, m, 64, 1), opt)
+			e, end := running(t, m, newCacheOf(t, m, kv.Options{Type: kind, BlockLen: 8, Blocks: 64, States: 1}), opt)
 			s, err := e.Open(t.Context(), prompt(i))
 			if err != nil {
 				t.Fatal(err)
@@ -118,9 +118,9 @@ func saysTheSame(t *testing.T, arch synthetic.Arch) {
 			end()
 		}
 	}
-	for _, room := range []struct{ blocks, states int }{{400, 100}, {60, 100}, {400, 5}, {40, 3}, {64, 1}} {
+	for _, room := range []struct{ blocks, states, residuals int }{{400, 100, 12}, {60, 100, 0}, {400, 5, 0}, {40, 3, 9}, {64, 1, 12}} {
 		t.Run(fmt.Sprintf("%d blocks, %d states", room.blocks, room.states), func(t *testing.T) {
-			e, end := running(t, m, newStates(t, m, room.blocks, room.states), opt)
+			e, end := running(t, m, newCacheOf(t, m, kv.Options{Type: kind, BlockLen: 8, Blocks: room.blocks, States: room.states, Residuals: room.residuals}), opt)
 			var all sync.WaitGroup
 			for i := range requests {
 				all.Go(func() {
@@ -261,7 +261,13 @@ func TestSpeculationChangesNoTokenOfARecurrentModel(t *testing.T) {
 // newStates makes a cache for a model with recurrent layers.
 func newStates(t *testing.T, m models.Model, blocks, states int) *kv.Cache {
 	t.Helper()
-	cache, err := kv.New(m.Config().KV(), kv.Options{BlockLen: 8, Blocks: blocks, States: states})
+	return newCacheOf(t, m, kv.Options{BlockLen: 8, Blocks: blocks, States: states})
+}
+
+// newCacheOf makes a cache for a model.
+func newCacheOf(t *testing.T, m models.Model, opt kv.Options) *kv.Cache {
+	t.Helper()
+	cache, err := kv.New(m.Config().KV(), opt)
 	if err != nil {
 		t.Fatal(err)
 	}

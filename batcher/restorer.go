@@ -49,7 +49,7 @@ func (r *restorer) load(s *Sequence) bool {
 	}
 	n, _ := t.restore.lookup.Result()
 	from := t.kv.Len()
-	if n <= from || from < t.restore.lookup.From() || t.kv.Grow(n-from) != nil {
+	if n <= from || from < t.restore.lookup.From() || t.kv.GrowStored(n-from) != nil {
 		t.restore = restore{failed: mostRestores} // and not asked for again, unless the caller changes something
 		return false
 	}

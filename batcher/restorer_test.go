@@ -67,7 +67,7 @@ func persistents(t *testing.T) (list []persistent) {
 	}
 	m, pool := embeddedModel(t, 2)
 	opt.Pool = pool
-	for _, kind := range []kv.Type{kv.F16, kv.Int8} {
+	for _, kind := range []kv.Type{kv.F16, kv.Int8, kv.Int4} {
 		add("attention "+kind.String(), m, opt, kv.Options{Type: kind, BlockLen: 32, Blocks: 64})
 		add("blocks of 12 "+kind.String(), m, opt, kv.Options{Type: kind, BlockLen: 12, Blocks: 128})
 	}

@@ -71,7 +71,11 @@ func (t *task) copyFrom(leader *task) {
 // seal offers what was computed of tokens to the prefix cache, unless it depends on what
 // was computed with it.
 func (t *task) seal(tokens []int32) {
-	if t.kv != nil && !t.demand.Whole {
+	switch {
+	case t.kv == nil:
+	case t.demand.Whole:
+		t.kv.Settle()
+	default:
 		t.kv.Seal(tokens)
 	}
 }

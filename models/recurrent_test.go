@@ -155,73 +155,79 @@ func TestGuessesThatAreTakenBackLeaveNoTrace(t *testing.T) {
 	for _, shape := range recurrentShapes {
 		t.Run(string(shape.Arch), func(t *testing.T) {
 			m := openModel(t, recurrentModel(t, shape, gguf.F16), LoadOptions{})
-			cache, err := kv.New(m.Config().KV(), kv.Options{BlockLen: 16, Blocks: 256, States: 40})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer cache.Close()
-			const streams, length = 3, 110
-			var seqs [streams]*kv.Sequence
-			var tokens [streams][]int32
-			var want [streams][]float32
-			for i := range seqs {
-				seqs[i], tokens[i] = cache.Open(nil), tokensOf(length+20, 3+i)
-				want[i] = slices.Clone(newRunner(t, m, kv.F16).feed(length, tokens[i][:length]...))
-			}
-			width, random := m.Config().Outputs, rand.New(rand.NewPCG(1, 2))
-			var b Batch
-			for seqs[0].Len() < length || seqs[1].Len() < length || seqs[2].Len() < length {
-				var keep []int
-				var of []int
-				b.Reset()
-				for i, s := range seqs {
-					at := s.Len()
-					if at >= length || random.IntN(4) == 0 {
-						continue
-					}
-					guesses := min(random.IntN(20), cache.Ahead(s), length-1-at)
-					right := random.IntN(guesses + 1)
-					if err := errors.Join(s.Grow(1+guesses), s.Guess(guesses)); err != nil {
-						t.Fatal(err)
-					}
-					ids := slices.Clone(tokens[i][at : at+1+guesses])
-					for k := 1 + right; k < len(ids); k++ {
-						ids[k] = (ids[k] + 1) % 300
-					}
-					b.Add(s, at, len(ids), ids...)
-					of, keep = append(of, i), append(keep, 1+right)
-				}
-				if len(of) == 0 {
-					continue
-				}
-				if err := m.Forward(&b, cache); err != nil {
-					t.Fatal(err)
-				}
-				m.TakeBack(&b, keep)
-				row := 0
-				for j, i := range of {
-					at := int(b.Positions[b.Spans[j].Start])
-					compareBits(t, fmt.Sprintf("sequence %d from %d, %d of %d guesses", i, at, keep[j]-1, b.Spans[j].Out-1),
-						b.Logits[row*width:(row+keep[j])*width], want[i][at*width:(at+keep[j])*width])
-					row += b.Spans[j].Out
-					if seqs[i].Truncate(at + keep[j]); seqs[i].Len() != at+keep[j] {
-						t.Fatalf("%d tokens are left of %d", seqs[i].Len(), at+keep[j])
-					}
-					seqs[i].Seal(tokens[i])
-				}
-				if err := cache.Check(seqs[:]...); err != nil {
-					t.Fatal(err)
-				}
-			}
-			for i := range seqs { // the checkpoint was not made of guesses
-				again := newRunner(t, m, kv.F16)
-				again.kv, again.seq = cache, cache.Open(tokens[i][:100])
-				if n := again.seq.Len(); n != 64 {
-					t.Errorf("%d tokens of sequence %d are found, want 64", n, i)
-				}
-				compareBits(t, "from the checkpoint", again.feed(1, tokens[i][64:100]...), want[i][99*width:100*width])
+			for _, kind := range kvTypes(m, kv.F16, kv.Int4) {
+				takeBackGuesses(t, m, kind)
 			}
 		})
+	}
+}
+
+func takeBackGuesses(t *testing.T, m Model, kind kv.Type) {
+	cache, err := kv.New(m.Config().KV(), kv.Options{Type: kind, BlockLen: 16, Blocks: 256, States: 40})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cache.Close()
+	const streams, length = 3, 110
+	var seqs [streams]*kv.Sequence
+	var tokens [streams][]int32
+	var want [streams][]float32
+	for i := range seqs {
+		seqs[i], tokens[i] = cache.Open(nil), tokensOf(length+20, 3+i)
+		want[i] = slices.Clone(newRunner(t, m, kind).feed(length, tokens[i][:length]...))
+	}
+	width, random := m.Config().Outputs, rand.New(rand.NewPCG(1, 2))
+	var b Batch
+	for seqs[0].Len() < length || seqs[1].Len() < length || seqs[2].Len() < length {
+		var keep []int
+		var of []int
+		b.Reset()
+		for i, s := range seqs {
+			at := s.Len()
+			if at >= length || random.IntN(4) == 0 {
+				continue
+			}
+			guesses := min(random.IntN(20), cache.Ahead(s), length-1-at)
+			right := random.IntN(guesses + 1)
+			if err := errors.Join(s.Grow(1+guesses), s.Guess(guesses)); err != nil {
+				t.Fatal(err)
+			}
+			ids := slices.Clone(tokens[i][at : at+1+guesses])
+			for k := 1 + right; k < len(ids); k++ {
+				ids[k] = (ids[k] + 1) % 300
+			}
+			b.Add(s, at, len(ids), ids...)
+			of, keep = append(of, i), append(keep, 1+right)
+		}
+		if len(of) == 0 {
+			continue
+		}
+		if err := m.Forward(&b, cache); err != nil {
+			t.Fatal(err)
+		}
+		m.TakeBack(&b, keep)
+		row := 0
+		for j, i := range of {
+			at := int(b.Positions[b.Spans[j].Start])
+			compareBits(t, fmt.Sprintf("KV %v: sequence %d from %d, %d of %d guesses", kind, i, at, keep[j]-1, b.Spans[j].Out-1),
+				b.Logits[row*width:(row+keep[j])*width], want[i][at*width:(at+keep[j])*width])
+			row += b.Spans[j].Out
+			if seqs[i].Truncate(at + keep[j]); seqs[i].Len() != at+keep[j] {
+				t.Fatalf("KV %v: %d tokens are left of %d", kind, seqs[i].Len(), at+keep[j])
+			}
+			seqs[i].Seal(tokens[i])
+		}
+		if err := cache.Check(seqs[:]...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range seqs { // the checkpoint was not made of guesses
+		again := newRunner(t, m, kind)
+		again.kv, again.seq = cache, cache.Open(tokens[i][:100])
+		if n := again.seq.Len(); n != 64 {
+			t.Errorf("%d tokens of sequence %d are found, want 64", n, i)
+		}
+		compareBits(t, "from the checkpoint", again.feed(1, tokens[i][64:100]...), want[i][99*width:100*width])
 	}
 }
 

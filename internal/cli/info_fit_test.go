@@ -33,7 +33,7 @@ func TestWhatFitsIsCountedInBytes(t *testing.T) {
 		"half a context":   {fitFlags{kv: "f16", streams: 1, context: 512}, one.Total, true, 1024, 2},
 		"no room for any":  {fitFlags{kv: "f16", streams: 1}, one.Weights, false, 0, 0},
 		"int8 takes less":  {fitFlags{kv: "int8", streams: 1}, one.Total - 1, true, 1024, 1},
-		"int4 takes less":  {fitFlags{kv: "int4", streams: 1}, one.Total - one.KV/2, true, 1024, 1},
+		"int4 takes less":  {fitFlags{kv: "int4", streams: 1}, one.Total - one.KV/4, true, 1024, 1},
 		"not even weights": {fitFlags{kv: "f16", streams: 3}, 1, false, 0, 0},
 	} {
 		got := measure(c.a, c.free)

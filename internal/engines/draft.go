@@ -73,5 +73,5 @@ func PredictorKV(b *models.Bundle, main *kv.Cache, how batcher.Speculation) (*kv
 	if shape.Layers == 0 {
 		return nil, nil
 	}
-	return kv.New(shape, kv.Options{Type: main.Type(), BlockLen: main.BlockLen(), Blocks: main.Blocks(), Cold: main.Cold()})
+	return kv.New(shape, kv.Options{Type: main.Type(), BlockLen: main.BlockLen(), Blocks: main.Blocks(), Residuals: main.Residuals(), Cold: main.Cold()})
 }

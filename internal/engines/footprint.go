@@ -3,6 +3,7 @@ package engines
 import (
 	"fmt"
 	"os"
+	"sort"
 
 	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/internal/config"
@@ -19,8 +20,9 @@ type Footprint struct {
 	Fixed           int64   // of Bytes, what cannot stay in the file
 	KV              kv.Type // of keys and values
 	BlockLen        int     // tokens of a block
-	Block, State    int64   // a block, and a sequence's recurrent state; 0: there is none
+	State           int64   // a sequence's recurrent state; 0: there is none
 	Buffers         int64   // of a step: activations and logits
+	sizes           blockSizes
 }
 
 // Measure finds out the memory that a model takes without loading it. It fails for files that cannot
@@ -49,7 +51,8 @@ func Measure(cfg *config.Config, m config.Model) (f Footprint, err error) {
 	if err != nil {
 		return f, err
 	}
-	f.KV, f.BlockLen, f.Block, f.State = opt.Type, opt.BlockLen, blockBytes(speculating(f.Config, cfg.Engine.Speculation), opt), kv.BytesPerState(f.Config.KV())
+	f.KV, f.BlockLen, f.State = opt.Type, opt.BlockLen, kv.BytesPerState(f.Config.KV())
+	f.sizes = sizesOf(speculating(f.Config, cfg.Engine.Speculation), opt, cfg.Engine.StepTokens)
 	f.Buffers = buffers(f.Config, &cfg.Engine.Options)
 	return f, nil
 }
@@ -68,20 +71,20 @@ func buffers(c models.Config, o *batcher.Options) int64 {
 
 // Cache returns what streams of so many tokens each take.
 func (f *Footprint) Cache(tokens, streams int) int64 {
-	blocks := int64((tokens + f.BlockLen - 1) / f.BlockLen)
-	return int64(streams) * (blocks*f.Block + f.State)
+	return f.sizes.bytes(streams*((tokens+f.BlockLen-1)/f.BlockLen)) + int64(streams)*f.State
 }
 
 // Tokens returns how many tokens each of the streams may have in so many bytes, at most the
 // model's context.
 func (f *Footprint) Tokens(bytes int64, streams int) int {
-	each := bytes/int64(max(1, streams)) - f.State
-	return int(min(max(0, each)/f.Block*int64(f.BlockLen), int64(f.Context)))
+	streams = max(1, streams)
+	return min(f.sizes.blocks(bytes-int64(streams)*f.State)/streams*f.BlockLen, f.Context)
 }
 
 // Streams returns how many streams of so many tokens each fit in so many bytes.
 func (f *Footprint) Streams(bytes int64, tokens int) int {
-	return int(max(0, bytes) / max(1, f.Cache(tokens, 1)))
+	each := int64((tokens+f.BlockLen-1)/f.BlockLen)*f.sizes.block + f.State // without residuals
+	return sort.Search(int(max(0, bytes)/max(1, each)), func(n int) bool { return f.Cache(tokens, n+1) > bytes })
 }
 
 // leastContext is the least number of tokens that a cache holds, of models with a longer context.

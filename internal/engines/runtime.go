@@ -166,7 +166,7 @@ func (r *Runtime) makeEngine(cfg config.Config, h *Host, share, room int64) erro
 		return err
 	}
 	for _, b := range h.bundles() {
-		cache, err := newKV(cfg.KV, speculating(b.Model.Config(), opt.Speculation), share, room)
+		cache, err := newKV(cfg.KV, speculating(b.Model.Config(), opt.Speculation), opt.StepTokens, share, room)
 		if err != nil {
 			return err
 		}

@@ -210,7 +210,7 @@ func TestMemoryIsDividedWhenAllModelsAreLoaded(t *testing.T) {
 
 func TestAutomaticMemoryHoldsSoManyContextsAtMost(t *testing.T) {
 	shape := models.Config{Layers: 1, AttentionShape: models.AttentionShape{KVHeads: 1, HeadDim: 2}, Context: 100}
-	cache, err := newKV(config.Default().KV, shape, 1<<40, 1<<40)
+	cache, err := newKV(config.Default().KV, shape, 512, 1<<40, 1<<40)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -220,7 +220,7 @@ func TestAutomaticMemoryHoldsSoManyContextsAtMost(t *testing.T) {
 	}
 	c := config.Default().KV
 	c.Memory = "1MiB"
-	if cache, err := newKV(c, models.Config{Layers: 100, AttentionShape: models.AttentionShape{KVHeads: 64, HeadDim: 128}, Context: 100}, 0, 0); err == nil || !strings.Contains(err.Error(), "kv.memory") {
+	if cache, err := newKV(c, models.Config{Layers: 100, AttentionShape: models.AttentionShape{KVHeads: 64, HeadDim: 128}, Context: 100}, 512, 0, 0); err == nil || !strings.Contains(err.Error(), "kv.memory") {
 		t.Errorf("a budget of less than a block: %v, %v", cache, err)
 	}
 }
@@ -230,7 +230,7 @@ func TestRecurrentStatesTakeHalfOfACachesMemory(t *testing.T) {
 	c := config.Default().KV
 	for memory, want := range map[string]int{"64MiB": 31, "3MiB": 1, "1.1MiB": 1, "4GiB": statesKept} {
 		c.Memory = memory
-		cache, err := newKV(c, shape, 0, 0)
+		cache, err := newKV(c, shape, 512, 0, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -244,7 +244,7 @@ func TestRecurrentStatesTakeHalfOfACachesMemory(t *testing.T) {
 		cache.Close()
 	}
 	c.Memory = "1MiB"
-	if _, err := newKV(c, shape, 0, 0); err == nil || !strings.Contains(err.Error(), "kv.memory: 1.0 MiB does not hold one recurrent state (1.0 MiB)") {
+	if _, err := newKV(c, shape, 512, 0, 0); err == nil || !strings.Contains(err.Error(), "kv.memory: 1.0 MiB does not hold one recurrent state (1.0 MiB)") {
 		t.Errorf("a budget of less than a state: %v", err)
 	}
 }
@@ -252,7 +252,7 @@ func TestRecurrentStatesTakeHalfOfACachesMemory(t *testing.T) {
 func TestACacheOfStatesAloneHasBlocksForAFewContexts(t *testing.T) {
 	for context, want := range map[int]int{100: contextsKept * 4, 1 << 15: tokensKept / 32, 1 << 20: 2 << 20 / 32} {
 		shape := models.Config{Layers: 4, StateShape: models.StateShape{RecurrentLayers: 4, State: 1 << 10}, Context: context}
-		cache, err := newKV(config.Default().KV, shape, 1<<30, 1<<30)
+		cache, err := newKV(config.Default().KV, shape, 512, 1<<30, 1<<30)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -427,7 +427,7 @@ func TestWhatAPredictorKeepsIsPartOfTheMemoryOfACache(t *testing.T) {
 		blocks := map[batcher.Speculation]int{}
 		for _, how := range []batcher.Speculation{batcher.SpeculateOff, batcher.SpeculateAuto, "3"} {
 			own := speculating(shape, how)
-			cache, err := newKV(c, own, memory, 2*memory)
+			cache, err := newKV(c, own, 512, memory, 2*memory)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -444,6 +444,41 @@ func TestWhatAPredictorKeepsIsPartOfTheMemoryOfACache(t *testing.T) {
 		}
 		if blocks[batcher.SpeculateOff] <= blocks[batcher.SpeculateAuto] || blocks["3"] != blocks[batcher.SpeculateAuto] {
 			t.Errorf("memory %s: blocks %v", c.Memory, blocks)
+		}
+	}
+}
+
+func TestResidualsArePartOfTheMemoryOfACacheOf4Bits(t *testing.T) {
+	shape := models.Config{Layers: 4, AttentionShape: models.AttentionShape{KVHeads: 1, HeadDim: 64}, Context: 1 << 20}
+	shape.Predictor = kv.Shape{Layers: 1, Heads: 1, HeadDim: 64}
+	c := config.Default().KV
+	for _, kind := range []string{"int4", "int8/int4", "int8"} {
+		for _, memory := range []string{"1MiB", "1.3MiB", "4MiB", "64MiB"} {
+			c.Type, c.Memory = kind, memory
+			budget, err := c.Bytes()
+			if err != nil {
+				t.Fatal(err)
+			}
+			cache, err := newKV(c, shape, 512, 0, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			opt := kv.Options{Type: cache.Type(), BlockLen: cache.BlockLen()}
+			own := int64(cache.Blocks())*kv.BytesPerBlock(shape.Predictor, opt) + int64(cache.Residuals())*kv.BytesPerResidual(shape.Predictor, opt)
+			if total := cache.Bytes() + own; total > budget || total < budget*9/10 {
+				t.Errorf("%s in %s: blocks and residuals take %d bytes", kind, memory, total)
+			}
+			if least := batcher.StepResiduals(512, cache.BlockLen()); kind != "int8" && cache.Residuals() < min(cache.Blocks(), least+cache.Blocks()*cache.BlockLen()/leastContext) {
+				t.Errorf("%s in %s: %d residuals of %d blocks", kind, memory, cache.Residuals(), cache.Blocks())
+			}
+			f := Footprint{Measured: models.Measured{Config: shape}, BlockLen: cache.BlockLen(), sizes: sizesOf(shape, opt, 512)}
+			if got, tokens := f.Tokens(budget, 1), cache.Blocks()*cache.BlockLen(); got != tokens || f.Cache(tokens, 1) > budget || f.Cache(tokens+1, 1) <= budget {
+				t.Errorf("%s in %s: info --fit says %d tokens, the cache has %d", kind, memory, got, tokens)
+			}
+			if n := f.Streams(budget, 500); f.Cache(500, n) > budget || f.Cache(500, n+1) <= budget {
+				t.Errorf("%s in %s: %d streams of 500 tokens", kind, memory, n)
+			}
+			cache.Close()
 		}
 	}
 }

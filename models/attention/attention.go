@@ -48,6 +48,7 @@ type scratch struct {
 	scores []float32        // [maxTile*group][chunk]
 	soft   []kernel.Softmax // [maxTile*group]
 	groups []int32
+	own    kv.Layer // of the run's rows
 }
 
 // chunkKeys is about how many keys share one softmax update, splitKeys about how
@@ -215,7 +216,7 @@ func (a *Pass) chunk(s *scratch, acc []float32, soft []kernel.Softmax, rows []Ro
 	for i := first; i < end; i++ {
 		r := &p.runs[i]
 		row, n := int(r.row)*g, int(r.rows)*g
-		layer.Scores(s.scores[row*ld+int(r.at):(row+n)*ld], ld, &s.q, row, vector, p.groupsOf(i), n, int(r.most))
+		a.layerOf(s, r).Scores(s.scores[row*ld+int(r.at):(row+n)*ld], ld, &s.q, row, vector, p.groupsOf(i), n, int(r.most))
 	}
 	n, seen := len(rows)*g, p.seen[p.chunks[chunk].seen:]
 	if drift := a.mask.DriftIn(a.cache); drift != nil {
@@ -229,10 +230,10 @@ func (a *Pass) chunk(s *scratch, acc []float32, soft []kernel.Softmax, rows []Ro
 		row, n, least := int(r.row)*g, int(r.rows)*g, int(r.least)
 		weights := s.scores[row*ld+int(r.at):]
 		var next []int32
-		if like := i + end - first; like < runs {
+		if like := i + end - first; like < runs && p.runs[like].residual == r.residual { // of the same vectors
 			next = p.groupsOf(like)
 		}
-		layer.Accumulate(acc[row*d:], weights, ld, &s.q, vector, p.groupsOf(i), next, n, least)
+		a.layerOf(s, r).Accumulate(acc[row*d:], weights, ld, &s.q, vector, p.groupsOf(i), next, n, least)
 		if r.most > r.least {
 			a.causalCorner(s, acc, rows, i, vector, lo)
 		}
@@ -242,11 +243,20 @@ func (a *Pass) chunk(s *scratch, acc []float32, soft []kernel.Softmax, rows []Ro
 	}
 }
 
+// layerOf returns the keys and values that a run's groups count in.
+func (a *Pass) layerOf(s *scratch, r *run) *kv.Layer {
+	if r.residual == kv.NoResidual {
+		return a.cache.Layer(a.layer)
+	}
+	s.own = a.cache.Own(a.layer, r.residual)
+	return &s.own
+}
+
 // causalCorner adds the values of a run that only some of its rows see, which all
 // stand in its last block.
 func (a *Pass) causalCorner(s *scratch, acc []float32, rows []RowPos, run, vector, lo int) {
 	r, groups := &a.plan.runs[run], a.plan.groupsOf(run)
-	layer, ld, g, d := a.cache.Layer(a.layer), a.plan.scoreRow(), a.group, a.dim
+	layer, ld, g, d := a.layerOf(s, r), a.plan.scoreRow(), a.group, a.dim
 	least := int(r.least)
 	s.groups = s.groups[:0]
 	first := groups[least/kernel.KeyGroup] + r.least%kernel.KeyGroup

@@ -55,9 +55,9 @@ func BenchmarkFormats(b *testing.B) {
 		"smollm2": {9, kv.Shape{Layers: 4, Heads: 3, HeadDim: 64}}, "qwen2.5-coder": {12, kv.Shape{Layers: 4, Heads: 2, HeadDim: 128}},
 	}
 	for _, name := range []string{"smollm2", "qwen2.5-coder"} {
-		for _, n := range []int{1, 8, 32} {
+		for _, size := range [][2]int{{1, 2048}, {8, 2048}, {32, 2048}, {1, 8192}, {8, 8192}} {
+			n, length := size[0], size[1]
 			for _, kind := range []kv.Type{kv.F16, kv.Int8, int8AndInt4, kv.Int4} {
-				const length = 2048
 				c := newTestCase(b, rand.New(rand.NewPCG(1, 1)), shapes[name], kv.Options{Type: kind, BlockLen: 32}, Mask{Scale: 0.1}, slices.Repeat([]int{length}, n), 1)
 				d := c.cfg.HeadDim
 				freq, turn := slowPairs(d)
@@ -66,7 +66,7 @@ func BenchmarkFormats(b *testing.B) {
 					if drift != nil && c.mask.DriftIn(c.cache) == nil {
 						continue
 					}
-					b.Run(fmt.Sprintf("%s/N=%d/%v/drift=%t", name, n, kind, drift != nil), func(b *testing.B) {
+					b.Run(fmt.Sprintf("%s/N=%d/context=%d/%v/drift=%t", name, n, length, kind, drift != nil), func(b *testing.B) {
 						var plan Plan
 						a, out := New(pool.Workers{Pool: p}, c.cfg.heads, c.cfg.Shape), make([]float32, len(c.rows)*c.cfg.heads*d)
 						a.MakePlan(&plan, c.rows, c.cache)
@@ -74,7 +74,7 @@ func BenchmarkFormats(b *testing.B) {
 						kerneltest.Fastest(b, func() {
 							a.Run(out, c.qkv, &plan, c.rows, c.cache, layer, &c.mask)
 							layer = (layer + 1) % c.cfg.Layers
-						}, float64(int64(n)*length*c.cache.TokenBytes(0))/1e9, "GB/s(p10)")
+						}, float64(int64(n*length)*c.cache.TokenBytes(0))/1e9, "GB/s(p10)")
 					})
 				}
 			}
@@ -91,7 +91,7 @@ func BenchmarkPrompt(b *testing.B) {
 	}
 	for _, name := range []string{"smollm2", "qwen2.5-coder"} {
 		for _, length := range []int{256, 2048, 6144, 16384, 32768} {
-			for _, kind := range []kv.Type{kv.F16, kv.Int8} {
+			for _, kind := range []kv.Type{kv.F16, kv.Int8, kv.Int4} {
 				c := newTestCase(b, rand.New(rand.NewPCG(1, 1)), shapes[name], kv.Options{Type: kind, BlockLen: 32}, Mask{Scale: 0.1}, []int{length}, 256)
 				b.Run(fmt.Sprintf("%s/length=%d/%v", name, length, kind), func(b *testing.B) {
 					var plan Plan

@@ -15,7 +15,8 @@ import (
 // Rows are cut into tiles and keys into splits; a tile reads a split in chunks, and
 // a chunk is some blocks. Rows of a tile that see the same block touch it together:
 // rows of one prompt, and rows of forks, whose shared prefix is read once for all
-// of them. Blocks that the same rows touch one after another are a run.
+// of them. Blocks that the same rows touch one after another are a run. A row's own block is a run by itself where the
+// cache has a residual for it.
 type Plan struct {
 	tile    int        // rows of a tile
 	split   int        // keys of a split
@@ -51,6 +52,7 @@ type run struct {
 	at          int32 // of its first key in the chunk
 	row, rows   int32 // of the tile
 	least, most int32 // keys that all of the rows see, that one of them sees
+	residual    int32 // of the rows' own block, from whose first vector groups count; or kv.NoResidual
 }
 
 // touch is a block and the rows of a tile that see its first keys.
@@ -61,6 +63,7 @@ type touch struct {
 	least, most int32 // keys that all of the rows see, that one of them sees
 	next        int32 // the touch that goes on where this ends; 0: none
 	follows     bool  // one that this goes on from
+	residual    int32 // the block is the rows' own, and this is its residual; or kv.NoResidual
 }
 
 // build plans for rows, in tiles of tile, with group queries a row and KV head, and for
@@ -160,7 +163,7 @@ func (p *Plan) addChunks(rows []RowPos, cache *kv.Cache, layer, lo, hi, group in
 		before := 0
 		for at := 0; at < p.chunk; at += l {
 			from := len(p.touches)
-			p.addTouches(rows, lo, at, l)
+			p.addTouches(rows, cache, lo, at, l)
 			p.link(before, from, l)
 			before = from
 		}
@@ -181,7 +184,7 @@ func (p *Plan) link(before, from, l int) {
 		for before < from && p.touches[before].row < t.row {
 			before++
 		}
-		if b := &p.touches[before]; before < from && b.row == t.row && b.rows == t.rows && int(b.least) == l {
+		if b := &p.touches[before]; before < from && b.row == t.row && b.rows == t.rows && b.residual == t.residual && int(b.least) == l {
 			b.next, t.follows = int32(i), true
 		}
 	}
@@ -194,10 +197,13 @@ func (p *Plan) addRuns(layer *kv.Layer, stride int) {
 		if t.follows {
 			continue
 		}
-		r := run{at: t.at, row: t.row, rows: t.rows}
+		r := run{at: t.at, row: t.row, rows: t.rows, residual: t.residual}
 		for {
 			r.least, r.most = r.least+t.least, r.most+t.most
-			first := int32(layer.FirstVector(t.block, 0))
+			first := int32(0)
+			if t.residual == kv.NoResidual {
+				first = int32(layer.FirstVector(t.block, 0))
+			}
 			for g := int32(0); g < int32(stride); g += kernel.KeyGroup {
 				p.groups = append(p.groups, first+g)
 			}
@@ -212,7 +218,7 @@ func (p *Plan) addRuns(layer *kv.Layer, stride int) {
 }
 
 // addTouches plans the blocks of l keys that stand at lo+at in the rows' sequences.
-func (p *Plan) addTouches(rs []RowPos, lo, at, l int) {
+func (p *Plan) addTouches(rs []RowPos, cache *kv.Cache, lo, at, l int) {
 	var last *touch
 	for i := range rs {
 		n := int32(rs[i].sees(lo+at, l))
@@ -220,13 +226,16 @@ func (p *Plan) addTouches(rs []RowPos, lo, at, l int) {
 			last = nil
 			continue
 		}
-		b := rs[i].Seq.Blocks()[(lo+at)/l]
-		if last != nil && last.block == b {
+		b, residual := rs[i].Seq.Blocks()[(lo+at)/l], kv.NoResidual
+		if (lo+at)/l == rs[i].Pos/l {
+			residual = cache.Residual(b)
+		}
+		if last != nil && last.block == b && last.residual == residual {
 			last.rows++
 			last.least, last.most = min(last.least, n), max(last.most, n)
 			continue
 		}
-		p.touches = append(p.touches, touch{block: b, at: int32(at), row: int32(i), rows: 1, least: n, most: n})
+		p.touches = append(p.touches, touch{block: b, at: int32(at), row: int32(i), rows: 1, least: n, most: n, residual: residual})
 		last = &p.touches[len(p.touches)-1]
 	}
 }

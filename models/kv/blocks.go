@@ -12,6 +12,7 @@ func (p *pool) init(blocks []block, blockLen int, checkpoints *states) {
 	for i := range p.free {
 		p.free[i] = int32(len(blocks) - 1 - i) // low numbers go first
 	}
+	p.residuals.blocks = blocks
 	p.index = index{blocks: blocks, blockLen: blockLen, seed: maphash.MakeSeed(), mask: math.MaxUint64, first: map[uint64]int32{}, oldest: none, youngest: none}
 	p.highWater.moved = make(chan struct{}, 1)
 }
@@ -21,7 +22,7 @@ func (p *pool) init(blocks []block, blockLen int, checkpoints *states) {
 func (p *pool) Free() int { return len(p.free) + p.index.cached }
 
 // take hands out a block that nobody references, evicting the oldest cached
-// one when none is free. Free() must not be 0.
+// one when none is free. Free() must not be 0. The block has no residual yet.
 func (p *pool) take() int32 {
 	var b int32
 	if n := len(p.free); n > 0 {
@@ -67,7 +68,7 @@ func (p *pool) drop(b int32) {
 	if m.refs < 0 {
 		panic(fmt.Sprintf("kv: block %d has %d references", b, m.refs))
 	}
-	if m.indexed {
+	if p.residuals.give(b); m.indexed {
 		p.index.cache(b)
 	} else {
 		p.free = append(p.free, b)

@@ -23,14 +23,14 @@ func New(shape Shape, opt Options) (*Cache, error) {
 	per := BytesPerBlock(shape, opt)
 	blocks := make([]block, opt.Blocks)
 	for i := range blocks {
-		blocks[i].checkpoint = none
+		blocks[i].checkpoint, blocks[i].residual = none, none
 	}
 	c := &Cache{
 		store:  store{opt: opt, shape: shape, layers: make([]Layer, shape.Layers+shape.Others.Layers)},
 		states: newStates(shape.State, opt.States, opt.BlockLen, blocks),
 	}
 	c.pool.init(blocks, opt.BlockLen, &c.states)
-	if err := c.reserve(per*int64(opt.Blocks) + BytesPerState(shape)*int64(c.States())); err != nil {
+	if err := c.reserve(per*int64(opt.Blocks) + BytesPerResidual(shape, opt)*int64(opt.residuals()) + BytesPerState(shape)*int64(c.States())); err != nil {
 		return nil, errors.Join(fmt.Errorf("kv: cache of %d blocks of %d bytes: %w", opt.Blocks, per, err), c.Close())
 	}
 	return c, nil
@@ -56,6 +56,9 @@ func check(shape Shape, opt Options) error {
 	per := BytesPerBlock(shape, opt)
 	if per < 1 || int64(opt.Blocks) > min(maxBytes, math.MaxInt)/per || int64(opt.Blocks)*int64(max(shape.Heads, shape.Others.Heads))*int64(wholeGroups(opt.BlockLen)) > math.MaxInt32 {
 		return fmt.Errorf("kv: cache of %d blocks of %d bytes is beyond %d bytes", opt.Blocks, per, int64(maxBytes))
+	}
+	if per += BytesPerResidual(shape, opt); opt.Residuals < 0 || int64(opt.Blocks) > min(maxBytes, math.MaxInt)/per { // as if each block had a residual
+		return fmt.Errorf("kv: cache of %d blocks of %d bytes with %d residuals is beyond %d bytes", opt.Blocks, per, opt.Residuals, int64(maxBytes))
 	}
 	if perState := BytesPerState(shape); perState > 0 && int64(opt.States) > min(maxBytes, math.MaxInt)/perState-per*int64(opt.Blocks)/perState {
 		return fmt.Errorf("kv: cache of %d recurrent states of %d bytes is beyond %d bytes", opt.States, perState, int64(maxBytes))
@@ -90,6 +93,9 @@ func (c *Cache) reserve(bytes int64) error {
 		heads, dim := c.shape.of(i)
 		c.layers[i], err = newLayer(c.memory, c.opt, heads, dim)
 	}
+	if c.opt.residuals() > 0 && err == nil {
+		err = c.residuals.reserve(c.memory, c.opt, c.layers)
+	}
 	if c.states.size > 0 && err == nil {
 		err = room(c.memory, &c.states.data, c.States()*c.states.size)
 	}
@@ -109,6 +115,7 @@ func (c *Cache) Close() error {
 func (c *Cache) Stats() Stats {
 	s := c.stats
 	s.Blocks, s.Free, s.Cached, s.Evictions = c.opt.Blocks, c.Free(), c.index.cached, c.evictions
+	s.Residuals, s.FreeResiduals = c.Residuals(), c.FreeResiduals()
 	s.States, s.FreeStates, s.Checkpoints = c.States(), c.FreeStates(), c.Checkpoints()
 	return s
 }

@@ -38,6 +38,9 @@ func (c *Cache) Check(seqs ...*Sequence) error {
 	if err := c.states.check(); err != nil {
 		return err
 	}
+	if err := c.residuals.check(); err != nil {
+		return err
+	}
 	if len(seqs) == 0 {
 		return nil
 	}
@@ -111,13 +114,24 @@ func (p *states) checkUsers(seqs []*Sequence) error {
 
 // checkRefs counts the references that seqs hold.
 func (c *Cache) checkRefs(seqs []*Sequence) error {
-	refs := make([]int32, len(c.pool.blocks))
+	refs, rows := make([]int32, len(c.pool.blocks)), make([]int, len(c.pool.blocks))
 	for _, s := range seqs {
 		if want := c.blocksFor(s.n); len(s.blocks) != want {
 			return fmt.Errorf("kv: sequence of %d tokens has %d blocks, want %d", s.n, len(s.blocks), want)
 		}
 		for i, b := range s.blocks {
 			refs[b]++
+			n := min(c.opt.BlockLen, s.n-i*c.opt.BlockLen)
+			switch part := n < c.opt.BlockLen; {
+			case !c.residuals.used():
+			case rows[b] != 0 && rows[b] != n:
+				return fmt.Errorf("kv: sequences have %d and %d rows of block %d", rows[b], n, b)
+			case part && c.lacksResidual(b):
+				return fmt.Errorf("kv: block %d of %d rows has no residual", b, n)
+			case i < s.settled && !c.lacksResidual(b):
+				return fmt.Errorf("kv: settled block %d has a residual", b)
+			}
+			rows[b] = n
 			if i < s.sealed && !c.pool.blocks[b].indexed {
 				return fmt.Errorf("kv: sealed block %d is not indexed", b)
 			}
@@ -126,6 +140,25 @@ func (c *Cache) checkRefs(seqs []*Sequence) error {
 	for b, n := range refs {
 		if c.pool.blocks[b].refs != n {
 			return fmt.Errorf("kv: block %d counts %d references, has %d", b, c.pool.blocks[b].refs, n)
+		}
+	}
+	return nil
+}
+
+// check verifies that every residual is free, or of a block that sequences hold and the index does not.
+func (p *residuals) check() error {
+	free := make([]int, len(p.of))
+	for _, i := range p.free {
+		free[i]++
+	}
+	for i, b := range p.of {
+		if b == none && free[i] != 1 || b != none && (free[i] != 0 || p.blocks[b].residual != int32(i)) {
+			return fmt.Errorf("kv: residual %d of block %d is free %d times", i, b, free[i])
+		}
+	}
+	for b := range p.blocks {
+		if m := &p.blocks[b]; m.residual != none && (p.of[m.residual] != int32(b) || m.refs == 0 || m.indexed) {
+			return fmt.Errorf("kv: block %d of %d references, indexed %t, has residual %d, which is of block %d", b, m.refs, m.indexed, m.residual, p.of[m.residual])
 		}
 	}
 	return nil

@@ -59,8 +59,8 @@ func (s *Sequence) Advance(n, most int) (state []float32, marks []Mark) {
 	}
 	s.unmark()
 	p.write(s.state)
-	var places [mostWanted + 1]int
-	at := s.c.places(places[:0], s, n)
+	var room [mostWanted + 1]int
+	at := s.c.stops(room[:0], s, n)
 	s.at = n
 	s.given = s.given[:0]
 	for _, at := range at[max(0, len(at)-most):] {
@@ -81,8 +81,8 @@ func (s *Sequence) Advance(n, most int) (state []float32, marks []Mark) {
 	return p.of(s.state), s.given
 }
 
-// places appends where a sequence that goes on to n tokens leaves checkpoints.
-func (c *Cache) places(at []int, s *Sequence, n int) []int {
+// stops appends where a sequence that goes on to n tokens leaves checkpoints.
+func (c *Cache) stops(at []int, s *Sequence, n int) []int {
 	end, l := n/c.opt.BlockLen*c.opt.BlockLen, c.opt.BlockLen
 	stream := s.guesses > 0 || n == s.at+1
 	switch {

@@ -1,6 +1,10 @@
 package kv
 
-import "context"
+import (
+	"context"
+
+	"github.com/lutra-lm/lutra/kernels/cpu"
+)
 
 // commitPiece is about how many bytes of each array are committed at once: the
 // pages that large arrays lie on.
@@ -40,10 +44,13 @@ func (l *Layer) commit(first, n int) bool {
 	return l.keys.commit(at, count, l.dim) && l.values.commit(at, count, l.dim)
 }
 
-// CommitAhead commits blocks in the order in which they are first handed out,
+// CommitAhead commits all residuals. Then it commits blocks in the order in which they are first handed out,
 // tokens of them in advance, until ctx ends, all are committed or the
 // system refuses. It may run beside the cache's owner, once at a time.
 func (c *Cache) CommitAhead(ctx context.Context, tokens int) {
+	if !cpu.Commit(c.residuals.data) || !cpu.Commit(c.residuals.scale) {
+		return
+	}
 	ahead := max(1, tokens/c.opt.BlockLen)
 	piece := max(1, ahead/8)
 	for done := 0; done < c.opt.Blocks; {
@@ -63,9 +70,9 @@ func (c *Cache) CommitAhead(ctx context.Context, tokens int) {
 	}
 }
 
-// Bytes returns what the cache takes once all of its blocks and states have been in use.
+// Bytes returns what the cache takes once all of its blocks, residuals and states have been in use.
 func (c *Cache) Bytes() int64 {
-	return int64(c.opt.Blocks)*BytesPerBlock(c.shape, c.opt) + int64(c.opt.States)*BytesPerState(c.shape)
+	return int64(c.opt.Blocks)*BytesPerBlock(c.shape, c.opt) + int64(c.Residuals())*BytesPerResidual(c.shape, c.opt) + int64(c.opt.States)*BytesPerState(c.shape)
 }
 
 // Untouched returns the part of Bytes in blocks that were never handed out: the system has found no

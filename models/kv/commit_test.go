@@ -12,7 +12,7 @@ import (
 func TestCommittingBesideTheOwnerChangesNothing(t *testing.T) {
 	for _, kind := range []Type{F16, Int8, F32, Int4} {
 		t.Run(kind.String(), func(t *testing.T) {
-			h := newHistoryOf(t, wideShape, kind, 7, 0)
+			h := newHistoryOf(t, wideShape, kind, 7, 0, 0)
 			var commits sync.WaitGroup
 			commits.Go(func() {
 				for range 100 {

@@ -65,6 +65,9 @@ func (st *store) Store(layer int, s *Sequence, pos int, k, v []float32) {
 		l.keys.storeKey(j, row%attention.KeyGroup, k[h*d:(h+1)*d])
 		l.values.storeValue(j, v[h*d:(h+1)*d])
 	}
+	if s.c.residuals.used() {
+		s.c.storeOwn(layer, b, row, k, v)
+	}
 }
 
 // Queries are the queries of a KV head, in the form that a layer's keys want.

@@ -90,11 +90,23 @@ func (s *Shape) of(layer int) (heads, dim int) {
 
 // Options sizes a cache.
 type Options struct {
-	Type     Type
-	BlockLen int  // tokens a block
-	Blocks   int  // blocks in the pool
-	States   int  // recurrent states in the pool, for models that have them
-	Cold     bool // Open finds nothing, so that every prompt is computed
+	Type      Type
+	BlockLen  int  // tokens a block
+	Blocks    int  // blocks in the pool
+	States    int  // recurrent states in the pool, for models that have them
+	Residuals int  // blocks that can be written at once, of types with 4 bits; 0: all
+	Cold      bool // Open finds nothing, so that every prompt is computed
+}
+
+// residuals returns how many blocks can be written at once; 0: the type needs no residuals.
+func (o *Options) residuals() int {
+	switch {
+	case o.Type.narrow() == 0:
+		return 0
+	case o.Residuals == 0:
+		return o.Blocks
+	}
+	return min(o.Residuals, o.Blocks)
 }
 
 // maxBytes bounds a pool: nothing sane reaches it, and sizes below it do not overflow.

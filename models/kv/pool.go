@@ -20,7 +20,8 @@ import (
 // indexed block ever loses its parent.
 //
 //	Cache ─┬─ store   the numbers: layers, in the order of blocks
-//	       ├─ pool    who holds a block ── index   which block has which prefix
+//	       ├─ pool    who holds a block ─┬─ index   which block has which prefix
+//	       │                             └─ residuals  rows in 8 bits of blocks that are written
 //	       └─ states  recurrent states, and whose checkpoints they are
 type Cache struct {
 	store
@@ -31,9 +32,10 @@ type Cache struct {
 
 // pool knows of each block whether it is free, held by sequences, or cached.
 type pool struct {
-	blocks      []block
-	free        []int32 // stack of blocks that hold nothing
-	index       index
+	blocks []block
+	free   []int32 // stack of blocks that hold nothing
+	index  index
+	residuals
 	checkpoints *states // of blocks that leave the index
 	evictions   int64
 	highWater   highWater
@@ -53,6 +55,7 @@ type block struct {
 	younger  int32
 
 	checkpoint int32 // indexed: the recurrent state at its end, or none
+	residual   int32 // its rows in 8 bits, or none; not indexed
 }
 
 // none stands for "no block".
@@ -118,15 +121,21 @@ type recurrent struct {
 
 // Sequence is one sequence's view of the cache: a list of blocks, and a recurrent state.
 type Sequence struct {
-	c      *Cache
+	extent
 	root   *Root // nil: none but the model's own
-	blocks []int32
-	n      int // positions held
-	sealed int // leading blocks that are in the index
+	sealed int   // leading blocks that are in the index
 	// swapped tells that the last sealed block took the place of an own copy.
 	// Forks that share the blocks after it may still hold the copy.
 	swapped bool
 	recurrent
+}
+
+// extent holds a Sequence's blocks and how many positions these have.
+type extent struct {
+	c       *Cache
+	blocks  []int32
+	n       int // positions held
+	settled int // leading blocks that have no residual any more
 }
 
 // highWater counts the blocks that have ever been handed out. Another goroutine may
@@ -153,10 +162,11 @@ type Layer struct {
 
 // Stats counts what a cache holds now and what it did since it was made.
 type Stats struct {
-	Blocks, Free, Cached   int   // pool size; blocks Grow can obtain; how many of these are indexed
-	Queries                int64 // calls of Open
-	QueryTokens, HitTokens int64 // tokens asked for by Open, and found
-	Evictions, Copies      int64 // indexed blocks given to others; copies on write
-	States, FreeStates     int   // recurrent states in the pool; how many of them Grow can obtain
-	Checkpoints            int   // recurrent states that blocks hold
+	Blocks, Free, Cached     int   // pool size; blocks Grow can obtain; how many of these are indexed
+	Queries                  int64 // calls of Open
+	QueryTokens, HitTokens   int64 // tokens asked for by Open, and found
+	Evictions, Copies        int64 // indexed blocks given to others; copies on write
+	States, FreeStates       int   // recurrent states in the pool; how many of them Grow can obtain
+	Checkpoints              int   // recurrent states that blocks hold
+	Residuals, FreeResiduals int   // pool of rows in 8 bits; how many of its residuals Grow can obtain
 }

@@ -45,15 +45,15 @@ func (c *Cache) OpenOf(root *Root, tokens []int32) *Sequence {
 func (c *Cache) OpenSalted(root *Root, salt Salt, tokens []int32) *Sequence {
 	root = c.index.salts.root(root, salt)
 	c.index.salts.use(root, 1)
-	s := &Sequence{c: c, root: root, recurrent: recurrent{pool: &c.states, state: none, saved: none}}
+	s := &Sequence{extent: extent{c: c}, root: root, recurrent: recurrent{pool: &c.states, state: none, saved: none}}
 	l := c.opt.BlockLen
 	s.blocks = c.find(root, tokens)
-	s.n, s.sealed = len(s.blocks)*l, len(s.blocks)
+	s.n, s.sealed, s.settled = len(s.blocks)*l, len(s.blocks), len(s.blocks)
 	if c.states.size > 0 {
 		branch := s.n
 		s.n = s.rewind(branch)
 		s.Want(branch) // others have parted here, and more may
-		s.sealed = s.n / l
+		s.sealed, s.settled = s.n/l, s.n/l
 		s.blocks = s.blocks[:s.sealed]
 	}
 	for _, b := range s.blocks {
@@ -80,20 +80,20 @@ func (c *Cache) find(root *Root, tokens []int32) (blocks []int32) {
 }
 
 // Len returns the number of positions the sequence holds.
-func (s *Sequence) Len() int { return s.n }
+func (s *extent) Len() int { return s.n }
 
 // Blocks returns the numbers of the blocks that hold the positions, in their order,
 // to read until the sequence changes.
-func (s *Sequence) Blocks() []int32 { return s.blocks }
+func (s *extent) Blocks() []int32 { return s.blocks }
 
 // In tells whether the sequence lies in cache c.
-func (s *Sequence) In(c *Cache) bool { return s.c == c }
+func (s *extent) In(c *Cache) bool { return s.c == c }
 
 // FirstShared returns where the first block of the positions lo to hi begins that
-// another sequence or the index holds too, so that it must not be written.
-func (s *Sequence) FirstShared(lo, hi int) (pos int, shared bool) {
+// another sequence or the index holds too, so that it must not be written. A block that has no residual any more is like it.
+func (s *extent) FirstShared(lo, hi int) (pos int, shared bool) {
 	for i := lo / s.c.opt.BlockLen; i <= hi/s.c.opt.BlockLen; i++ {
-		if !s.c.writable(s.blocks[i]) {
+		if b := s.blocks[i]; !s.c.writable(b) || s.c.lacksResidual(b) {
 			return i * s.c.opt.BlockLen, true
 		}
 	}
@@ -102,7 +102,7 @@ func (s *Sequence) FirstShared(lo, hi int) (pos int, shared bool) {
 
 // Need returns the number of blocks that Grow(n) would take from the pool, the
 // copy of a shared last block included.
-func (s *Sequence) Need(n int) int {
+func (s *extent) Need(n int) int {
 	if n <= 0 {
 		return 0
 	}
@@ -114,18 +114,30 @@ func (s *Sequence) Need(n int) int {
 }
 
 // frozenTail tells whether the next position falls into a block that must not be written.
-func (s *Sequence) frozenTail() bool {
+func (s *extent) frozenTail() bool {
 	return s.n%s.c.opt.BlockLen != 0 && !s.c.writable(s.blocks[len(s.blocks)-1])
 }
 
 // Grow adds n positions, copying the last block and the recurrent state first when
-// a fork shares them. On ErrNoBlocks nothing has changed.
-func (s *Sequence) Grow(n int) error {
+// a fork shares them. Types with 4 bits have a residual for each block that is taken. On ErrNoBlocks nothing has changed.
+func (s *Sequence) Grow(n int) error { return s.grow(n, s.c.residuals.used()) }
+
+// GrowStored adds the positions of n/BlockLen whole blocks, which Import fills. Nothing is computed in them, so they have
+// no residuals.
+func (s *Sequence) GrowStored(n int) error {
+	if n%s.c.opt.BlockLen != 0 || s.n%s.c.opt.BlockLen != 0 {
+		panic(fmt.Sprintf("kv: Sequence.GrowStored(%d) after %d positions", n, s.n))
+	}
+	return s.grow(n, false)
+}
+
+// grow adds n positions, in blocks with residuals or without.
+func (s *Sequence) grow(n int, residuals bool) error {
 	if n < 0 {
 		panic(fmt.Sprintf("kv: Sequence.Grow(%d)", n))
 	}
 	need := s.Need(n)
-	if need > s.c.Free() || n > 0 && s.NeedState() > s.c.FreeStates() {
+	if need > s.c.Free() || residuals && need > s.c.FreeResiduals() || n > 0 && s.NeedState() > s.c.FreeStates() {
 		return ErrNoBlocks
 	}
 	if n > 0 {
@@ -133,7 +145,8 @@ func (s *Sequence) Grow(n int) error {
 	}
 	if n > 0 && s.frozenTail() {
 		last := len(s.blocks) - 1
-		b := s.c.pool.take()
+		b := s.c.take(residuals)
+		s.c.residuals.copy(b, s.blocks[last])
 		s.c.copyBlock(b, s.blocks[last], s.n%s.c.opt.BlockLen)
 		s.c.pool.drop(s.blocks[last])
 		s.blocks[last] = b
@@ -141,16 +154,25 @@ func (s *Sequence) Grow(n int) error {
 		need--
 	}
 	for range need {
-		s.blocks = append(s.blocks, s.c.pool.take())
+		s.blocks = append(s.blocks, s.c.take(residuals))
 	}
 	s.n += n
 	return nil
 }
 
+// take hands out a block, with a residual or without.
+func (c *Cache) take(residual bool) int32 {
+	b := c.pool.take()
+	if residual {
+		c.residuals.take(b)
+	}
+	return b
+}
+
 // Seal says which tokens the positions hold (tokens[i] at position i, for all
 // Len positions, all computed), so that full blocks enter the prefix index. A
 // block whose content is there already is exchanged for the indexed one: equal
-// prefixes have equal bits.
+// prefixes have equal bits. Full blocks give their residuals back.
 func (s *Sequence) Seal(tokens []int32) {
 	if len(tokens) < s.n {
 		panic(fmt.Sprintf("kv: Sequence.Seal: %d tokens for %d positions", len(tokens), s.n))
@@ -160,6 +182,7 @@ func (s *Sequence) Seal(tokens []int32) {
 		parent = s.blocks[s.sealed-1]
 	}
 	defer s.keep()
+	defer s.Settle()
 	for ; (s.sealed+1)*l <= s.n; s.sealed++ {
 		own := tokens[s.sealed*l : s.sealed*l+l]
 		b := s.blocks[s.sealed]
@@ -185,7 +208,7 @@ func (s *Sequence) Fork() *Sequence {
 	for _, b := range s.blocks {
 		s.c.pool.hold(b)
 	}
-	f := &Sequence{c: s.c, root: s.root, n: s.n, sealed: s.sealed, swapped: s.swapped, recurrent: recurrent{pool: s.pool, state: none, saved: none}}
+	f := &Sequence{extent: extent{c: s.c, n: s.n, settled: s.settled}, root: s.root, sealed: s.sealed, swapped: s.swapped, recurrent: recurrent{pool: s.pool, state: none, saved: none}}
 	f.setState(s.state, s.at)
 	s.c.index.salts.use(s.root, 1)
 	f.blocks = append(make([]int32, 0, len(s.blocks)+1), s.blocks...)
@@ -209,15 +232,19 @@ func (s *Sequence) Become(t *Sequence) {
 		s.c.pool.drop(b)
 	}
 	s.blocks = append(s.blocks[:same], t.blocks[same:]...)
-	s.n, s.sealed, s.swapped = t.n, t.sealed, t.swapped
+	s.n, s.sealed, s.settled, s.swapped = t.n, t.sealed, t.settled, t.swapped
 	s.setState(t.state, t.at)
 }
 
-// Truncate drops positions from n on. A recurrent state that has seen more goes back to a checkpoint, unless Undo has
-// taken it back. The positions after the checkpoint are dropped too, and Len tells how many are left.
+// Truncate drops positions from n on. Of types with 4 bits, it drops a whole block that others share, or that has no
+// residual any more. The next query in it would lack rows in 8 bits. A recurrent state that has seen more goes back to a checkpoint,
+// unless Undo has taken it back. The positions after the checkpoint are dropped too. Len tells how many are left.
 func (s *Sequence) Truncate(n int) {
 	if n < 0 || n > s.n {
 		panic(fmt.Sprintf("kv: Sequence.Truncate(%d) of %d positions", n, s.n))
+	}
+	if l := s.c.opt.BlockLen; n < s.n && n%l != 0 && s.c.residuals.used() && (!s.c.writable(s.blocks[n/l]) || s.c.lacksResidual(s.blocks[n/l])) {
+		n -= n % l
 	}
 	s.forget()
 	if n < s.at || n == 0 {
@@ -229,7 +256,7 @@ func (s *Sequence) Truncate(n int) {
 		s.c.pool.drop(s.blocks[i])
 	}
 	s.blocks = s.blocks[:keep]
-	s.n, s.sealed = n, min(s.sealed, n/s.c.opt.BlockLen)
+	s.n, s.sealed, s.settled = n, min(s.sealed, n/s.c.opt.BlockLen), min(s.settled, n/s.c.opt.BlockLen)
 }
 
 // Release gives all blocks back; indexed ones stay cached until needed.

@@ -71,7 +71,7 @@ func tokensFrom(first int32, n int) []int32 {
 }
 
 func TestARecurrentPrefixIsFoundUpToItsLastCheckpoint(t *testing.T) {
-	h := newHistoryOf(t, recurrentShape, F16, ^uint64(0), 8)
+	h := newHistoryOf(t, recurrentShape, F16, ^uint64(0), 8, 0)
 	prompt := tokensFrom(1, 30)
 	h.open(prompt)
 	for _, n := range []int{10, 11, 9} { // checkpoints after 8, 20 and 28
@@ -114,7 +114,7 @@ func TestAStreamLeavesCheckpointsNowAndThen(t *testing.T) {
 }
 
 func TestAPieceOfAPromptLeavesTheCheckpointsThatAreWanted(t *testing.T) {
-	h := newHistoryOf(t, recurrentShape, F16, ^uint64(0), 8)
+	h := newHistoryOf(t, recurrentShape, F16, ^uint64(0), 8, 0)
 	prompt := tokensFrom(1, 60)
 	h.open(prompt)
 	s := h.seqs[0]
@@ -175,7 +175,7 @@ func TestCheckpointsThinOutWithTheirDistance(t *testing.T) {
 }
 
 func TestGuessesEndWhereAStreamLeavesItsCheckpoint(t *testing.T) {
-	h := newHistoryOf(t, recurrentShape, F16, ^uint64(0), 8)
+	h := newHistoryOf(t, recurrentShape, F16, ^uint64(0), 8, 0)
 	h.open(nil)
 	for n := range int32(70) {
 		ahead := h.c.Ahead(h.seqs[0])
@@ -193,7 +193,7 @@ func TestGuessesEndWhereAStreamLeavesItsCheckpoint(t *testing.T) {
 	if got := h.c.Stats().Checkpoints; got != 1 {
 		t.Errorf("%d checkpoints, want 1", got)
 	}
-	few := newHistoryOf(t, recurrentShape, F16, ^uint64(0), 1)
+	few := newHistoryOf(t, recurrentShape, F16, ^uint64(0), 1, 0)
 	if few.open(nil); few.c.Ahead(few.seqs[0]) != 0 {
 		t.Error("guesses are allowed where there is one state")
 	}
@@ -203,7 +203,7 @@ func TestGuessesEndWhereAStreamLeavesItsCheckpoint(t *testing.T) {
 }
 
 func TestCheckpointsGiveWayToSequencesOldestFirst(t *testing.T) {
-	h := newHistoryOf(t, recurrentShape, F16, ^uint64(0), 3)
+	h := newHistoryOf(t, recurrentShape, F16, ^uint64(0), 3, 0)
 	a, b := tokensFrom(1, 9), tokensFrom(101, 9)
 	for _, p := range [][]int32{a, b} {
 		h.open(p)
@@ -240,7 +240,7 @@ func TestCheckpointsGiveWayToSequencesOldestFirst(t *testing.T) {
 }
 
 func TestEvictedBlocksGiveTheirCheckpoints(t *testing.T) {
-	h := newHistoryOf(t, recurrentShape, F16, ^uint64(0), 3) // 24 blocks of 4
+	h := newHistoryOf(t, recurrentShape, F16, ^uint64(0), 3, 0) // 24 blocks of 4
 	h.open(nil)
 	h.grow(0, tokensFrom(1, 9))
 	h.seqs[0].Seal(h.toks[0])

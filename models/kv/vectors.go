@@ -88,6 +88,22 @@ func rotated(turned *[rotation]float32, x []float32) []float32 {
 	return y
 }
 
+// window returns n vectors of dim elements from number first on, as if there were no others.
+func (x *vectors) window(first, n, dim int) vectors {
+	return vectors{
+		f16: windowOf(x.f16, first, n, dim), f32: windowOf(x.f32, first, n, dim), int8: windowOf(x.int8, first, n, dim), scale: windowOf(x.scale, first, n, 1),
+		int4: windowOf(x.int4, first, n, dim/2), scale4: windowOf(x.scale4, first, n, dim/attention.PartQ4),
+	}
+}
+
+// windowOf returns n vectors of dim within s, which is nil when the format does not use it.
+func windowOf[T any](s []T, first, n, dim int) []T {
+	if s == nil {
+		return nil
+	}
+	return s[first*dim : (first+n)*dim]
+}
+
 // copy copies n vectors of dim elements.
 func (x *vectors) copy(to, from, n, dim int) {
 	copyVectors(x.f16, to, from, n, dim)
