@@ -34,6 +34,15 @@ type Options struct {
 // chunk is the number of tokens in a forward pass, unless the model has chunks.
 const chunk = 128
 
+// blockOf returns the number of tokens in a block of keys and values. Of types with 4 bits, a token reads its own block in
+// 8, so they have the blocks of servers. For others it is the order of sums.
+func blockOf(t kv.Type) int {
+	if t.Keys() == kv.Int4 || t.Values() == kv.Int4 {
+		return config.Default().KV.Block
+	}
+	return chunk
+}
+
 // With loads the model, calls f and closes the model.
 func With(ctx context.Context, r *Options, f func(b *models.Bundle, score Scorer) error) error {
 	mc, err := config.ModelFlag(r.Model)
@@ -83,7 +92,8 @@ func With(ctx context.Context, r *Options, f func(b *models.Bundle, score Scorer
 		if most := bundle.Model.Config().Context; len(tokens) > most {
 			return fmt.Errorf("%d tokens are more than the context of %d", len(tokens), most)
 		}
-		cache, err := kv.New(bundle.Model.Config().KV(), kv.Options{Type: kvType, BlockLen: chunk, Blocks: len(tokens)/chunk + 1, States: 1})
+		block := blockOf(kvType)
+		cache, err := kv.New(bundle.Model.Config().KV(), kv.Options{Type: kvType, BlockLen: block, Blocks: len(tokens)/block + 1, States: 1})
 		if err != nil {
 			return err
 		}
