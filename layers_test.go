@@ -149,7 +149,8 @@ var layers = map[string][]string{
 	"lab/commands":       {"lab", "internal/cli", "hexagon", "internal/hub", "internal/engines", "internal/config", "internal/manual", "internal/usage", "internal/output", "internal/apiclient", "tts", "grammar", "batcher", "models", "kernels"},
 	"lab/docs":           {}, // tests alone
 	"lab/bench":          {"lab/chart", "internal/engines", "internal/config", "internal/apiclient", "internal/usage", "internal/output", "tts", "grammar", "batcher", "models", "kernels"},
-	"lab/npu/soc":        {"lab/npu/tiling", "lab/npu/timeline", "hexagon"},
+	"lab/npu/ablation":   {"hexagon/dsp"},
+	"lab/npu/soc":        {"lab/npu/ablation", "lab/npu/tiling", "lab/npu/timeline", "hexagon"},
 	"lab/npu/timeline":   {"hexagon/pipeline"},
 	"lab/npu/tiling":     {},
 	"lab/npu":            {"lab/chart", "internal/engines", "internal/config", "lab/reference", "lab/eval", "internal/usage", "internal/output", "internal/errtext", "tts", "models", "kernels", "hexagon"},

@@ -31,7 +31,7 @@ func TestTheGoDeviceComputesTheDefinitionsBits(t *testing.T) {
 			g := exercise.New(uint64(isa), d.Memory())
 			copy(want.Memory(), d.Memory())
 			restore := cpu.Override(isa)
-			for range sweep.Cases(40, 100) {
+			for range sweep.Cases(70, 100) {
 				p := g.Packet()
 				g.Operands(want.Memory()) // the rest is the same since the last packet
 				if _, err := d.Run(t.Context(), []device.Packet{p}); err != nil {

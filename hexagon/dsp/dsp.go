@@ -10,3 +10,8 @@ import _ "embed"
 //
 //go:embed lutra-emulator.elf
 var Emulator []byte
+
+// Ablation is the program that counts the packets of these kernels and of those that papers compare theirs with.
+//
+//go:embed ablation/lutra-ablation.elf
+var Ablation []byte

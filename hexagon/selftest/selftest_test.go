@@ -1,7 +1,6 @@
 package selftest_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -221,8 +220,8 @@ func TestAGoodDevicePassesWithAllThatIsMeasured(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	back, err := selftest.Read(bytes.NewReader(data))
-	if err != nil || back.Verdict.Text != r.Verdict.Text || len(back.Times) != len(r.Times) {
+	var back selftest.Report
+	if err := json.Unmarshal(data, &back); err != nil || back.Verdict.Text != r.Verdict.Text || len(back.Times) != len(r.Times) {
 		t.Errorf("the report reads back as %+v, %v", back, err)
 	}
 	var text strings.Builder
@@ -276,19 +275,5 @@ func TestAReportNamesWhatRanWhenTheTestEnded(t *testing.T) {
 	}})
 	if !errors.Is(err, context.Canceled) || last.Verdict.OK || !strings.Contains(last.Verdict.Text, "operation, softmax") {
 		t.Errorf("%v, verdict %+v", err, last.Verdict)
-	}
-}
-
-func TestAReportOfAnotherKindIsRefused(t *testing.T) {
-	good := func(rest string) string { return `{"kind":"lutra npu selftest","format":1,` + rest + "}" }
-	if _, err := selftest.Read(strings.NewReader(good(`"times":[{"name":"x","value":1}]`))); err != nil {
-		t.Fatal(err)
-	}
-	for _, s := range []string{"", "{}", `{"kind":"lutra npu selftest","format":2}`, `[1]`, `{"kind":"lutra npu selftest","format":1,"times":3}`, strings.Repeat(" ", 1<<20+1),
-		good(`"times":[{"name":"x","value":1e300}]`), good(`"times":[{"name":"x","value":-1}]`), good(`"times":[{"of":-1}]`),
-		good(`"device":{"contexts":1000}`), good(`"times":[` + strings.Repeat("{},", 1000) + "{}]")} {
-		if _, err := selftest.Read(strings.NewReader(s)); err == nil {
-			t.Errorf("%.40q is read", s)
-		}
 	}
 }

@@ -11,12 +11,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/lutra-lm/lutra/hexagon/dsp/ablation"
 	"github.com/lutra-lm/lutra/hexagon/selftest"
 	"github.com/lutra-lm/lutra/internal/hub"
 	"github.com/lutra-lm/lutra/internal/output"
 	"github.com/lutra-lm/lutra/internal/usage"
 	"github.com/lutra-lm/lutra/lab/npu"
+	"github.com/lutra-lm/lutra/lab/npu/ablation"
 	"github.com/lutra-lm/lutra/lab/npu/mixtures"
 	"github.com/lutra-lm/lutra/lab/npu/soc"
 	"github.com/lutra-lm/lutra/models/gguf"
@@ -147,7 +147,7 @@ func readSelftest(path string) (*selftest.Report, error) {
 		return nil, err
 	}
 	defer f.Close()
-	r, err := selftest.Read(f)
+	r, err := npu.ReadSelftest(f)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}

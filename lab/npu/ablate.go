@@ -5,8 +5,8 @@ import (
 	"io"
 	"slices"
 
-	"github.com/lutra-lm/lutra/hexagon/dsp/ablation"
 	"github.com/lutra-lm/lutra/internal/output"
+	"github.com/lutra-lm/lutra/lab/npu/ablation"
 	"github.com/lutra-lm/lutra/lab/npu/soc"
 )
 

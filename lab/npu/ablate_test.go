@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lutra-lm/lutra/hexagon/dsp/ablation"
+	"github.com/lutra-lm/lutra/lab/npu/ablation"
 )
 
 func ablate(t *testing.T, name string) *Ablation {

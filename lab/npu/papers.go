@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/lutra-lm/lutra/hexagon/dsp/ablation"
 	"github.com/lutra-lm/lutra/internal/output"
+	"github.com/lutra-lm/lutra/lab/npu/ablation"
 	"github.com/lutra-lm/lutra/lab/npu/soc"
 )
 

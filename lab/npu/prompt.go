@@ -3,7 +3,7 @@ package npu
 import (
 	"fmt"
 
-	"github.com/lutra-lm/lutra/hexagon/dsp/ablation"
+	"github.com/lutra-lm/lutra/lab/npu/ablation"
 	"github.com/lutra-lm/lutra/lab/npu/soc"
 	"github.com/lutra-lm/lutra/lab/npu/timeline"
 )

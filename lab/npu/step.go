@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/lutra-lm/lutra/hexagon/dsp/ablation"
+	"github.com/lutra-lm/lutra/lab/npu/ablation"
 	"github.com/lutra-lm/lutra/lab/npu/soc"
 )
 

@@ -18,7 +18,6 @@ import (
 
 	"github.com/lutra-lm/lutra/hexagon/device"
 	"github.com/lutra-lm/lutra/hexagon/dsp"
-	"github.com/lutra-lm/lutra/hexagon/dsp/ablation"
 	"github.com/lutra-lm/lutra/hexagon/pipeline"
 	"github.com/lutra-lm/lutra/internal/sweep"
 )
@@ -266,7 +265,7 @@ func TestTheCommittedProgramsWereMadeOfTheseSources(t *testing.T) {
 		hash.Write(text)
 	}
 	want := "made of sources " + hex.EncodeToString(hash.Sum(nil))
-	for name, program := range map[string][]byte{"lutra-emulator.elf": dsp.Emulator, "ablation/lutra-ablation.elf": ablation.Program} {
+	for name, program := range map[string][]byte{"lutra-emulator.elf": dsp.Emulator, "ablation/lutra-ablation.elf": dsp.Ablation} {
 		if !bytes.Contains(program, []byte(want)) {
 			t.Errorf("%s is not %s: make -C hexagon/dsp commit", name, want)
 		}

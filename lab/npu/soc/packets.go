@@ -3,7 +3,7 @@ package soc
 import (
 	"fmt"
 
-	"github.com/lutra-lm/lutra/hexagon/dsp/ablation"
+	"github.com/lutra-lm/lutra/lab/npu/ablation"
 	"github.com/lutra-lm/lutra/lab/npu/tiling"
 )
 

@@ -1,9 +1,10 @@
 package ablation
 
 import (
-	"github.com/lutra-lm/lutra/internal/sweep"
 	"strings"
 	"testing"
+
+	"github.com/lutra-lm/lutra/internal/sweep"
 )
 
 func TestRecordedCountsAreThoseOfTheProgram(t *testing.T) {

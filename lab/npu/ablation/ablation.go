@@ -17,12 +17,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-)
 
-// Program is the executable that qemu-hexagon runs. `make` in the folder above builds it.
-//
-//go:embed lutra-ablation.elf
-var Program []byte
+	"github.com/lutra-lm/lutra/hexagon/dsp"
+)
 
 //go:embed counts.txt
 var recorded string
@@ -80,7 +77,7 @@ func Run(ctx context.Context) (Counts, []byte, error) {
 	}
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, "program")
-	if err := os.WriteFile(path, Program, 0o700); err != nil {
+	if err := os.WriteFile(path, dsp.Ablation, 0o700); err != nil {
 		return nil, nil, err
 	}
 	cmd := exec.CommandContext(ctx, command[0], append(command[1:], path)...)
