@@ -47,8 +47,8 @@ func (p Path) levels() float32 {
 // each row, or unfold codes and turn rows into tiles and back.
 //
 // Where rows share codes by four, a number is as good as its neighbours: ternary layers of 18 to 20 rows take the same time
-// by both paths, within 0.5 percent. A model's sizes count, too. With Falcon3-1B's wider feed-forward it would be 24 in place
-// of 20, and Q4_0 11 in place of 9; its products of 21 rows take 7 percent longer than they could.
+// by both paths, within 0.5 percent. A model's sizes count, too. With Falcon3-1B's wider feed-forward it would be 25 in place
+// of 20, and Q4_0's 10 in place of 9. Its products of 21 rows take 7 percent longer than they could.
 func LookupRows(f layout.Format, bytes bool) int {
 	switch {
 	case bytes: // by a layer's products alone
