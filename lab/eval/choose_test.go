@@ -227,6 +227,11 @@ func rowsOfJournal(t *testing.T, path string, rules []string) map[string][]strin
 			}
 		}
 		some, err := Choose(t.Context(), r, rules, []int{1, 2, 4, 8, 16}, 100)
+		for _, c := range some {
+			if c.Rule == "score" && c.N == r.N && (c.Right == 1) != r.Right {
+				t.Errorf("problem %d: the search's choice was right: %t; the same rule's is now: %v", r.Problem, r.Right, c.Right)
+			}
+		}
 		list = append(list, some...)
 		return err
 	})

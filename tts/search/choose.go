@@ -55,6 +55,9 @@ func rank(cands []*tts.Candidate, sel scaling.Select) ranking {
 	for _, g := range rk.groups {
 		rk.answered += len(g.members)
 	}
+	for _, c := range cut {
+		c.Votes = 0 // it had some while all were cut off
+	}
 	slices.SortStableFunc(cut, better)
 	rk.order = slices.Concat(rk.order, others, cut)
 	if len(rk.order) > 0 {

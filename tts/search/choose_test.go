@@ -93,6 +93,17 @@ func TestCandidatesAreRankedByTheRule(t *testing.T) {
 	}
 }
 
+func TestVotesOfCutCandidatesEndWithTheFirstCompleteOne(t *testing.T) {
+	cands := []*tts.Candidate{{Key: "a", Finish: tts.FinishLength}, {Index: 1, Key: "a", Finish: tts.FinishLength}}
+	if best := rank(cands, scaling.SelectVote).order[0]; best.Votes != 2 {
+		t.Errorf("%d votes, and all are cut", best.Votes)
+	}
+	rank(append(cands, &tts.Candidate{Index: 2, Key: "a", Finish: tts.FinishStop}), scaling.SelectVote)
+	if cands[0].Votes != 0 || cands[1].Votes != 0 {
+		t.Errorf("%d and %d votes of candidates that are cut", cands[0].Votes, cands[1].Votes)
+	}
+}
+
 // poll makes candidates of answers, of which those that begin with "f(" are calls. Weights are the
 // candidates' scores; nil: all have 0.5.
 func poll(answers []string, weights []float32) (all []*tts.Candidate) {
