@@ -124,10 +124,7 @@ func turns(layers []kernels.Linear, weights []byte, shape [2]int, n int, budget 
 	times := make([][]time.Duration, len(layers))
 	rounds := func(clock func() time.Duration) {
 		for begin, turn := time.Now(), 0; turn < 4 || time.Since(begin) < budget; turn++ {
-			for i := range layers {
-				if turn%2 == 1 { // each has the others before it as often as after it
-					i = len(layers) - 1 - i
-				}
+			for _, i := range rng.Perm(len(layers)) { // each follows one of 256 bits, after which 512 are slow, as often
 				choice.Evict(weights)
 				start := clock()
 				acts.Set(x, n, shape[1])
