@@ -32,8 +32,8 @@ type Candidate struct {
 	Confidences TokenConfidence
 }
 
-// Complete reports whether a candidate came to its end and was not filtered out: those that did not vote and are
-// chosen only where all are incomplete.
+// Complete reports whether a candidate came to its end and was not filtered out. Others vote, and are chosen, only
+// where no candidate is complete.
 func (c *Candidate) Complete() bool { return c.Finish == FinishStop && !c.Filtered }
 
 // TokenConfidence measures the model's confidence in a candidate's tokens.

@@ -30,9 +30,9 @@ var rules = []struct {
 	{name: "any", right: func(drawn []ballot) bool { return slices.ContainsFunc(drawn, func(b ballot) bool { return b.Right }) }},
 	// A single sample.
 	{name: "first", right: func(drawn []ballot) bool { return drawn[0].Right }, needs: func([]ballot) int { return 1 }},
-	{name: "shortest", right: func(drawn []ballot) bool { return slices.MinFunc(whole(drawn), byLength).Right }},
+	{name: "shortest", right: func(drawn []ballot) bool { return slices.MinFunc(Complete(drawn, isCut), byLength).Right }},
 	// The highest score, which is the mean probability of the tokens where there was no verifier.
-	{name: "score", right: func(drawn []ballot) bool { return slices.MaxFunc(whole(drawn), byScore).Right }},
+	{name: "score", right: func(drawn []ballot) bool { return slices.MaxFunc(Complete(drawn, isCut), byScore).Right }},
 	// The most frequent answer, or code.
 	{name: "vote", right: voted},
 	// The same, of as many candidates as a server buys that does so in rounds.
@@ -169,7 +169,7 @@ func byScore(a, b ballot) int  { return cmp.Compare(a.Score, b.Score) }
 // elect returns the candidate whose answer has the greatest sum of weights; the higher score decides between equals.
 // Candidates without an answer have no vote.
 func elect(drawn []ballot, weight func(ballot) float64) ballot {
-	drawn = whole(drawn)
+	drawn = Complete(drawn, isCut)
 	sums := map[string]float64{}
 	for _, b := range drawn {
 		if b.key != "" {
@@ -181,13 +181,15 @@ func elect(drawn []ballot, weight func(ballot) float64) ballot {
 	})
 }
 
-// whole returns the ballots that are not cut, or all if all are cut.
-func whole(drawn []ballot) []ballot {
-	if left := slices.DeleteFunc(slices.Clone(drawn), func(b ballot) bool { return b.Cut }); len(left) > 0 {
+// Complete leaves out candidates that are cut, unless all are. As in a search, only the rest is chosen and votes.
+func Complete[T any](all []T, cut func(T) bool) []T {
+	if left := slices.DeleteFunc(slices.Clone(all), cut); len(left) > 0 {
 		return left
 	}
-	return drawn
+	return all
 }
+
+func isCut(b ballot) bool { return b.Cut }
 
 // answerKey returns the key of a candidate's answer, or its code without white space where it has one.
 func answerKey(c Candidate) string {

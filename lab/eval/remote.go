@@ -120,35 +120,24 @@ func (r remote) chat(p Point, q Question) (openai.ChatCompletionRequest, error) 
 // vote chooses the first candidate of the most frequent answer; of equally frequent
 // ones, the one that came first. Candidates without an answer have no vote.
 func vote(candidates []Candidate) (text string) {
-	votes := map[string]int{}
-	keys := make([]string, len(candidates))
-	voters := complete(candidates)
-	for _, i := range voters {
-		if a, ok := defaultReader.Read(candidates[i].Text); ok {
-			keys[i] = a.Key
+	var all []*Candidate
+	for i := range candidates {
+		all = append(all, &candidates[i])
+	}
+	voters := Complete(all, func(c *Candidate) bool { return c.Cut })
+	votes, keys := map[string]int{}, map[*Candidate]string{}
+	for _, c := range voters {
+		if a, ok := defaultReader.Read(c.Text); ok {
+			keys[c] = a.Key
 			votes[a.Key]++
 		}
 	}
 	best := voters[0]
-	for _, i := range voters {
-		if candidates[i].Votes = votes[keys[i]]; votes[keys[i]] > votes[keys[best]] {
-			best = i
+	for _, c := range voters {
+		if c.Votes = votes[keys[c]]; c.Votes > best.Votes {
+			best = c
 		}
 	}
-	candidates[best].Chosen = true
-	return candidates[best].Text
-}
-
-// complete returns the indices of the candidates that are not cut, or of all if all are cut, as searches do.
-func complete(candidates []Candidate) []int {
-	var whole, all []int
-	for i, c := range candidates {
-		if all = append(all, i); !c.Cut {
-			whole = append(whole, i)
-		}
-	}
-	if len(whole) == 0 {
-		return all
-	}
-	return whole
+	best.Chosen = true
+	return best.Text
 }

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"github.com/lutra-lm/lutra/lab/eval"
 )
 
 // Report says what a probe is worth on the problems that were held out.
@@ -79,12 +81,9 @@ func (r *Report) judge(t *Trainer) {
 			}
 		}
 		single += float64(ok) / float64(all)
-		whole := slices.DeleteFunc(slices.Clone(p.answers), func(a answer) bool { return a.cut })
-		if len(whole) == 0 {
-			whole = p.answers // as searches do
-		}
+		complete := eval.Complete(p.answers, func(a answer) bool { return a.cut })
 		for k, rule := range rules {
-			if rule.choose(whole) {
+			if rule.choose(complete) {
 				right[k]++
 			}
 		}
