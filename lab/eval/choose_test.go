@@ -178,14 +178,16 @@ func TestTheEvidenceOfAPublicModelIsWhatItsJournalsGive(t *testing.T) {
 		table string
 		rules []string
 		rows  int
+		more  string // a journal of the same problems: with its candidates there are 16
 	}{
-		"humaneval-qwen2.5-coder-1.5b":    {"tts-humaneval.csv", []string{"first", "vote", "score", "shortest", "any"}, 14},
-		"gsm-symbolic-qwen2.5-coder-1.5b": {"tts-gsm-symbolic.csv", []string{"first", "vote", "adaptive", "score", "weighted", "shortest", "any"}, 19},
-		"chain-sum-qwen2.5-coder-1.5b":    {"tts-chain-sum-qwen2.5-coder-1.5b.csv", []string{"first", "vote", "score", "weighted", "shortest", "any"}, 17},
-		"chain-sum-smollm2-135m":          {"tts-chain-sum-smollm2-135m.csv", []string{"first", "vote", "score", "weighted", "shortest", "any"}, 22},
+		"humaneval-qwen2.5-coder-1.5b":           {"tts-humaneval.csv", []string{"first", "vote", "score", "shortest", "any"}, 14, ""},
+		"gsm-symbolic-qwen2.5-coder-1.5b":        {"tts-gsm-symbolic.csv", []string{"first", "vote", "adaptive", "score", "weighted", "shortest", "any"}, 19, ""},
+		"chain-sum-qwen2.5-coder-1.5b":           {"tts-chain-sum-qwen2.5-coder-1.5b.csv", []string{"first", "vote", "score", "weighted", "shortest", "any"}, 22, "chain-sum-qwen2.5-coder-1.5b-seed10001"},
+		"chain-sum-qwen2.5-coder-1.5b-seed10001": {"tts-chain-sum-qwen2.5-coder-1.5b-seed10001.csv", []string{"first", "vote", "score", "weighted", "shortest", "any"}, 16, ""},
+		"chain-sum-smollm2-135m":                 {"tts-chain-sum-smollm2-135m.csv", []string{"first", "vote", "score", "weighted", "shortest", "any"}, 22, ""},
 	} {
 		t.Run(journal, func(t *testing.T) {
-			made := rowsOfJournal(t, "testdata/"+journal+".jsonl.gz", want.rules)
+			made := rowsOfJournal(t, journal, want.more, want.rules)
 			file, err := os.Open("../../docs/data/" + want.table)
 			if err != nil {
 				t.Fatal(err)
@@ -214,12 +216,22 @@ func TestTheEvidenceOfAPublicModelIsWhatItsJournalsGive(t *testing.T) {
 	}
 }
 
-// rowsOfJournal returns the columns of a table of evidence, by rule and number of candidates.
-func rowsOfJournal(t *testing.T, path string, rules []string) map[string][]string {
+// rowsOfJournal returns the columns of a table of evidence, by rule and number of candidates. more names a second
+// journal, whose candidates count beside the first's in choices among 16; empty: there is none.
+func rowsOfJournal(t *testing.T, journal, more string, rules []string) map[string][]string {
 	t.Helper()
 	var list []Choice
+	second := map[int][]Candidate{}
+	if more != "" {
+		if err := ReadJournal("testdata/"+more+".jsonl.gz", func(_ Setup, r Record) error {
+			second[r.Problem] = r.Candidates
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
 	greedy, problems := 0, 0
-	err := ReadJournal(path, func(_ Setup, r Record) error {
+	err := ReadJournal("testdata/"+journal+".jsonl.gz", func(_ Setup, r Record) error {
 		if r.Plain() {
 			problems++
 			if r.Right {
@@ -232,6 +244,14 @@ func rowsOfJournal(t *testing.T, path string, rules []string) map[string][]strin
 				t.Errorf("problem %d: the search's choice was right: %t; the same rule's is now: %v", r.Problem, r.Right, c.Right)
 			}
 		}
+		list = append(list, some...)
+		if err != nil || r.Plain() || more == "" {
+			return err
+		}
+		both := *r.Sample
+		both.Candidates = slices.Concat(r.Candidates, second[r.Problem])
+		r.Sample = &both
+		some, err = Choose(t.Context(), r, rules, []int{16}, 100)
 		list = append(list, some...)
 		return err
 	})
