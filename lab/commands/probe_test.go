@@ -44,6 +44,9 @@ func TestAProbeIsTrainedAndJudges(t *testing.T) {
 	if a, b := read(t, again), read(t, fromStates); a != b {
 		t.Error("states that were kept make another probe than those that are computed again")
 	}
+	if text := train(filepath.Join(dir, "both.gguf"), "--journal", journal, "--journal", kept); !strings.Contains(text, "chosen among 8") {
+		t.Errorf("of two journals with 4 candidates each: %s", text)
+	}
 	rescored := filepath.Join(dir, "rescored.jsonl")
 	if text := train(fromStates, "--journal", kept, "--folds", "5", "--rescored", rescored); !strings.Contains(text, "100 held out") {
 		t.Errorf("with folds: %s", text)

@@ -143,7 +143,6 @@ func (t *Trainer) Recall(ctx context.Context, m *tts.Model, folders []string, li
 				byQuestion[r.Question] = at
 				t.problems = append(t.problems, problem{question: r.Question, system: s.System})
 			}
-			t.n = max(t.n, len(r.Candidates))
 			if s.States != nil {
 				if !slices.Equal(s.States, t.read.Layers) {
 					return fmt.Errorf("its states are of layers %v, and not of %v", s.States, t.read.Layers)
@@ -172,6 +171,11 @@ func (t *Trainer) Recall(ctx context.Context, m *tts.Model, folders []string, li
 	slices.SortFunc(t.problems, func(a, b problem) int { return cmp.Compare(a.question, b.question) })
 	for i := range t.problems {
 		slices.SortFunc(t.problems[i].answers, func(a, b answer) int { return cmp.Compare(a.text, b.text) })
+		candidates := 0 // in all journals together
+		for k := range t.problems[i].answers {
+			candidates += t.problems[i].answers[k].votes
+		}
+		t.n = max(t.n, candidates)
 	}
 	if len(t.problems) == 0 {
 		return fmt.Errorf("no journal has candidates of %s", m.Name)
